@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# What every test file requires first: minitest, the checkout's lib and the helpers in test/support. A warning that
+# Fairlead's own code causes is an error; those of the gems around it are not ours to fix.
+
+ROOT = File.expand_path("..", __dir__) unless defined?(ROOT)
+$LOAD_PATH.unshift(File.join(ROOT, "lib")) unless $LOAD_PATH.include?(File.join(ROOT, "lib"))
+
+require "minitest/autorun"
+
+module Fairlead
+  module Test
+    # Raised instead of printing a warning that points into this checkout.
+    class WarningError < StandardError; end
+
+    module WarningsRaise
+      def warn(message, *, **)
+        raise WarningError, message if message.include?(ROOT)
+
+        super
+      end
+    end
+  end
+end
+Warning.extend(Fairlead::Test::WarningsRaise)
+
+require "fairlead"
+require_relative "support/waiting"
+require_relative "support/server_process"
+require_relative "support/servers"
