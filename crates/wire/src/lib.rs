@@ -1,1 +1,21 @@
-//! Placeholder.
+//! Bytes to values: the protocols Fairlead speaks, as pure functions over byte slices.
+//!
+//! This crate opens no socket, reads no clock, allocates nothing it can avoid and knows nothing of Ruby, so every
+//! rule in it can be tested and fuzzed alone. It never panics on what a peer sends: each misdeed is one [`Error`].
+//!
+//! - [`http1`]: request heads ([`Head`]), message framing, chunked bodies ([`ChunkedDecoder`]);
+//! - [`fields`]: names, values and token lists of header fields;
+//! - [`reason`], [`has_no_body`]: what a status code implies for a response.
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod http1;
+mod span;
+
+pub use error::Error;
+pub use http1::{
+    fields, has_no_body, host_and_port, reason, ChunkedDecoder, Field, Framing, Head, HeadLimits, Progress, Target,
+    TargetForm, Version, MAX_FIELDS,
+};
+pub use span::Span;

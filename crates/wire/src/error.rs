@@ -1,0 +1,143 @@
+//! [`Error`]: one variant per exact misdeed of a peer, with the status that answers it.
+//!
+//! A log line made from it is a fact, and a test is an `assert_eq!`. Whatever the variant, the connection must be
+//! closed after the answer: once framing is in doubt nothing behind it can be trusted (RFC 9112 §11.2).
+
+use std::fmt;
+
+macro_rules! errors {
+    ($($(#[$doc:meta])* $variant:ident = $status:literal, $name:literal;)+) => {
+        /// What a peer did wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Error {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Error {
+            /// Every misdeed there is, for tables and tests.
+            pub const ALL: &'static [Error] = &[$(Error::$variant),+];
+
+            /// The status code of the answer.
+            pub fn status(self) -> u16 {
+                match self { $(Error::$variant => $status,)+ }
+            }
+
+            /// The misdeed in words, for a log line.
+            pub fn name(self) -> &'static str {
+                match self { $(Error::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+errors! {
+    /// LF without CR. RFC 9112 §2.2 lets a recipient accept it; then peers disagree about where lines end.
+    BareLineFeed = 400, "bare line feed";
+    /// CR that is not followed by LF (RFC 9112 §2.2).
+    BareCarriageReturn = 400, "bare carriage return";
+    /// A NUL byte in the head (RFC 9110 §5.5).
+    NulByte = 400, "NUL byte";
+    /// Any other control character in the head (RFC 9110 §5.5).
+    ControlCharacter = 400, "control character";
+    /// More than one empty line before the request line (RFC 9112 §2.2 asks to ignore at least one).
+    RepeatedEmptyLine = 400, "repeated empty line before the request";
+
+    /// The method is empty or has a byte that is no token character (RFC 9110 §9.1).
+    InvalidMethod = 400, "invalid method";
+    /// A method that only a proxy can serve: CONNECT (RFC 9110 §9.3.6).
+    UnsupportedMethod = 501, "unsupported method";
+    /// The request target has none of the forms of RFC 9112 §3.2, or one that its method may not use.
+    InvalidTarget = 400, "invalid request target";
+    /// The request target has a fragment, which is never sent (RFC 9110 §4.2.5).
+    FragmentInTarget = 400, "fragment in request target";
+    /// The request target is longer than the limit.
+    TargetTooLong = 414, "request target too long";
+    /// The version is missing, misspelt, or HTTP/0.x (RFC 9112 §2.3).
+    InvalidVersion = 400, "invalid HTTP version";
+    /// A well-formed version that is neither HTTP/1.0 nor HTTP/1.1.
+    UnsupportedVersion = 505, "unsupported HTTP version";
+
+    /// White space between the request line and the first field (RFC 9112 §2.2).
+    SpaceBeforeFirstField = 400, "space before the first field";
+    /// A field value that goes on in the next line (RFC 9112 §5.2).
+    ObsoleteFold = 400, "obsolete line folding";
+    /// White space between a field name and its colon (RFC 9112 §5.1).
+    SpaceBeforeColon = 400, "space before colon";
+    /// A field name that is empty, has no colon after it, or has a byte that is no token character (RFC 9110 §5.1).
+    InvalidFieldName = 400, "invalid field name";
+    /// The head is longer than the limit.
+    HeadTooLarge = 431, "head too large";
+    /// The head has more fields than the limit.
+    TooManyFields = 431, "too many fields";
+
+    /// An HTTP/1.1 request without Host (RFC 9112 §3.2).
+    MissingHost = 400, "missing host";
+    /// More than one Host field (RFC 9112 §3.2).
+    DuplicateHost = 400, "repeated host";
+    /// A Host that is no `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
+    InvalidHost = 400, "invalid host";
+    /// Host names another authority than the absolute-form target.
+    HostMismatch = 400, "host differs from request target";
+
+    /// Content-Length is not a decimal number, or larger than any body can be (RFC 9110 §8.6).
+    InvalidContentLength = 400, "invalid content length";
+    /// More than one Content-Length field, even if they agree.
+    DuplicateContentLength = 400, "repeated content length";
+    /// Content-Length and Transfer-Encoding in one request (RFC 9112 §6.1).
+    ContentLengthWithTransferEncoding = 400, "content length with transfer encoding";
+    /// Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1: faulty framing).
+    TransferEncodingInHttp10 = 400, "transfer encoding in HTTP/1.0";
+    /// More than one Transfer-Encoding field, or `chunked` more than once (RFC 9112 §6.1).
+    DuplicateTransferEncoding = 400, "repeated transfer encoding";
+    /// Transfer-Encoding is no list of codings that ends with a plain `chunked` (RFC 9112 §6.3).
+    InvalidTransferEncoding = 400, "invalid transfer encoding";
+    /// A well-formed transfer coding other than `chunked` (RFC 9112 §6.1).
+    UnsupportedTransferCoding = 501, "unsupported transfer coding";
+    /// `Content_Length` or `Transfer_Encoding`: CGI naming makes them the real field to whoever comes next.
+    FramingLookalike = 400, "framing field spelt with underscore";
+    /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
+    UnsupportedExpectation = 417, "unsupported expectation";
+
+    /// The chunk size is not just hexadecimal digits (RFC 9112 §7.1).
+    InvalidChunkSize = 400, "invalid chunk size";
+    /// The chunk size has too many digits or is larger than any body can be.
+    ChunkSizeOverflow = 400, "chunk size overflow";
+    /// A chunk extension that is not `;name[=value]` (RFC 9112 §7.1.1).
+    InvalidChunkExtension = 400, "invalid chunk extension";
+    /// Chunk extensions of one chunk, or of the whole body, exceed what anyone could mean by them.
+    ChunkExtensionTooLong = 400, "chunk extension too long";
+    /// The data of a chunk is not followed by CRLF (RFC 9112 §7.1).
+    MissingChunkTerminator = 400, "missing chunk terminator";
+    /// A trailer line that is no field line (RFC 9112 §7.1.2).
+    InvalidTrailer = 400, "invalid trailer";
+    /// The trailer section is longer than the limit.
+    TrailerTooLarge = 431, "trailer too large";
+    /// A trailer field that may only stand in the head, because it frames or routes (RFC 9110 §6.5.1).
+    ForbiddenTrailer = 400, "forbidden trailer field";
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn every_misdeed_has_a_client_or_server_status_and_a_name_of_its_own() {
+        let mut names: Vec<_> = Error::ALL.iter().map(|error| error.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Error::ALL.len());
+        for error in Error::ALL {
+            assert!([400, 414, 417, 431, 501, 505].contains(&error.status()), "{error:?}");
+            assert_eq!(error.to_string(), error.name());
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! HTTP/1.0 and HTTP/1.1 as RFC 9112 defines them, without the leniency it permits.
+//!
+//! The rule behind every decision here: whatever two correct recipients could read differently is refused, so that
+//! no proxy in front can be made to disagree with this server about where a request ends or whom it is for.
+
+mod chunk_extension;
+mod chunked;
+pub mod fields;
+mod framing;
+mod head;
+mod reason;
+mod scan;
+mod target;
+
+pub use chunked::{ChunkedDecoder, Progress};
+pub use framing::Framing;
+pub use head::{Field, Head, HeadLimits, Version, MAX_FIELDS};
+pub use reason::{has_no_body, reason};
+pub use target::{host_and_port, Target, TargetForm};

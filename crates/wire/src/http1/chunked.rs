@@ -1,0 +1,247 @@
+//! The chunked transfer coding (RFC 9112 §7.1), decoded as the bytes come, over any split.
+//!
+//! ```text
+//! Size ─► Extension ─► SizeLineFeed ─┬─► Data ─► DataReturn ─► DataLineFeed ─► Size …
+//!   └───────────────────►┘           └─► Trailer ─► Done            (size 0)
+//! ```
+//!
+//! Data goes to a sink piece by piece and is never copied here. Trailer fields are checked and dropped: an
+//! application has read its body as data and could only be misled by fields that come after it.
+
+use super::chunk_extension::Extensions;
+use super::fields::{is_token_byte, is_valid_field_name, is_value_byte};
+use crate::Error;
+
+/// Digits of a chunk size; leading zeros count, or they would be a way to send for ever and say nothing.
+const MOST_DIGITS: u8 = 16;
+
+/// How far one call of [`ChunkedDecoder::decode`] got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the input that belong to the body: all of them unless it is done.
+    pub consumed: usize,
+    /// Whether the body has ended, trailers included.
+    pub done: bool,
+}
+
+/// Decodes one chunked body. After an error every further call gives the same error.
+#[derive(Debug)]
+pub struct ChunkedDecoder {
+    state: State,
+    /// What the size line says so far, then what is left of the chunk.
+    size: u64,
+    extensions: Extensions,
+    /// The trailer line that is arriving.
+    line: Vec<u8>,
+    trailer_bytes: usize,
+    max_trailer_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Size { digits: u8 },
+    Extension,
+    SizeLineFeed,
+    Data,
+    DataReturn,
+    DataLineFeed,
+    Trailer,
+    Done,
+    Failed(Error),
+}
+
+impl Default for ChunkedDecoder {
+    /// A decoder that takes 8 KiB of trailers.
+    fn default() -> ChunkedDecoder {
+        ChunkedDecoder::new(8 * 1024)
+    }
+}
+
+impl ChunkedDecoder {
+    /// A decoder for one body whose trailer lines take at most `max_trailer_bytes`.
+    pub fn new(max_trailer_bytes: usize) -> ChunkedDecoder {
+        ChunkedDecoder {
+            state: State::Size { digits: 0 },
+            size: 0,
+            extensions: Extensions::default(),
+            line: Vec::new(),
+            trailer_bytes: 0,
+            max_trailer_bytes,
+        }
+    }
+
+    /// Decodes what `input` has of the body and gives the data in it to `sink`, in pieces that are never empty.
+    /// On an error the sink may already have got data that came before the misdeed.
+    pub fn decode(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<Progress, Error> {
+        let mut rest = input;
+        while !rest.is_empty() && !matches!(self.state, State::Done) {
+            match self.step(rest, sink) {
+                Ok(taken) => rest = &rest[taken..],
+                Err(error) => {
+                    self.state = State::Failed(error);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Progress {
+            consumed: input.len() - rest.len(),
+            done: matches!(self.state, State::Done),
+        })
+    }
+
+    /// Takes the next byte of `input`, which is not empty, or as many as go together. Returns how many.
+    fn step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
+        let byte = input[0];
+        self.state = match self.state {
+            State::Size { digits } => self.size_digit(digits, byte)?,
+            State::Extension => self.extension(byte)?,
+            State::SizeLineFeed if byte != b'\n' => return Err(Error::BareCarriageReturn),
+            State::SizeLineFeed if self.size == 0 => State::Trailer,
+            State::SizeLineFeed => State::Data,
+            State::Data => return Ok(self.data(input, sink)),
+            State::DataReturn if byte != b'\r' => return Err(Error::MissingChunkTerminator),
+            State::DataReturn => State::DataLineFeed,
+            State::DataLineFeed if byte != b'\n' => return Err(Error::MissingChunkTerminator),
+            State::DataLineFeed => State::Size { digits: 0 },
+            State::Trailer => return self.trailer(input),
+            State::Done => return Ok(0),
+            State::Failed(error) => return Err(error),
+        };
+        Ok(1)
+    }
+
+    fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, Error> {
+        let Some(digit) = (byte as char).to_digit(16) else {
+            if digits == 0 {
+                return Err(Error::InvalidChunkSize);
+            }
+            self.extensions.start();
+            return self.extension(byte);
+        };
+        // A size beyond a signed 64-bit number would be negative to peers that count in one.
+        if digits == MOST_DIGITS || self.size > i64::MAX as u64 >> 4 {
+            return Err(Error::ChunkSizeOverflow);
+        }
+        self.size = self.size << 4 | u64::from(digit);
+        Ok(State::Size { digits: digits + 1 })
+    }
+
+    fn extension(&mut self, byte: u8) -> Result<State, Error> {
+        if byte != b'\r' {
+            self.extensions.take(byte)?;
+            return Ok(State::Extension);
+        }
+        if self.extensions.may_end() {
+            Ok(State::SizeLineFeed)
+        } else {
+            Err(Error::InvalidChunkExtension)
+        }
+    }
+
+    fn data(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> usize {
+        let left = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let taken = input.len().min(left);
+        sink(&input[..taken]);
+        self.size -= taken as u64;
+        if self.size == 0 {
+            self.state = State::DataReturn;
+        }
+        taken
+    }
+
+    fn trailer(&mut self, input: &[u8]) -> Result<usize, Error> {
+        let line_feed = memchr::memchr(b'\n', input);
+        let taken = line_feed.map_or(input.len(), |at| at + 1);
+        self.trailer_bytes += taken;
+        // The empty line that ends the section comes on top of the limit.
+        if self.trailer_bytes > self.max_trailer_bytes.saturating_add(2) {
+            return Err(Error::TrailerTooLarge);
+        }
+        self.line.extend_from_slice(&input[..taken]);
+        if line_feed.is_some() {
+            if check_trailer_line(&self.line)? {
+                self.state = State::Done;
+            }
+            self.line.clear();
+        }
+        Ok(taken)
+    }
+}
+
+/// Checks a line up to its line feed; true if it is the empty one that ends the section.
+fn check_trailer_line(line: &[u8]) -> Result<bool, Error> {
+    let Some(line) = line.strip_suffix(b"\r\n") else {
+        return Err(Error::BareLineFeed);
+    };
+    if line.is_empty() {
+        return Ok(true);
+    }
+    if line.contains(&b'\r') {
+        return Err(Error::BareCarriageReturn);
+    }
+    if line.contains(&0) {
+        return Err(Error::NulByte);
+    }
+    if matches!(line[0], b' ' | b'\t') {
+        return Err(Error::ObsoleteFold);
+    }
+    let Some(colon) = memchr::memchr(b':', line) else {
+        return Err(Error::InvalidTrailer);
+    };
+    let (name, value) = line.split_at(colon);
+    if !is_valid_field_name(name) {
+        let spaced = name
+            .iter()
+            .all(|&byte| is_token_byte(byte) || matches!(byte, b' ' | b'\t'));
+        let spaced = spaced && matches!(name.last(), Some(b' ' | b'\t'));
+        return Err(if spaced {
+            Error::SpaceBeforeColon
+        } else {
+            Error::InvalidTrailer
+        });
+    }
+    if !value.iter().all(|&byte| is_value_byte(byte)) {
+        return Err(Error::ControlCharacter);
+    }
+    if is_forbidden(name) {
+        return Err(Error::ForbiddenTrailer);
+    }
+    Ok(false)
+}
+
+/// Fields that frame, route, authenticate or describe the content: too late behind it (RFC 9110 §6.5.1).
+/// Underscores count as dashes, as they do for whoever builds CGI names.
+fn is_forbidden(name: &[u8]) -> bool {
+    const FORBIDDEN: [&[u8]; 22] = [
+        b"authorization",
+        b"connection",
+        b"content-encoding",
+        b"content-length",
+        b"content-range",
+        b"content-type",
+        b"cookie",
+        b"expect",
+        b"forwarded",
+        b"host",
+        b"keep-alive",
+        b"max-forwards",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+    ];
+    let alike = |field: &[u8]| {
+        field.len() == name.len()
+            && field
+                .iter()
+                .zip(name)
+                .all(|(&wanted, &byte)| byte.to_ascii_lowercase() == wanted || (byte == b'_' && wanted == b'-'))
+    };
+    FORBIDDEN.into_iter().any(alike)
+}

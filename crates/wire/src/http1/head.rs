@@ -1,0 +1,279 @@
+//! The request head: request line and fields, parsed at once when complete (RFC 9112 §3, §5).
+//!
+//! `httparse` finds the pieces; what it tolerates and this server does not (bare line feeds, several empty lines,
+//! fragments) is checked on its result. When it does not accept, `scan` says precisely why.
+
+use super::fields::{has_member, members};
+use super::framing::Framing;
+use super::scan::{scan, Scanned};
+use super::target::{agrees, host_and_port, Target};
+use crate::{Error, Span};
+use std::mem::MaybeUninit;
+
+/// The most fields a head can have, whatever [`HeadLimits::fields`] says.
+pub const MAX_FIELDS: usize = 128;
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Bytes from the first byte to the end of the empty line.
+    pub head_bytes: usize,
+    /// Number of fields; at most [`MAX_FIELDS`].
+    pub fields: usize,
+    /// Bytes of the request target.
+    pub target_bytes: usize,
+}
+
+/// The version of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    #[default]
+    Http11,
+}
+
+/// A header field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// The name, in the case it was sent in.
+    pub name: Span,
+    /// The value, without white space around it.
+    pub value: Span,
+}
+
+/// A request head. Its spans are positions in the bytes it was parsed from. Meant to be reused: a connection parses
+/// all its requests into the same `Head`, so the fields need memory once.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// Bytes the head takes, with an empty line before it and the one that ends it: the body begins here.
+    pub len: usize,
+    /// The method, case-sensitive; any token (RFC 9110 §9.1).
+    pub method: Span,
+    /// The request target as sent.
+    pub target: Span,
+    /// The parts of the target.
+    pub parts: Target,
+    /// The version.
+    pub version: Version,
+    /// All fields in the order they came in.
+    pub fields: Vec<Field>,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// Whether the client lets the connection persist (RFC 9112 §9.3).
+    pub keep_alive: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body. False when there is no body to send.
+    pub expect_continue: bool,
+    /// The authority the request is for: that of an absolute-form target, else Host. `None` only in HTTP/1.0.
+    pub host: Option<Span>,
+    /// Whether the client offers another protocol: `Connection: upgrade` and Upgrade, in HTTP/1.1 (RFC 9110 §7.8).
+    pub upgrade: bool,
+}
+
+impl Head {
+    /// Parses a request head at the start of `bytes`, which must be all that has arrived of it.
+    ///
+    /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes so far are the beginning of a
+    /// faultless head. The verdict on given bytes does not depend on earlier calls. Every call reads from the start, so call
+    /// it when a line feed has arrived or a limit could be reached, not for every byte: then the work is bounded
+    /// by the number of lines the limits permit. After `Ok(false)` or an error the contents of `self` mean nothing.
+    pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
+        let longest = limits.head_bytes.min(u32::MAX as usize);
+        let window = &bytes[..bytes.len().min(longest)];
+        let limits = &HeadLimits {
+            fields: limits.fields.min(MAX_FIELDS),
+            ..*limits
+        };
+        let start = if window.starts_with(b"\r\n") { 2 } else { 0 };
+        let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+        let mut request = httparse::Request::new(&mut []);
+        let parsed = request.parse_with_uninit_headers(&window[start..], &mut slots[..limits.fields]);
+        if let Ok(httparse::Status::Complete(len)) = parsed {
+            if self.take(window, start, start + len, &request, limits) {
+                return self.interpret(window).map(|()| true);
+            }
+        }
+        match scan(window, limits)? {
+            Scanned::Incomplete if bytes.len() >= longest => Err(Error::HeadTooLarge),
+            Scanned::Incomplete => Ok(false),
+            // Not reached as long as `httparse` accepts every head that `scan` accepts.
+            Scanned::Complete => Err(Error::InvalidFieldName),
+        }
+    }
+
+    /// Copies the positions of what `httparse` found. False if the head has something that only `httparse` tolerates.
+    #[inline]
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        len: usize,
+        request: &httparse::Request<'_, '_>,
+        limits: &HeadLimits,
+    ) -> bool {
+        let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+            return false;
+        };
+        let base = bytes.as_ptr() as usize;
+        self.len = len;
+        self.method = Span::within(base, method.as_bytes());
+        self.target = Span::within(base, target.as_bytes());
+        self.version = match minor {
+            0 => Version::Http10,
+            _ => Version::Http11,
+        };
+        let mut strict = self.method.start as usize == start
+            && target.len() <= limits.target_bytes
+            && memchr::memchr(b'#', target.as_bytes()).is_none()
+            && follows_line_end(bytes, len)
+            && follows_line_end(bytes, len - 2);
+        self.fields.clear();
+        self.fields.extend(request.headers.iter().map(|header| {
+            let name = Span::within(base, header.name.as_bytes());
+            strict &= follows_line_end(bytes, name.start as usize);
+            Field {
+                name,
+                value: Span::within(base, header.value),
+            }
+        }));
+        strict
+    }
+
+    /// Works out what the fields and the target mean for the server itself.
+    fn interpret(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let method = self.method.of(bytes);
+        if method == b"CONNECT" {
+            return Err(Error::UnsupportedMethod);
+        }
+        self.parts = Target::split(method, bytes, self.target)?;
+        let mut noted = Noted::default();
+        for field in &self.fields {
+            noted.note(bytes, *field)?;
+        }
+        self.framing = Framing::of(self.version, noted.content_length, noted.transfer_encoding)?;
+        self.host = self.authority(bytes, noted.host)?;
+        let http11 = self.version == Version::Http11;
+        self.keep_alive = !noted.close && (http11 || noted.keep_alive);
+        self.expect_continue = noted.expect_continue && http11 && self.framing.has_body();
+        self.upgrade = noted.upgrade_named && noted.upgrade_offered && http11;
+        Ok(())
+    }
+
+    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1, and an absolute-form target must not contradict it.
+    ///
+    /// An empty Host is legal grammar for targets without authority, but it names no server and has no place
+    /// in an env, so it is refused like any other invalid Host.
+    fn authority(&self, bytes: &[u8], host: Option<Span>) -> Result<Option<Span>, Error> {
+        match host {
+            None if self.version == Version::Http11 => return Err(Error::MissingHost),
+            Some(host) if host_and_port(host.of(bytes)).is_none() => return Err(Error::InvalidHost),
+            _ => {}
+        }
+        match (self.parts.authority, host) {
+            (Some(authority), Some(host)) => {
+                let target = self.target.of(bytes);
+                if agrees(target, authority.of(bytes), host.of(bytes)) {
+                    Ok(Some(authority))
+                } else {
+                    Err(Error::HostMismatch)
+                }
+            }
+            (authority, host) => Ok(authority.or(host)),
+        }
+    }
+}
+
+/// Whether CRLF stands right before position `at`.
+#[inline]
+fn follows_line_end(bytes: &[u8], at: usize) -> bool {
+    at >= 2 && bytes.get(at - 2..at) == Some(b"\r\n".as_slice())
+}
+
+/// What the fields that concern the server itself say.
+#[derive(Default)]
+struct Noted<'a> {
+    host: Option<Span>,
+    content_length: Option<&'a [u8]>,
+    transfer_encoding: Option<&'a [u8]>,
+    close: bool,
+    keep_alive: bool,
+    expect_continue: bool,
+    upgrade_named: bool,
+    upgrade_offered: bool,
+}
+
+impl<'a> Noted<'a> {
+    /// Looks at one field; by the length of its name first, which is the end of it for most fields.
+    #[inline]
+    fn note(&mut self, bytes: &'a [u8], field: Field) -> Result<(), Error> {
+        let name = field.name.of(bytes);
+        let value = field.value.of(bytes);
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => once(&mut self.host, field.value, Error::DuplicateHost),
+            6 if name.eq_ignore_ascii_case(b"expect") => self.expect(value),
+            7 if name.eq_ignore_ascii_case(b"upgrade") => {
+                self.upgrade_offered |= !value.is_empty();
+                Ok(())
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.connection(value);
+                Ok(())
+            }
+            14 if is_spelt(name, b"content-length")? => {
+                once(&mut self.content_length, value, Error::DuplicateContentLength)
+            }
+            17 if is_spelt(name, b"transfer-encoding")? => {
+                once(&mut self.transfer_encoding, value, Error::DuplicateTransferEncoding)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        if value.eq_ignore_ascii_case(b"keep-alive") {
+            self.keep_alive = true;
+            return;
+        }
+        for option in members(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            self.upgrade_named |= option.eq_ignore_ascii_case(b"upgrade");
+        }
+    }
+
+    fn expect(&mut self, value: &[u8]) -> Result<(), Error> {
+        self.expect_continue |= has_member(value, b"100-continue");
+        if members(value).all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
+            Ok(())
+        } else {
+            Err(Error::UnsupportedExpectation)
+        }
+    }
+}
+
+/// Keeps the value of a field that may come only once.
+#[inline]
+fn once<T>(place: &mut Option<T>, value: T, repeated: Error) -> Result<(), Error> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(repeated),
+    }
+}
+
+/// Whether `name` is `field` (lower case) in any case; a misdeed if it is so only with an underscore for the dash.
+#[inline]
+fn is_spelt(name: &[u8], field: &[u8]) -> Result<bool, Error> {
+    if name.eq_ignore_ascii_case(field) {
+        return Ok(true);
+    }
+    let alike = name
+        .iter()
+        .zip(field)
+        .all(|(&byte, &wanted)| byte.to_ascii_lowercase() == wanted || (byte == b'_' && wanted == b'-'));
+    if alike {
+        Err(Error::FramingLookalike)
+    } else {
+        Ok(false)
+    }
+}

@@ -1,0 +1,97 @@
+//! Status codes of responses: their reason phrases, and which of them carry no body.
+
+/// The reason phrase of `status` as IANA registers it; empty when it is not registered.
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        102 => "Processing",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        207 => "Multi-Status",
+        208 => "Already Reported",
+        226 => "IM Used",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        305 => "Use Proxy",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage",
+        508 => "Loop Detected",
+        510 => "Not Extended",
+        511 => "Network Authentication Required",
+        _ => "",
+    }
+}
+
+/// Whether a response with `status` never has a body: 1xx, 204 and 304 (RFC 9112 §6.3 rule 1).
+pub fn has_no_body(status: u16) -> bool {
+    matches!(status, 100..=199 | 204 | 304)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{has_no_body, reason};
+    use crate::Error;
+
+    #[test]
+    fn every_misdeed_is_answered_with_a_registered_status() {
+        for error in Error::ALL {
+            assert_ne!(reason(error.status()), "", "{error:?}");
+        }
+        assert_eq!(reason(200), "OK");
+        assert_eq!(reason(299), "");
+        assert_eq!(reason(0), "");
+    }
+
+    #[test]
+    fn statuses_without_body() {
+        let without: Vec<u16> = (200..=999).filter(|&status| has_no_body(status)).collect();
+        assert_eq!(without, [204, 304]);
+        assert!((100..200).all(has_no_body));
+    }
+}
