@@ -1,0 +1,41 @@
+# What the scripts in bin/ share: where the checkout is, how to speak, and where Cargo builds for which Ruby.
+# Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# Rustup asks for a new shell before cargo is on the PATH; here it is enough that it is installed.
+[[ $PATH == *"/.cargo/bin"* ]] || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+  say "$(basename "$0"): $*"
+  exit 1
+}
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "root is needed, and there is no sudo; run this as root, then try again: $*"
+  fi
+}
+
+cargo_target() { printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"; }
+
+# Prints "ABI SOEXT DLEXT" of the Ruby on the PATH: its ABI, and how its system names libraries and extensions.
+ruby_names() {
+  ruby --disable-gems -r rbconfig -e '
+    abort "Fairlead needs Ruby 3.1 or newer, this is #{RUBY_VERSION}" if RUBY_VERSION < "3.1"
+    names = RbConfig::CONFIG.values_at("ruby_version", "arch", "SOEXT", "DLEXT")
+    puts "#{names[0]}-#{names[1]} #{names[2]} #{names[3]}"'
+}
+
+# The extension is built in a folder per Ruby ABI, so that changing Rubies neither mixes nor repeats builds.
+extension_target() {
+  local abi
+  abi=$(ruby_names) || exit
+  printf '%s/ruby-%s\n' "$(cargo_target)" "${abi%% *}"
+}

@@ -1,0 +1,88 @@
+# Runs steps one after the other: a line for each, the end of its log when it fails, and the sum of all in the end.
+# Sourced, never run, after shell.bash.
+#
+#   check NAME COMMAND…     one result: it passes when the command does
+#   tests NAME COMMAND…     as many results as cargo test or minitest report; none at all is a failure
+#   finish                  prints "N passed, M failed" and exits accordingly
+
+step_seconds=${FAIRLEAD_STEP_SECONDS:-900}
+logs=$(cargo_target)/log
+passed=0 failed=0 skipped=0
+
+check() { step verdict "$@"; }
+tests() { step reported "$@"; }
+
+step() {
+  local kind=$1 name=$2 status=0 started=$SECONDS results
+  local log=$logs/$name.log
+  shift 2
+  mkdir -p "$logs"
+  if [[ -t 1 ]]; then printf '  …       %s\r' "$name"; fi
+  run_limited "$@" >"$log" 2>&1 || status=$?
+  results=$("$kind" "$status" <"$log")
+  add "$results"
+  report "$name" "$results" "$((SECONDS - started))"
+  if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; fi
+}
+
+# In a process group of its own, which ends as a whole: on time-out, and when the user interrupts.
+run_limited() {
+  local child status=0
+  set -m
+  timeout --kill-after=10 "$step_seconds" "$@" </dev/null &
+  child=$!
+  set +m
+  trap 'kill -TERM -- "-$child"; exit 130' INT TERM
+  wait "$child" || status=$?
+  trap - INT TERM
+  return "$status"
+}
+
+# Both print "passed failed skipped" for a command that ended with a status.
+verdict() {
+  if (($1)); then echo 0 1 0; else echo 1 0 0; fi
+}
+
+reported() {
+  awk -v status="$1" '
+    /^test result: / { passed += $4; failed += $6; skipped += $8 }
+    /^[0-9]+ runs, [0-9]+ assertions, / { failed += $5 + $7; skipped += $9; passed += $1 - $5 - $7 - $9 }
+    /^[0-9]+ passed, [0-9]+ failed/ { passed += $1; failed += $3; skipped += $5 }
+    END {
+      if (!failed && (status != 0 || passed + skipped == 0)) failed = 1
+      print passed + 0, failed + 0, skipped + 0
+    }'
+}
+
+add() {
+  local ok bad left_out
+  read -r ok bad left_out <<<"$1"
+  passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left_out))
+}
+
+summary() {
+  printf '%d passed, %d failed' "$1" "$2"
+  if (($3)); then printf ', %d skipped' "$3"; fi
+}
+
+report() {
+  local ok bad left_out word=ok
+  read -r ok bad left_out <<<"$2"
+  if ((bad)); then word=FAILED; fi
+  printf '  %-6s  %-12s %-36s %4d s\n' "$word" "$1" "$(summary "$ok" "$bad" "$left_out")" "$3"
+}
+
+show_failure() {
+  local log=$1 status=$2
+  if ((status == 124)); then printf 'It was ended after %d seconds.\n' "$step_seconds"; fi
+  printf -- '--- the end of %s (exit status %d)\n' "$log" "$status"
+  tail -n 200 "$log"
+  printf -- '---\n'
+}
+
+finish() {
+  summary "$passed" "$failed" "$skipped"
+  printf '\n'
+  if ((failed)); then exit 1; fi
+  exit 0
+}

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# The gem: Ruby, and the Rust sources of its extension, which RubyGems' own Cargo builder compiles on installation.
+# Every crate of the workspace travels along, because Cargo reads the manifests of all members.
+
+require_relative "lib/fairlead/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "fairlead"
+  spec.version = Fairlead::VERSION
+  spec.summary = "A fair Ruby application server with a Rust core"
+  spec.description = "Runs Rack applications a request at a time, so that no client waits while another one is served " \
+                     "again and again. Sockets, HTTP and scheduling are Rust; processes and the application are Ruby."
+  spec.authors = ["The Fairlead authors"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  paths = IO.popen(%w[git ls-files -z], chdir: __dir__, err: File::NULL, &:read).split("\0")
+  paths = Dir.glob("**/*", base: __dir__) if paths.empty? # an unpacked archive
+  spec.files = paths.grep(%r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)})
+                    .reject { |path| path.match?(%r{\.(?:so|bundle)\z|/target/}) || !File.file?(File.join(__dir__, path)) }
+  spec.bindir = "exe"
+  spec.executables = ["fairlead"]
+  spec.extensions = ["ext/fairlead/Cargo.toml"]
+
+  spec.add_dependency "rack", ">= 2.2", "< 4"
+end

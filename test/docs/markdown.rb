@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Test
+    # One Markdown file of the checkout: its links, its headings and its code, by line, as the tests of the
+    # documentation need them. Knows the Markdown that is used here, not all of it.
+    class Markdown
+      Code = Struct.new(:line, :language, :marks, :text)
+      Link = Struct.new(:line, :target)
+
+      FENCE = /\A\s*```\s*(\S*)\s*(.*?)\s*\z/.freeze
+      LINK = /(?<!\\)\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/.freeze
+      REFERENCE = /\A\[[^\]]+\]:\s*(\S+)/.freeze
+      HEADING = /\A\#{1,6}\s+(.*?)\s*#*\s*\z/.freeze
+
+      attr_reader :path, :code, :links, :anchors
+
+      # All of them, except those that are built or belong to others.
+      def self.all(root)
+        paths = Dir.glob("**/*.md", base: root).reject { |path| path.match?(%r{\A(?:target|tmp|fuzz/target)/}) }
+        paths.sort.map { |path| new(root, path) }
+      end
+
+      def initialize(root, path)
+        @path = path
+        @code = []
+        @links = []
+        @anchors = []
+        prose(File.readlines(File.join(root, path), chomp: true)) { |line, number| read(line, number) }
+      end
+
+      private
+
+      # Yields the lines outside code and collects the code.
+      def prose(lines)
+        open = nil
+        lines.each.with_index(1) do |line, number|
+          fence = FENCE.match(line)
+          if open.nil? && fence
+            open = Code.new(number, fence[1], fence[2].split, +"")
+          elsif open && fence
+            @code << open
+            open = nil
+          elsif open
+            open.text << line << "\n"
+          else
+            yield line, number
+          end
+        end
+      end
+
+      def read(line, number)
+        text = line.gsub(/`[^`]*`/, "")
+        (text.scan(LINK) + text.scan(REFERENCE)).flatten.each { |target| @links << Link.new(number, target) }
+        @anchors << anchor(HEADING.match(line)[1]) if HEADING.match?(line)
+      end
+
+      # As GitHub names a heading: lower case, spaces to hyphens, the second of a name numbered.
+      def anchor(heading)
+        name = heading.gsub(/\[([^\]]*)\]\([^)]*\)/, '\1').downcase.gsub(/[^\p{Word}\- ]/, "").tr(" ", "-")
+        taken = @anchors.count { |other| other == name || other.match?(/\A#{Regexp.escape(name)}-\d+\z/) }
+        taken.zero? ? name : "#{name}-#{taken}"
+      end
+    end
+  end
+end
