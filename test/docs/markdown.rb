@@ -8,10 +8,10 @@ module Fairlead
       Code = Struct.new(:line, :language, :marks, :text)
       Link = Struct.new(:line, :target)
 
-      FENCE = /\A\s*```\s*(\S*)\s*(.*?)\s*\z/.freeze
-      LINK = /(?<!\\)\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/.freeze
-      REFERENCE = /\A\[[^\]]+\]:\s*(\S+)/.freeze
-      HEADING = /\A\#{1,6}\s+(.*?)\s*#*\s*\z/.freeze
+      FENCE = /\A\s*```\s*(\S*)\s*(.*?)\s*\z/
+      LINK = /(?<!\\)\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/
+      REFERENCE = /\A\[[^\]]+\]:\s*(\S+)/
+      HEADING = /\A\#{1,6}\s+(.*?)\s*#*\s*\z/
 
       attr_reader :path, :code, :links, :anchors
 
