@@ -16,10 +16,15 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
-  paths = IO.popen(%w[git ls-files -z], chdir: __dir__, err: File::NULL, &:read).split("\0")
-  paths = Dir.glob("**/*", base: __dir__) if paths.empty? # an unpacked archive
-  spec.files = paths.grep(%r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)})
-                    .reject { |path| path.match?(%r{\.(?:so|bundle)\z|/target/}) || !File.file?(File.join(__dir__, path)) }
+  shipped = %r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)}
+  ignored = %r{\.(?:so|bundle)\z|/target/}
+  paths = begin
+    IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: __dir__, err: File::NULL, &:read).split("\0")
+  rescue Errno::ENOENT
+    []
+  end
+  paths = Dir.glob("**/*", base: __dir__) if paths.empty? # an unpacked archive, or no git
+  spec.files = paths.select { |path| shipped.match?(path) && !ignored.match?(path) && File.file?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["fairlead"]
   spec.extensions = ["ext/fairlead/Cargo.toml"]
