@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "rack"
+
+module Fairlead
+  # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
+  # client that tells nothing of it, except in development.
+  class AppError
+    TITLE = "500 Internal Server Error"
+    HINT = "The application failed. The log of the server says why."
+
+    def initialize(log, details:)
+      @log = log
+      @details = details
+    end
+
+    # Logs +exception+ and returns the answer. +env+ is nil when it happened outside a request.
+    def call(exception, env)
+      @log.app_failed(exception, request(env))
+      html = env && html?(env)
+      body = html ? page(exception) : text(exception)
+      type = html ? "text/html" : "text/plain"
+      [500, { "content-type" => "#{type}; charset=utf-8", "content-length" => body.bytesize.to_s }, [body]]
+    end
+
+    private
+
+    # The path without the query, in which secrets travel; nothing in it can start a new line of the log.
+    def request(env)
+      return unless env
+
+      "#{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}".b.gsub(/[^\x21-\x7e ]/n) { |byte| format("%%%02X", byte.ord) }
+    end
+
+    def html?(env)
+      env["HTTP_ACCEPT"].to_s.include?("text/html")
+    end
+
+    def text(exception)
+      "#{TITLE}\n\n#{@details ? details(exception) : HINT}\n"
+    end
+
+    def page(exception)
+      content = @details ? "<pre>#{::Rack::Utils.escape_html(details(exception))}</pre>" : "<p>#{HINT}</p>"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><title>#{TITLE}</title></head>" \
+        "<body><h1>#{TITLE}</h1>#{content}</body></html>\n"
+    end
+
+    def details(exception)
+      "#{exception.class}: #{exception.message}\n\n#{exception.backtrace&.join("\n")}".scrub
+    end
+  end
+end

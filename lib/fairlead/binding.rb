@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "socket"
+require "uri"
+
+module Fairlead
+  # One configured address, of a class per scheme (binding/tcp.rb, binding/unix.rb). Parsing one touches nothing;
+  # #open makes the listeners.
+  class Binding
+    autoload :Tcp, "fairlead/binding/tcp"
+    autoload :Unix, "fairlead/binding/unix"
+
+    DEFAULT_PORT = 9292
+    SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
+
+    class << self
+      # The Binding for +uri+; raises BindError for one that nobody can listen on.
+      def parse(uri)
+        scheme, rest = uri.split("://", 2)
+        raise BindError.new(uri, "it has no scheme; write tcp://… or unix://…") unless rest
+
+        name = SCHEMES.fetch(scheme) { raise BindError.new(uri, "the scheme is none of #{SCHEMES.keys.join(", ")}") }
+        const_get(name).new(uri, *split_query(uri, rest))
+      end
+
+      # Where to listen when nobody says so.
+      def default_uri
+        uri_for_port(DEFAULT_PORT)
+      end
+
+      # The address for a port, on +host+ or else on every interface.
+      def uri_for_port(port, host = nil)
+        host ||= ipv6? ? "::" : "0.0.0.0"
+        host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
+        "tcp://#{host}:#{port}"
+      end
+
+      private
+
+      # A machine with IPv6 has an address other than ::1.
+      def ipv6?
+        Socket.ip_address_list.any? { |address| address.ipv6? && !address.ipv6_loopback? }
+      end
+
+      def split_query(uri, rest)
+        location, query = rest.split("?", 2)
+        [location, query ? URI.decode_www_form(query).to_h : {}]
+      rescue ArgumentError
+        raise BindError.new(uri, "its query cannot be read")
+      end
+    end
+
+    # The address as it was written.
+    attr_reader :uri
+
+    def initialize(uri, location, parameters)
+      @uri = uri
+      @parameters = parameters
+      unknown = parameters.keys - known_parameters
+      raise BindError.new(uri, "unknown parameter #{unknown.first}") if unknown.any?
+
+      @backlog = number("backlog", 10)
+      locate(location)
+    end
+
+    # Opens the listeners and returns them. +backlog+ counts where the address names none of its own.
+    def open(backlog:)
+      listen(@backlog || backlog)
+    rescue SystemCallError, SocketError => e
+      raise BindError.new(uri, reason_for(e))
+    end
+
+    private
+
+    # A parameter as a number in that base (0: as Ruby reads it, so that a leading 0 means octal), or nil.
+    def number(name, base)
+      text = @parameters[name]
+      return unless text
+
+      value = Integer(text, base, exception: false)
+      value && !value.negative? ? value : raise(BindError.new(uri, "#{name} is not a number: #{text}"))
+    end
+
+    def reason_for(error)
+      case error
+      when Errno::EADDRINUSE then "the address is in use"
+      when Errno::EADDRNOTAVAIL then "no interface of this machine has that address"
+      when Errno::EACCES then "permission denied"
+      else error.message
+      end
+    end
+  end
+end

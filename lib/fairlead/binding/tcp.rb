@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Binding
+    # tcp://HOST:PORT
+    class Tcp < Binding
+      # With port 0 the first loopback address chooses the port and another one may find it taken.
+      ATTEMPTS = 5
+
+      attr_reader :host, :port
+
+      private
+
+      # low_latency is Puma's; the engine always sends without delay.
+      def known_parameters = %w[backlog low_latency]
+
+      def locate(location)
+        match = /\A(?<host>\[[^\]]+\]|[^:\[\]\/]+):(?<port>\d+)\/?\z/.match(location)
+        raise BindError.new(uri, "write tcp://HOST:PORT") unless match
+
+        @host = match[:host].delete("[]")
+        @port = Integer(match[:port], 10)
+        raise BindError.new(uri, "ports go up to 65535") if port > 65_535
+      end
+
+      def listen(backlog)
+        attempts = 0
+        begin
+          listen_on(addresses, backlog)
+        rescue Errno::EADDRINUSE
+          retry if port.zero? && (attempts += 1) < ATTEMPTS
+          raise
+        end
+      end
+
+      # All of them on the same port, also when the system chooses it.
+      def listen_on(addresses, backlog)
+        listeners = []
+        addresses.each do |address|
+          listeners << listener(address, listeners.first&.port || port, backlog)
+        rescue Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT
+          raise if addresses.one?
+        end
+        raise Errno::EADDRNOTAVAIL if listeners.empty?
+
+        listeners
+      rescue SystemCallError
+        listeners.each(&:close)
+        raise
+      end
+
+      def addresses
+        return [host] unless host == "localhost"
+
+        loopback = Socket.ip_address_list.select { |address| address.ipv4_loopback? || address.ipv6_loopback? }
+        loopback.empty? ? ["127.0.0.1"] : loopback.map(&:ip_address).uniq
+      end
+
+      def listener(address, port, backlog)
+        info = Addrinfo.tcp(address, port)
+        socket = Socket.new(info.pfamily, Socket::SOCK_STREAM)
+        prepare(socket, info)
+        socket.bind(info)
+        socket.listen(backlog)
+        bound = socket.local_address
+        Listener.new(socket, { scheme: "http", host: bound.ip_address, port: bound.ip_port })
+      rescue SystemCallError
+        socket&.close
+        raise
+      end
+
+      # Accepted sockets inherit TCP_NODELAY. "::" takes IPv4 as well, whatever the system's default.
+      def prepare(socket, info)
+        socket.setsockopt(:SOCKET, :REUSEADDR, true)
+        socket.setsockopt(:TCP, :NODELAY, true)
+        socket.setsockopt(:IPV6, :V6ONLY, info.ip_address == "::" ? 0 : 1) if info.ipv6?
+      end
+    end
+  end
+end

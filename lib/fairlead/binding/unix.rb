@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Binding
+    # unix:///PATH, unix://PATH (below the current folder) and, on Linux, unix://@NAME for a socket without a file.
+    class Unix < Binding
+      # nil for an abstract socket.
+      attr_reader :path
+
+      private
+
+      def known_parameters = %w[backlog umask mode]
+
+      def locate(location)
+        name = location.gsub(/%\h\h/) { |escape| [escape.delete("%")].pack("H2") }
+        raise BindError.new(uri, "it names no path") if name.empty? || name == "@" || name.include?("\0")
+
+        @name = name
+        @path = File.expand_path(name) unless abstract?
+        @umask = number("umask", 0)
+        @mode = number("mode", 8)
+      end
+
+      def abstract? = @name.start_with?("@")
+
+      def listen(backlog)
+        remove_stale_file unless abstract?
+        socket = Socket.new(:UNIX, Socket::SOCK_STREAM)
+        bind(socket)
+        socket.listen(backlog)
+        [Listener.new(socket, { scheme: "http", path: path || @name }, file: path)]
+      rescue ArgumentError => e # the path is longer than a socket address can hold
+        socket&.close
+        raise BindError.new(uri, e.message)
+      rescue SystemCallError
+        socket&.close
+        raise
+      end
+
+      def bind(socket)
+        address = Addrinfo.unix(abstract? ? @name.sub("@", "\0") : path)
+        previous = File.umask(@umask) if @umask
+        socket.bind(address)
+        File.chmod(@mode, path) if @mode && path
+      ensure
+        File.umask(previous) if previous
+      end
+
+      # A server that was killed leaves its file behind; connecting tells it from one that is served.
+      def remove_stale_file
+        return unless File.exist?(path) || File.symlink?(path)
+        raise BindError.new(uri, "there is a file at that path that is not a socket") unless File.socket?(path)
+
+        Socket.unix(path).close
+        raise BindError.new(uri, "another process serves it")
+      rescue Errno::ECONNREFUSED
+        File.unlink(path)
+      rescue Errno::ENOENT
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # What a server is to do, from flags, configuration file, environment and defaults (in that order of precedence): one
+  # frozen, validated object. configuration/layer.rb is what a single source said.
+  #
+  # An option is read by its name: `configuration.workers`, `configuration.preload?`.
+  class Configuration
+    autoload :Layer, "fairlead/configuration/layer"
+    autoload :Flags, "fairlead/configuration/flags"
+    autoload :File, "fairlead/configuration/file"
+    autoload :Environment, "fairlead/configuration/environment"
+    autoload :Loader, "fairlead/configuration/loader"
+    autoload :Report, "fairlead/configuration/report"
+
+    # A value and who gave it.
+    Setting = Struct.new(:value, :origin)
+
+    # Where a value comes from that nobody gave.
+    DEFAULT = "default"
+
+    class << self
+      # The configuration of a command line; raises ConfigurationError with everything that is wrong with it.
+      # +flags+: a Flags layer. +environment+: the variables.
+      def load(flags, environment: ENV)
+        Loader.new(flags, environment).load
+      end
+
+      # The configuration of a program that carries the server in itself: neither a file nor the environment count.
+      def from_options(options)
+        layer = Layer.new
+        options.each { |name, value| layer.set(name, *value, origin: "Fairlead::Server") }
+        new([layer])
+      end
+    end
+
+    # What the hooks of the configuration file are, and warnings about settings that have no effect.
+    attr_reader :hooks, :warnings
+
+    # +layers+: the sources, the one that wins first.
+    def initialize(layers, hooks: Hooks.new)
+      @hooks = hooks.freeze
+      @settings = merge(layers)
+      problems = layers.flat_map(&:problems) + contradictions
+      raise ConfigurationError, problems if problems.any?
+
+      @warnings = idle_settings.freeze
+      freeze
+    end
+
+    def [](name) = @settings.fetch(name).value
+
+    # Who gave the value of that option: a flag, a line of a file, a variable, or "default".
+    def origin(name) = @settings.fetch(name).origin
+
+    # Whether anybody gave a value at all.
+    def given?(name) = origin(name) != DEFAULT
+
+    Options.settings.each do |option|
+      define_method(option.boolean? ? :"#{option.name}?" : option.name) { self[option.name] }
+    end
+
+    # Whether there are workers, and so a supervisor.
+    def supervised? = workers.positive?
+
+    def development? = environment == "development"
+
+    # Where requests are logged: a path, "-" for standard output, or nil.
+    def access_log_path
+      access_log || ("-" if log_requests? && !quiet?)
+    end
+
+    # Every option that reaches the engine: name => value.
+    def engine_settings
+      Options.settings.select(&:engine?).to_h { |option| [option.name, option.type.to_engine(self[option.name])] }
+    end
+
+    private
+
+    def merge(layers)
+      given = layers.reverse.reduce({}) { |settings, layer| settings.merge(layer.settings) }
+      values = given.transform_values(&:value)
+      Options.settings.to_h do |option|
+        setting = given[option.name] || Setting.new(values[option.name] = option.default(values), DEFAULT)
+        [option.name, setting.freeze]
+      end.freeze
+    end
+
+    # What no option can see by itself.
+    def contradictions
+      return [] unless min_threads > max_threads
+
+      origin = [origin(:min_threads), origin(:max_threads)].find { |name| name != DEFAULT }
+      [problem(:min_threads, origin, "is #{min_threads}, which is more than max_threads, #{max_threads}")]
+    end
+
+    def problem(option, origin, message)
+      ConfigurationError::Problem.new(option, origin, message)
+    end
+
+    def idle_settings
+      return [] if supervised?
+
+      idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }
+      idle << "#{origin(:preload)}: preload has no effect without workers" if preload? && given?(:preload)
+      idle
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "optparse"
+
+module Fairlead
+  class Configuration
+    # What the arguments of `fairlead` say. Besides the options of the table there are the few flags that ask for
+    # something else than serving.
+    class Flags < Layer
+      BANNER = <<~TEXT
+        Usage: fairlead [options] [config.ru]
+               fairlead bench [options] URL     measures a server; see fairlead bench --help
+      TEXT
+
+      # Where a description starts, and how far it goes.
+      COLUMN = 34
+      WIDTH = 110
+
+      # :serve, :check, :version or :help
+      attr_reader :action
+
+      def self.parse(arguments) = new.tap { |flags| flags.send(:parse, arguments.dup) }
+
+      def initialize
+        super
+        @action = :serve
+        @debug = false
+      end
+
+      # Whether an error is to be shown with its backtrace.
+      def debug? = @debug
+
+      # The text of --help.
+      def help = parser.help
+
+      private
+
+      # OptionParser stops at the first argument it cannot read; this goes on, to tell all of them.
+      def parse(arguments)
+        files = []
+        begin
+          parser.order!(arguments) { |argument| files << argument }
+        rescue OptionParser::ParseError => e
+          problem(nil, nil, e.message.sub(/\s*Did you mean\?\s*/, ", did you mean ").tr("\n", " ").strip)
+          retry
+        end
+        set(:rackup, files.shift, origin: "argument") if files.any?
+        files.each { |file| problem(nil, nil, "one argument too many: #{file}") }
+      end
+
+      def parser
+        @parser ||= OptionParser.new(BANNER, COLUMN) do |parser|
+          parser.require_exact = true
+          Options.groups.each { |group| declare_group(parser, group) }
+          declare_actions(parser)
+        end
+      end
+
+      def declare_group(parser, group)
+        parser.separator("\n#{group}")
+        Options.select { |entry| entry.group == group }.each { |entry| declare(parser, entry) }
+      end
+
+      def declare(parser, entry)
+        origin = "--#{entry.long_flags.first}"
+        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, value, origin: origin) }
+        return unless entry.name == :config
+
+        parser.on("--no-config", "Reads no configuration file.") { set(:config, "-", origin: "--no-config") }
+      end
+
+      def long_flags(entry)
+        entry.long_flags.map { |flag| entry.boolean? ? "--[no-]#{flag}" : "--#{flag} #{entry.placeholder}" }
+      end
+
+      def description(entry)
+        text = entry.summary
+        text += " (#{entry.shown_default})" if entry.shown_default && entry.shown_default != "none"
+        text.delete("`").scan(/\S.{0,#{WIDTH - COLUMN - 8}}(?=\s|\z)/)
+      end
+
+      def declare_actions(parser)
+        parser.separator("\nOthers")
+        parser.on("-I", "--include PATHS", "Puts these folders (separated by :) on the load path.") do |paths|
+          $LOAD_PATH.unshift(*paths.split(::File::PATH_SEPARATOR))
+        end
+        parser.on("--check", "Checks the configuration and prints it, with where each value comes from.") { @action = :check }
+        parser.on("--debug", "Shows the backtrace of an error at the start.") { @debug = true }
+        parser.on("-V", "--version", "Prints the version.") { @action = :version }
+        parser.on("-h", "--help", "Prints this.") { @action = :help }
+      end
+    end
+  end
+end

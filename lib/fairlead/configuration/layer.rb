@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # What one source said: the values it gave, and what was wrong with others. Nothing is raised here, so that all the
+    # problems of all the sources can be told together.
+    class Layer
+      # settings: option name => Setting. problems: ConfigurationError::Problem
+      attr_reader :settings, :problems
+
+      def initialize
+        @settings = {}
+        @problems = []
+      end
+
+      # Sets the option or shorthand of that name. A repeatable one gathers its values.
+      def set(name, *arguments, origin:)
+        Options.fetch(name).expand(*arguments).each { |option, value| store(Options.fetch(option), value, origin) }
+      rescue KeyError => e
+        problem(name, origin, e.message)
+      rescue Options::Types::Invalid => e
+        problem(name, origin, e.message)
+      rescue ArgumentError
+        problem(name, origin, "takes other arguments; one that works is #{example(name)}")
+      end
+
+      def problem(option, origin, message)
+        problems << ConfigurationError::Problem.new(option, origin, message)
+      end
+
+      # The value given for that option, or nil.
+      def [](name) = settings[name]&.value
+
+      private
+
+      def store(option, value, origin)
+        value = settings[option.name].value + value if option.repeatable? && settings.key?(option.name)
+        settings[option.name] = Setting.new(value, origin)
+      end
+
+      def example(name)
+        Options.fetch(name).valid.map(&:inspect).join(", ")
+      end
+    end
+  end
+end

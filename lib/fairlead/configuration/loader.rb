@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # Gathers the sources of a command line: finds the configuration file, reads it, and puts the layers in order.
+    class Loader
+      def initialize(flags, environment)
+        @flags = flags
+        @environment = Environment.read(environment)
+      end
+
+      def load
+        file = read_file
+        Configuration.new([@flags, file, @environment].compact, hooks: file ? file.hooks : Hooks.new)
+      end
+
+      private
+
+      # nil when there is no file to read.
+      def read_file
+        path = @flags[:config] || default_path
+        File.new(path).read unless path.nil? || path == "-"
+      end
+
+      # A given path is relative to the current folder, the default ones to the folder the server is to run in.
+      def default_path
+        folder = @flags[:directory] || "."
+        ["config/fairlead/#{environment}.rb", "config/fairlead.rb"]
+          .map { |path| folder == "." ? path : ::File.join(folder, path) }
+          .find { |path| ::File.exist?(path) }
+      end
+
+      # The file cannot choose the environment by which it is found.
+      def environment
+        @flags[:environment] || @environment[:environment] || Options.fetch(:environment).default({})
+      end
+    end
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # What `fairlead --check` prints: each option, its value, and where the value comes from.
+    class Report
+      def initialize(configuration)
+        @configuration = configuration
+      end
+
+      def to_s
+        widths = rows.transpose.first(2).map { |column| column.map(&:length).max }
+        rows.map { |name, value, origin| "#{name.ljust(widths[0])}  #{value.ljust(widths[1])}  #{origin}\n" }.join
+      end
+
+      private
+
+      def rows
+        @rows ||= Options.settings.map do |option|
+          [option.name.to_s, option.format(@configuration[option.name]), @configuration.origin(option.name)]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# The object a configuration file is evaluated on. Its class stands outside the modules of Fairlead, and holds no constant,
+# so that a name such as File or Server means in the file what it means anywhere else.
+class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChildren
+  class << self
+    # Evaluates +text+, the text of +file+ (a Configuration::File), which is told what it says.
+    def evaluate(file, text)
+      new(file).instance_eval(text, file.path, 1)
+    end
+  end
+
+  def initialize(file)
+    @file = file
+  end
+
+  Fairlead::Options.select(&:in_file?).each do |entry|
+    entry.methods_in_file.each do |name|
+      define_method(name) do |*arguments|
+        @file.set(entry.name, *arguments, origin: @file.here)
+      end
+    end
+  end
+
+  [*Fairlead::Hooks::NAMES.keys, *Fairlead::Hooks::ALIASES.keys].each do |name|
+    define_method(name) do |&block|
+      block ? @file.hooks.add(name, block) : @file.problem(name, @file.here, "needs a block")
+    end
+  end
+
+  # Turns a misspelt option into a problem with its line, and lets the rest of the file be read.
+  def method_missing(name, *arguments, **_keywords)
+    arguments.empty? && !name.end_with?("!") ? super : @file.unknown(name)
+  end
+
+  def respond_to_missing?(*) = false
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # What the server tells the person who runs it. Code says what has happened; every wording stands here. What is in
+  # order goes to standard output, warnings and errors to standard error; each as one write, so that the lines of
+  # several processes do not mix.
+  class EventLog
+    attr_reader :output, :errors
+
+    # +quiet+: warnings and errors only. +prefix+: whether a line starts with the id of the process.
+    def initialize(quiet: false, prefix: false, output: $stdout, errors: $stderr)
+      @quiet = quiet
+      @prefix = prefix
+      @output = output
+      @errors = errors
+    end
+
+    # --- the start
+
+    def listening(listener) = info("listening on #{listener}")
+
+    def ready(configuration)
+      threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
+      threads = "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each" if configuration.supervised?
+      info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment})")
+    end
+
+    def warning(text) = warn("warning: #{text}")
+
+    def start_failed(error) = warn("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
+
+    # --- workers
+
+    def worker_booted(child, seconds) = info("worker #{child.slot} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
+
+    def worker_failed_to_boot(slot, reason) = warn("worker #{slot} cannot start: #{reason}")
+
+    def worker_ended(child, status) = warn("worker #{child.slot} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
+
+    def worker_boot_timed_out(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
+
+    def worker_hung(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
+
+    def worker_killed(child) = warn("worker #{child.slot} (pid #{child.pid}) did not end in time; killing it")
+
+    def workers_wanted(count) = info("going to #{count} #{count == 1 ? "worker" : "workers"}")
+
+    def workers_at_limit(count) = warn("there cannot be more than #{count} workers")
+
+    def last_worker_kept = warn("the last worker stays")
+
+    def next_attempt(seconds) = warn("workers die while they boot; the next one starts in #{seconds} s")
+
+    def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
+
+    # --- the end
+
+    def draining(signal, seconds) = info("#{signal}: finishing what has arrived, for up to #{seconds} s")
+
+    def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were cut off")
+
+    def stopping_at_once(signal) = info("#{signal}: stopping at once")
+
+    def stopped = info("fairlead stopped")
+
+    # --- while it runs
+
+    def logs_reopened = info("HUP: opened the access log anew")
+
+    def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
+
+    def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
+
+    def thread_died(name, error) = warn("[BUG] thread #{name} ended: #{trace(error)}")
+
+    # An exception of the application, with the request that met it.
+    def app_failed(error, request)
+      warn("error in the application#{": #{request}" if request}: #{trace(error)}")
+    end
+
+    private
+
+    def info(text)
+      write(@output, text) unless @quiet
+    end
+
+    def warn(text) = write(@errors, text)
+
+    # A closed terminal or a full disk is no reason to stop serving.
+    def write(stream, text)
+      stream.write("#{"[#{Process.pid}] " if @prefix}#{text}\n")
+      stream.flush
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    def trace(error)
+      message = error.full_message(highlight: false, order: :top)
+      message.encode("UTF-8", invalid: :replace, undef: :replace).chomp
+    end
+
+    def describe(status)
+      return "how is unknown" if status == :unknown
+
+      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Starts the server that a configuration describes, as one process or as a supervisor with workers, and gives back
+  # what it took when that has ended.
+  class Launcher
+    # +app+: an application that has been loaded already, instead of the rackup file.
+    def initialize(configuration, app: nil)
+      @configuration = configuration
+      @app = app
+      @log = EventLog.new(quiet: configuration.quiet?, prefix: configuration.supervised?)
+    end
+
+    # Serves until the server is asked to end; returns the exit status.
+    def run
+      settle
+      pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
+      @service = Service.new(@configuration, log: @log, app: @app).open
+      status = server.run
+      @log.stopped
+      status
+    ensure
+      @service&.close
+      pid_file&.remove
+      @configuration.hooks.run(:after_stopped, log: @log) if status
+    end
+
+    # Asks the server to end, from any thread and from a trap.
+    def stop = @server&.stop_later
+
+    private
+
+    def settle
+      Dir.chdir(@configuration.directory)
+      ENV["RACK_ENV"] = @configuration.environment
+      Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
+      @configuration.warnings.each { |text| @log.warning(text) }
+      RackApp.check(@configuration.rackup) unless @app
+    end
+
+    def server
+      @server ||= (@configuration.supervised? ? Supervisor : Single).new(@service)
+    end
+  end
+end

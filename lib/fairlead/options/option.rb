@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "fairlead/options/types"
+
+module Fairlead
+  module Options
+    # What an entry of the table shows to flags, configuration file, environment, help and documentation.
+    #
+    # name        the method of the configuration file and, with dashes, the long flag
+    # group       the heading it stands under
+    # short       the short flag, or nil
+    # long_flags  every long flag without its dashes, the preferred one first
+    # aliases     further names in the configuration file
+    # variables   environment variables; the first that is not blank counts
+    # doc         one sentence, and then more where one is not enough
+    # valid, invalid   arguments that are accepted and that are refused
+    class Entry
+      attr_reader :name, :group, :short, :long_flags, :aliases, :variables, :doc, :valid, :invalid
+
+      def initialize(name, group:, doc:, valid:, invalid:, short: nil, long_flags: nil, aliases: [], variables: [], in_file: true)
+        @name = name
+        @group = group
+        @doc = doc
+        @valid = valid
+        @invalid = invalid
+        @short = short
+        @long_flags = long_flags || [name.to_s.tr("_", "-")]
+        @aliases = aliases
+        @variables = variables
+        @in_file = in_file
+      end
+
+      # Whether the configuration file may set it.
+      def in_file? = @in_file
+
+      # The names of its methods in the configuration file.
+      def methods_in_file = in_file? ? [name, *aliases] : []
+
+      # The first sentence of the description.
+      def summary = doc[/\A.*?\.(?=\s|\z)/m]
+    end
+
+    # One option with one value (or, when it is repeatable, a list of them).
+    #
+    # scope     :engine reaches the native engine, :process stays in Ruby
+    # default   the value, or a callable that derives it from the values of the options (name => value)
+    # shown_default  the default in words, for a derived one
+    class Option < Entry
+      attr_reader :type, :scope, :shown_default
+
+      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, **entry)
+        super(name, **entry)
+        @type = type
+        @default = default
+        @scope = scope
+        @repeatable = repeatable
+        @shown_default = shown_default || format(default)
+      end
+
+      def repeatable? = @repeatable
+      def boolean? = type.boolean?
+      def engine? = scope == :engine
+      def unit = type.unit
+
+      def default(values)
+        @default.respond_to?(:call) ? @default.call(values) : @default
+      end
+
+      # What a flag's value is called in --help; nil for a yes or no.
+      def placeholder = type.placeholder
+
+      # Arguments as somebody gave them => { name => canonical value }. Nothing at all when the argument is nil, so that
+      # `pid_file ENV["PIDFILE"]` means what it says.
+      def expand(*arguments)
+        return { name => true } if arguments.empty? && boolean?
+
+        one_argument!(arguments)
+        return {} if arguments.first.nil?
+
+        { name => repeatable? ? [type.parse(arguments.first)] : type.parse(arguments.first) }
+      end
+
+      # How a person would write the value.
+      def format(value)
+        return "none" if value.nil? || value == []
+
+        Array(value).map { |element| type.format(element) }.join(", ")
+      end
+
+      private
+
+      def one_argument!(arguments)
+        raise Types::Invalid, "takes one value, not #{arguments.size}" unless arguments.size == 1
+      end
+    end
+
+    # A convenience that sets other options: `threads 1, 5`, `port 3000`. The block turns its arguments into
+    # { name of an option => argument }.
+    class Shorthand < Entry
+      attr_reader :placeholder
+
+      def initialize(name, placeholder:, **entry, &expansion)
+        super(name, **entry)
+        @placeholder = placeholder
+        @expansion = expansion
+      end
+
+      def boolean? = false
+      def shown_default = nil
+
+      def expand(*arguments)
+        @expansion.call(*arguments).reduce({}) { |values, (option, value)| values.merge(Options.fetch(option).expand(value)) }
+      end
+    end
+  end
+end

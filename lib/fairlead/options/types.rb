@@ -1,0 +1,200 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Options
+    # The kinds of value an option can have. A type turns what a person wrote (a String from a flag or the environment,
+    # or a Ruby value from the configuration file) into the one canonical value, or raises Invalid with the reason.
+    module Types
+      # The message completes the sentence "<option>: …".
+      class Invalid < StandardError
+        def self.because(expectation, value)
+          new("must be #{expectation}, not #{value.inspect}")
+        end
+      end
+
+      # What the types have in common; each overrides #parse and #expectation.
+      class Type
+        # What stands for the value in --help.
+        attr_reader :placeholder
+
+        def initialize(placeholder)
+          @placeholder = placeholder
+        end
+
+        # nil for a type without one.
+        def unit = nil
+
+        # How a person would write the value.
+        def format(value) = value.to_s
+
+        # The value as the engine takes it.
+        def to_engine(value) = value
+
+        # Whether the option can be given without a value, meaning true.
+        def boolean? = false
+
+        private
+
+        def invalid!(value)
+          raise Invalid.because(expectation, value)
+        end
+      end
+
+      # A whole number.
+      class Count < Type
+        def initialize(range, placeholder: "N")
+          super(placeholder)
+          @range = range
+        end
+
+        def expectation
+          @range.end ? "a whole number from #{@range.begin} to #{@range.end}" : "a whole number of at least #{@range.begin}"
+        end
+
+        def parse(value)
+          number = value.is_a?(String) ? Integer(value, 10, exception: false) : value
+          number.is_a?(Integer) && @range.cover?(number) ? number : invalid!(value)
+        end
+      end
+
+      # A number of workers, or one for each processor.
+      class Workers < Count
+        def initialize
+          super(0..1024)
+        end
+
+        def expectation = "#{super}, or auto"
+
+        def parse(value)
+          return super unless value.to_s == "auto"
+
+          require "etc"
+          Etc.nprocessors
+        end
+      end
+
+      # A time span. Kept as it was written (whole or not); the engine gets a Float.
+      class Seconds < Type
+        LONGEST = 365 * 24 * 3600
+
+        # +zero+: whether no time at all has a meaning.
+        def initialize(zero: false)
+          super("SEC")
+          @zero = zero
+        end
+
+        def unit = "seconds"
+
+        def expectation
+          "a number of seconds #{@zero ? "from 0" : "above 0"} to #{LONGEST} (a year)"
+        end
+
+        def parse(value)
+          number = value.is_a?(String) ? Integer(value, 10, exception: false) || Float(value, exception: false) : value
+          invalid!(value) unless number.is_a?(Integer) || number.is_a?(Float)
+
+          (@zero ? number >= 0 : number.positive?) && number <= LONGEST ? number : invalid!(value)
+        end
+
+        def to_engine(value) = value.to_f
+      end
+
+      # A size, as a number or with a suffix: 64k, 10m, 1g (1024 each).
+      class Bytes < Type
+        SUFFIXES = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
+        LARGEST = 1024**5
+
+        def initialize(least: 0)
+          super("SIZE")
+          @least = least
+        end
+
+        def unit = "bytes"
+
+        def expectation = "a size of at least #{format(@least)}, such as 500, 64k, 10m or 1g"
+
+        def parse(value)
+          number = value.is_a?(String) ? read(value) : value
+          number.is_a?(Integer) && number.between?(@least, LARGEST) ? number : invalid!(value)
+        end
+
+        def format(value)
+          suffix, factor = SUFFIXES.reverse_each.find { |_, size| value >= size && (value % size).zero? } || ["", 1]
+          "#{value / factor}#{suffix}"
+        end
+
+        private
+
+        def read(text)
+          match = /\A(\d+)([kmg]?)\z/i.match(text)
+          match && (Integer(match[1], 10) * SUFFIXES.fetch(match[2].downcase))
+        end
+      end
+
+      # Yes or no.
+      class Flag < Type
+        WORDS = { "true" => true, "yes" => true, "on" => true, "1" => true,
+                  "false" => false, "no" => false, "off" => false, "0" => false }.freeze
+
+        def initialize
+          super(nil)
+        end
+
+        def boolean? = true
+
+        def expectation = "true or false"
+
+        def parse(value)
+          WORDS.fetch(value.to_s.downcase) { invalid!(value) }
+        end
+      end
+
+      # One of a few words; the value is a Symbol.
+      class Choice < Type
+        def initialize(*words)
+          super(words.join("|"))
+          @words = words
+        end
+
+        def expectation = "one of #{@words.join(", ")}"
+
+        def parse(value)
+          @words.find { |word| word.to_s == value.to_s } || invalid!(value)
+        end
+      end
+
+      # A word, a name, a path: any text that is not empty and has no NUL.
+      class Text < Type
+        def expectation = "a text that is not empty"
+
+        def parse(value)
+          text = value.respond_to?(:to_path) ? value.to_path : value
+          text = text.to_s if text.is_a?(Symbol)
+          text.is_a?(String) && !text.strip.empty? && !text.include?("\0") ? text : invalid!(value)
+        end
+      end
+
+      # A folder that exists; the value is its absolute path.
+      class Folder < Text
+        def expectation = "a folder that exists"
+
+        def parse(value)
+          path = File.expand_path(super)
+          File.directory?(path) ? path : invalid!(value)
+        end
+      end
+
+      # An address to listen on; see Fairlead::Binding.
+      class Address < Text
+        def expectation = "an address such as tcp://127.0.0.1:9292 or unix:///run/app.sock"
+
+        def parse(value)
+          Binding.parse(super)
+          super
+        rescue BindError => e
+          raise Invalid, e.message
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The file with the id of the server's first process. It is read and written under a lock, so that of two servers that
+  # start at once one wins; the file of a process that is gone is taken over.
+  class PidFile
+    # Writes the file and returns it; raises PidFileError.
+    def self.write(path)
+      new(File.expand_path(path)).tap(&:write)
+    end
+
+    attr_reader :path
+
+    def initialize(path)
+      @path = path
+    end
+
+    def write
+      locked(File::CREAT) do |file|
+        refuse_unless_free(file.read.strip)
+        file.rewind
+        file.write("#{Process.pid}\n")
+        file.flush
+        file.truncate(file.pos)
+      end
+      @owner = Process.pid
+    rescue SystemCallError => e
+      raise PidFileError.new(path, e.message)
+    end
+
+    # Removes the file, if this process wrote it and nobody else has since.
+    def remove
+      return unless @owner == Process.pid
+
+      locked { |file| File.unlink(path) if file.read.strip == @owner.to_s }
+    rescue SystemCallError
+      nil
+    end
+
+    private
+
+    # Another process may remove the file between its opening and its locking; then the lock is on a file without a name.
+    def locked(flags = 0)
+      loop do
+        File.open(path, File::RDWR | flags, 0o644) do |file|
+          file.flock(File::LOCK_EX)
+          return yield file if File.identical?(file, path)
+        end
+      end
+    end
+
+    # A process may find its own id in the file, as the first process of a container does.
+    def refuse_unless_free(text)
+      return if text.empty? || text == Process.pid.to_s
+
+      pid = Integer(text, 10, exception: false)
+      raise PidFileError.new(path, "it holds something else than the id of a process") unless pid&.positive?
+      raise PidFileError.new(path, "process #{pid} is running", pid: pid) if running?(pid)
+    end
+
+    def running?(pid)
+      Process.kill(0, pid)
+      true
+    rescue Errno::ESRCH, RangeError
+      false
+    rescue Errno::EPERM
+      true
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "rack"
+
+module Fairlead
+  # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
+  module RackApp
+    class << self
+      # The application of that file; raises AppLoadError.
+      def load(path)
+        check(path)
+        app, = ::Rack::Builder.parse_file(File.expand_path(path)) # a pair in Rack 2
+        app
+      rescue Error
+        raise
+      rescue StandardError, ScriptError, SystemExit => e
+        raise failure(path, e)
+      end
+
+      # Raises AppLoadError unless the file is there.
+      def check(path)
+        raise AppLoadError.new(path, nil, "there is no such file in #{Dir.pwd}") unless File.file?(path)
+      end
+
+      private
+
+      def failure(rackup, error)
+        return syntax_error(rackup, error) if error.is_a?(SyntaxError)
+
+        frames = own_frames(error)
+        rackup_frame = frames.find { |frame| frame.first == rackup }
+        path, line = frames.first || [rackup, nil]
+        from = " (loaded from #{rackup_frame.join(":")})" if rackup_frame && path != rackup
+        AppLoadError.new(path, line, "#{reason(error)}#{from}")
+      end
+
+      # The message of a syntax error starts with its place.
+      def syntax_error(rackup, error)
+        match = /\A(?<path>.+?):(?<line>\d+): (?<reason>.*)\z/m.match(error.message)
+        return AppLoadError.new(rackup, nil, error.message) unless match
+
+        AppLoadError.new(relative(match[:path]), Integer(match[:line], 10), match[:reason].strip)
+      end
+
+      # [path, line] of the frames in files below the current folder, innermost first: not those of the gems.
+      def own_frames(error)
+        (error.backtrace_locations || []).filter_map do |frame|
+          path = relative(File.expand_path(frame.path))
+          [path, frame.lineno] if File.exist?(path) && !path.start_with?("/", "vendor/")
+        end
+      end
+
+      def relative(path)
+        path.delete_prefix("#{Dir.pwd}/")
+      end
+
+      def reason(error)
+        return "it called exit while it was loaded" if error.is_a?(SystemExit)
+
+        "#{error.message.strip} (#{error.class})"
+      end
+    end
+  end
+end

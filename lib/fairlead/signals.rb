@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Signals, and other events that end a wait. A trap does no more than to note the event and wake the main loop through
+  # a pipe (https://cr.yp.to/docs/selfpipe.html); the loop acts on it, outside the trap.
+  class Signals
+    def initialize
+      @events = Thread::Queue.new
+      @reader, @writer = IO.pipe
+      @previous = {}
+    end
+
+    # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT).
+    def trap(*names)
+      names.each { |name| replace(name) { push(name.to_sym) } }
+    end
+
+    # Lets these signals do nothing.
+    def ignore(*names)
+      names.each { |name| replace(name, "IGNORE") }
+    end
+
+    # Gives every signal back to whoever had it, and lets go of the pipe.
+    def restore
+      @previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
+      @previous.clear
+      [@reader, @writer].each(&:close)
+    end
+
+    # Notes an event; from a trap or from another thread.
+    def push(event)
+      @events << event
+      @writer.write_nonblock(".", exception: false)
+    rescue IOError, Errno::EPIPE
+      nil
+    end
+
+    # Waits for events, or until one of +ios+ is readable, or for +seconds+; returns the events, which may be none.
+    def wait(seconds = nil, *ios)
+      IO.select([@reader, *ios], nil, nil, seconds) if @events.empty?
+      nil while @reader.read_nonblock(1024, exception: false).is_a?(String)
+      Array.new(@events.size) { @events.pop }
+    end
+
+    private
+
+    # What nohup has ignored stays ignored.
+    def replace(name, handler = nil, &block)
+      previous = Signal.trap(name, handler || block)
+      Signal.trap(name, "IGNORE") if name == "HUP" && previous == "IGNORE"
+      @previous[name] = previous unless @previous.key?(name)
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "fairlead/serving"
+
+module Fairlead
+  # A server that is one process: no supervisor, no workers.
+  #
+  # TERM, INT and (unless there is an access log to open anew) HUP drain it; the same again, or QUIT, stops it at once.
+  class Single
+    include Serving
+
+    def initialize(service)
+      @service = service
+      @signals = Signals.new
+      @engine = Engine.new(service)
+    end
+
+    # Serves until it is asked to end; returns the exit status.
+    def run
+      @signals.trap("TERM", "INT", "QUIT", "HUP", "USR1", "USR2")
+      @service.app
+      Native.open_file_limit!
+      @engine.start
+      announce
+      serve { |event| act_on(event) }
+      0
+    ensure
+      @signals.restore
+    end
+
+    # Asks the server to end, from any thread and from a trap.
+    def stop_later = @signals.push(:TERM)
+
+    private
+
+    def announce
+      @service.log.ready(@service.configuration)
+      @service.configuration.hooks.run(:after_booted, log: @service.log)
+    end
+
+    def act_on(event)
+      case event
+      when :TERM, :INT then end_by(event)
+      when :QUIT then stop_by(event)
+      when :HUP then @service.reopen_logs ? @service.log.logs_reopened : end_by(event)
+      when :USR1, :USR2 then @service.log.signal_ignored(event)
+      end
+    end
+
+    def end_by(signal)
+      return stop_by(signal) if draining?
+
+      @service.log.draining(signal, @service.configuration.shutdown_timeout)
+      drain
+    end
+
+    def stop_by(signal)
+      @service.log.stopping_at_once(signal)
+      stop
+    end
+  end
+end

@@ -1,0 +1,208 @@
+# frozen_string_literal: true
+
+require "fairlead/supervisor/back_off"
+require "fairlead/supervisor/children"
+require "fairlead/supervisor/lifeline"
+require "fairlead/supervisor/watch"
+
+module Fairlead
+  # The process that forks the workers and keeps their number: it replaces those that die or hang, passes on what signals
+  # ask for, and ends when the last worker has ended. It serves nothing itself.
+  class Supervisor
+    # How many workers there can ever be at once, however often TTIN asks.
+    SLOTS = 64
+
+    # How long a worker may take to leave after its requests were cut off, and one that is to stop at once, in seconds.
+    GRACE = 5
+
+    def initialize(service)
+      @service = service
+      @log = service.log
+      @wanted = service.configuration.workers
+      @children = Children.new
+      @back_off = BackOff.new { now }
+      @stopping = @ever_booted = @announced = false
+      @status = 0
+    end
+
+    # Serves until it is asked to end; returns the exit status.
+    def run
+      prepare
+      trap_signals
+      start_missing_workers
+      supervise
+      @status
+    ensure
+      @signals&.restore
+    end
+
+    # Asks the server to end, from any thread and from a trap.
+    def stop_later = @signals&.push(:TERM)
+
+    private
+
+    def prepare
+      Native.open_file_limit!
+      preload if @service.preload?
+      @slots = [SLOTS, @wanted].max
+      @shared = Native::Shared.new(@slots)
+      @lifeline = Lifeline.new
+      @watch = Watch.new(@service, @shared, @children)
+      run_hooks(:before_fork)
+    end
+
+    # What is old when the workers are forked stays shared between them for long.
+    def preload
+      @service.app
+      Process.respond_to?(:warmup) ? Process.warmup : GC.start
+    end
+
+    def trap_signals
+      @signals = Signals.new
+      @signals.trap("CHLD", "TERM", "INT", "QUIT", "HUP", "TTIN", "TTOU", "USR1", "USR2")
+    end
+
+    def supervise
+      until @stopping && @children.empty?
+        @signals.wait(pause, @lifeline.reports_io).each { |event| act_on(event) }
+        @lifeline.reports.each { |report| hear(report) }
+        @children.reap.each { |child, status| mourn(child, status) }
+        @watch.check(now)
+        start_missing_workers
+      end
+    end
+
+    # Until something has to be done without anybody asking for it.
+    def pause
+      [@watch.pause(now), *@back_off.remaining].min
+    end
+
+    # --- what signals ask for
+
+    def act_on(event)
+      case event
+      when :TERM, :INT then @stopping ? stop_at_once(event) : stop(event)
+      when :QUIT then stop_at_once(event)
+      when :HUP then reopen_logs || stop(event)
+      when :TTIN then change_wanted(+1)
+      when :TTOU then change_wanted(-1)
+      when :USR1, :USR2 then @log.signal_ignored(event)
+      end
+    end
+
+    def stop(reason)
+      return if @stopping
+
+      @log.draining(reason, shutdown_timeout)
+      leave
+      @children.each { |child| child.terminate(now + shutdown_timeout + GRACE) }
+    end
+
+    def stop_at_once(signal)
+      @log.stopping_at_once(signal)
+      leave
+      @children.each { |child| child.terminate(now + GRACE, signal: "QUIT") }
+    end
+
+    # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
+    def leave
+      @stopping = true
+      @lifeline.cut
+      @service.listeners.close
+    end
+
+    def reopen_logs
+      return false unless @service.reopen_logs
+
+      @children.each { |child| child.signal("HUP") }
+      @log.logs_reopened
+      true
+    end
+
+    def change_wanted(by)
+      return if @stopping
+      return @log.last_worker_kept if (@wanted + by).zero?
+      return @log.workers_at_limit(@slots) if @wanted + by > @slots
+
+      @wanted += by
+      @log.workers_wanted(@wanted)
+      surplus = @children[@wanted] if by.negative?
+      surplus&.terminate(now + shutdown_timeout + GRACE)
+    end
+
+    # --- what becomes of workers
+
+    def start_missing_workers
+      return if @stopping
+
+      (0...@wanted).each { |slot| start_worker(slot) unless @children[slot] || @back_off.remaining }
+    end
+
+    def start_worker(slot)
+      @shared.reset(slot)
+      run_hooks(:before_worker_fork, slot)
+      pid = fork { exit(work(slot)) }
+      @children.add(Child.new(pid, slot, now))
+      run_hooks(:after_worker_fork, slot)
+    end
+
+    # In the new process.
+    def work(slot)
+      @signals.restore
+      @lifeline.hand_over
+      Worker.new(@service, @lifeline, @shared, slot).run
+    end
+
+    def hear(report)
+      child = @children[report.slot]
+      case report.kind
+      when :booted then welcome(child) if child
+      when :failed then start_failed(report)
+      end
+    end
+
+    def welcome(child)
+      child.booted!
+      @ever_booted = true
+      @back_off.succeed
+      @log.worker_booted(child, now - child.started_at)
+      announce if !@announced && @children.size >= @wanted && @children.all?(&:booted?)
+    end
+
+    def announce
+      @announced = true
+      @log.ready(@service.configuration)
+      run_hooks(:after_booted)
+    end
+
+    # An application that cannot be loaded is an error of the start until a worker has shown that it can.
+    def start_failed(report)
+      return if @stopping
+
+      @log.worker_failed_to_boot(report.slot, report.text)
+      return if @ever_booted
+
+      @status = 1
+      leave
+      @children.each { |child| child.terminate(now + GRACE) }
+    end
+
+    def mourn(child, status)
+      return if @stopping || (child.ending? && child.slot >= @wanted)
+
+      @log.worker_ended(child, status) unless child.ending?
+      return if child.booted?
+
+      delay = @back_off.fail
+      @log.next_attempt(delay) if delay.positive?
+    end
+
+    def run_hooks(name, *arguments)
+      @service.configuration.hooks.run(name, *arguments, log: @log)
+    end
+
+    def shutdown_timeout = @service.configuration.shutdown_timeout
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

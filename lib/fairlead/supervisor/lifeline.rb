@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Supervisor
+    # The two pipes between the supervisor and its workers. In one nothing is ever written: workers see it end when the
+    # supervisor lets go of it or dies, and none can miss that, as a signal that comes too early can be missed. Through
+    # the other a worker reports, a line at a time, that it is ready or why it cannot start.
+    class Lifeline
+      Report = Struct.new(:kind, :slot, :text)
+
+      # A line of up to 4096 bytes is written whole or not at all (PIPE_BUF), and dumping can make a text four times as long.
+      LONGEST_TEXT = 1000
+
+      def initialize
+        @life_reader, @life_writer = IO.pipe
+        @report_reader, @report_writer = IO.pipe
+        @supervisor = Process.pid
+        @buffer = +""
+      end
+
+      # --- the supervisor's side
+
+      # Readable when a worker has reported.
+      def reports_io = @report_reader
+
+      # The reports that have come since the last call.
+      def reports
+        while (chunk = @report_reader.read_nonblock(4096, exception: false)).is_a?(String)
+          @buffer << chunk
+        end
+        lines = @buffer.slice!(/\A.*\n/m).to_s.lines
+        lines.map { |line| parse(line.chomp) }
+      end
+
+      # Tells every worker, also one that is just being forked, to drain.
+      def cut
+        @life_writer.close unless @life_writer.closed?
+      end
+
+      # --- a worker's side
+
+      # Leaves the worker its ends; called right after the fork.
+      def hand_over
+        cut
+        @report_reader.close
+      end
+
+      # Readable when the supervisor wants an end or is gone.
+      def io = @life_reader
+
+      def cut? = !@life_reader.read_nonblock(1, exception: false).is_a?(Symbol)
+
+      # Whether the supervisor is still there.
+      def supervisor? = Process.ppid == @supervisor
+
+      def booted(slot) = report("booted", slot)
+
+      def failed(slot, reason) = report("failed", slot, reason)
+
+      private
+
+      def report(kind, slot, text = "")
+        @report_writer.syswrite("#{kind} #{slot} #{text.byteslice(0, LONGEST_TEXT).scrub.dump}\n")
+      rescue SystemCallError
+        nil # without a supervisor there is nobody to tell
+      end
+
+      def parse(line)
+        kind, slot, text = line.split(" ", 3)
+        Report.new(kind.to_sym, Integer(slot, 10), text.undump)
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Supervisor
+    # Looks after workers that do not do what they should: that are not ready in time, show no sign of life, or have been
+    # asked to end and do not. Ends them, at first politely; the supervisor then sees them dead and replaces them.
+    class Watch
+      # How often it looks, in seconds.
+      INTERVAL = 1.0
+
+      # How long a worker that is to be replaced may take to end by itself, in seconds. One that hangs will not.
+      GRACE = 2
+
+      def initialize(service, shared, children)
+        @configuration = service.configuration
+        @log = service.log
+        @shared = shared
+        @children = children
+      end
+
+      # Seconds until the next look.
+      def pause(now)
+        deadlines = @children.filter_map(&:kill_at).map { |deadline| [deadline - now, 0].max }
+        [INTERVAL, *deadlines].min
+      end
+
+      def check(now)
+        @children.each do |child|
+          child.ending? ? kill_overdue(child, now) : replace_unfit(child, now)
+        end
+      end
+
+      private
+
+      def kill_overdue(child, now)
+        return unless child.kill_at && child.kill_at <= now
+
+        @log.worker_killed(child)
+        child.kill
+      end
+
+      def replace_unfit(child, now)
+        if child.booted?
+          return unless (@shared.heartbeat_age(child.slot) || 0) > @configuration.worker_timeout
+
+          @log.worker_hung(child, @configuration.worker_timeout)
+        else
+          return unless now - child.started_at > @configuration.worker_boot_timeout
+
+          @log.worker_boot_timed_out(child, @configuration.worker_boot_timeout)
+        end
+        child.terminate(now + GRACE)
+      end
+    end
+  end
+end
