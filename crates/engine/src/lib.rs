@@ -1,1 +1,46 @@
-//! Placeholder.
+//! Sockets, reactor and scheduling: serves the requests of any [`App`], a request at a time.
+//!
+//! # Layout
+//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `serve.rs` is the loop of a thread, `watchdog.rs`
+//!   the native thread that helps when all of them are busy, `drain.rs` the way out.
+//! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
+//!   that have a request to run.
+//! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
+//! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters.
+//!
+//! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
+//! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
+#![forbid(unsafe_code)]
+
+mod access_log;
+mod board;
+mod body;
+mod clock;
+mod config;
+mod connection;
+mod drain;
+mod engine;
+mod exchange;
+mod holding;
+mod journal;
+mod listener;
+mod output;
+mod poller;
+mod reactor;
+mod ready;
+mod room;
+mod serve;
+mod stats;
+mod watchdog;
+
+pub use access_log::Format;
+pub use board::{Board, Slot, SLOTS};
+pub use body::Body;
+pub use config::{Config, Logs};
+pub use engine::Engine;
+pub use exchange::{Exchange, FieldError, Gone};
+pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
+pub use listener::{Listener, Origin};
+pub use room::Room;
+pub use serve::App;
+pub use stats::Stats;

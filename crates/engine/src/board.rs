@@ -1,0 +1,101 @@
+//! The board: a mapping of atomics that all workers and the supervisor share. Anyone reads it without asking.
+//!
+//! The layout holds nothing but atomics, so that a page of zeros is a valid board and no worker can leave it half-written.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+/// Workers that a board has room for.
+pub const SLOTS: usize = 64;
+
+/// Shared by all processes of one server.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Board {
+    /// Connections in the waiting room; may be briefly negative, because the message is counted after it was sent.
+    pub waiting: AtomicI64,
+    /// Connections that were ever put there.
+    pub moved: AtomicU64,
+    /// Connections that the kernel had no room for.
+    pub refused: AtomicU64,
+    slots: [Slot; SLOTS],
+}
+
+/// What one worker tells the others. Counters only grow; gauges are stored by the worker itself.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// Milliseconds on the monotonic clock when the worker was last known alive; 0 before it starts.
+    pub beat: AtomicU64,
+    /// Open connections.
+    pub connections: AtomicI64,
+    /// Requests that wait for a thread.
+    pub queued: AtomicU64,
+    /// Threads that run the app.
+    pub busy_threads: AtomicU64,
+    /// Threads that have been started.
+    pub threads: AtomicU64,
+    /// Requests answered.
+    pub requests: AtomicU64,
+    /// Connections sent to the waiting room.
+    pub moved_out: AtomicU64,
+    /// Connections taken from the waiting room.
+    pub moved_in: AtomicU64,
+    /// Requests refused with a 4xx or 5xx status by the server itself.
+    pub refused_requests: AtomicU64,
+    /// Connections refused for want of descriptors or above the limit.
+    pub refused_connections: AtomicU64,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Board {
+            waiting: AtomicI64::new(0),
+            moved: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            slots: std::array::from_fn(|_| Slot::default()),
+        }
+    }
+}
+
+impl Board {
+    /// The place of worker number `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`SLOTS`].
+    pub fn slot(&self, index: usize) -> &Slot {
+        &self.slots[index]
+    }
+}
+
+impl Slot {
+    /// Says that the worker is alive.
+    pub fn beat(&self) {
+        self.beat.store(crate::clock::milliseconds(), Relaxed);
+    }
+
+    /// Seconds since the last [`Slot::beat`]; `None` before the first.
+    pub fn age(&self) -> Option<f64> {
+        match self.beat.load(Relaxed) {
+            0 => None,
+            beat => Some(crate::clock::milliseconds().saturating_sub(beat) as f64 / 1000.0),
+        }
+    }
+
+    /// Makes the place fresh for the next worker.
+    pub fn reset(&self) {
+        self.beat.store(0, Relaxed);
+        self.connections.store(0, Relaxed);
+        for counter in [
+            &self.queued,
+            &self.busy_threads,
+            &self.threads,
+            &self.requests,
+            &self.moved_out,
+            &self.moved_in,
+            &self.refused_requests,
+            &self.refused_connections,
+        ] {
+            counter.store(0, Relaxed);
+        }
+    }
+}

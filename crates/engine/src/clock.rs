@@ -1,0 +1,43 @@
+//! Time: monotonic milliseconds and nanoseconds, and the `Date` of an answer, formatted once a second.
+
+use rustix::time::{clock_gettime, ClockId};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Nanoseconds on the monotonic clock, which all processes of the machine share.
+pub(crate) fn nanoseconds() -> u64 {
+    let t = clock_gettime(ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Milliseconds on the same clock: the unit of every deadline.
+pub(crate) fn milliseconds() -> u64 {
+    nanoseconds() / 1_000_000
+}
+
+/// A duration as milliseconds, for deadlines.
+pub(crate) fn as_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4)
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    clock_gettime(ClockId::RealtimeCoarse).tv_sec as u64
+}
+
+/// The value of a `Date` field (RFC 9110 §6.6.1), kept until the second changes. One for each thread.
+#[derive(Default)]
+pub(crate) struct DateCache {
+    second: u64,
+    text: String,
+}
+
+impl DateCache {
+    pub(crate) fn text(&mut self) -> &[u8] {
+        let now = unix_seconds();
+        if now != self.second || self.text.is_empty() {
+            self.second = now;
+            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now));
+        }
+        self.text.as_bytes()
+    }
+}

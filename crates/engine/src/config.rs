@@ -1,0 +1,60 @@
+//! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
+
+use crate::access_log;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Limits and time-outs of one worker. Zero means "no limit" only where a field says so.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Threads that are started at once.
+    pub min_threads: usize,
+    /// Threads that are started at the most.
+    pub max_threads: usize,
+    /// Time for a whole request head, counted from its first byte.
+    pub head_timeout: Duration,
+    /// Longest request head in bytes (431).
+    pub head_max_bytes: usize,
+    /// Most header fields of a request (431).
+    pub head_max_fields: usize,
+    /// Longest request target in bytes (414).
+    pub target_max_bytes: usize,
+    /// Time a body gets before `body_min_rate` applies.
+    pub body_timeout: Duration,
+    /// Bytes a second that a body must bring on average after `body_timeout` (408).
+    pub body_min_rate: u64,
+    /// Largest body in bytes (413); 0 for no limit.
+    pub body_max_bytes: u64,
+    /// Bodies above this many bytes go to an unlinked temporary file.
+    pub body_memory_bytes: usize,
+    /// Where temporary files are made.
+    pub temp_dir: PathBuf,
+    /// Idle time between requests.
+    pub keep_alive_timeout: Duration,
+    /// Time an unsent answer gets before `write_min_rate` applies.
+    pub write_timeout: Duration,
+    /// Bytes a second that a client must take on average after `write_timeout`.
+    pub write_min_rate: u64,
+    /// Unsent bytes of an answer above this go to an unlinked temporary file.
+    pub response_memory_bytes: usize,
+    /// Unsent bytes of an answer above this make the app wait.
+    pub response_disk_bytes: u64,
+    /// Most connections at a time (503).
+    pub max_connections: usize,
+    /// Whether requests that wait may move to another worker.
+    pub waiting_room: bool,
+    /// Whether the app may send 103 answers.
+    pub early_hints: bool,
+}
+
+/// Where the log lines go. They are written by a native thread of their own.
+#[derive(Debug, Default)]
+pub struct Logs {
+    /// One line for each answer.
+    pub access: Option<(OwnedFd, access_log::Format)>,
+    /// One line for each refusal and for each fault of our own.
+    pub errors: Option<OwnedFd>,
+    /// Put before each error line, such as `[1234] `.
+    pub prefix: String,
+}

@@ -1,0 +1,446 @@
+//! One peer: bytes to requests. Reads, frames and refuses; what is to be done next is its answer to the reactor.
+//!
+//! ```text
+//!            bytes            head complete          body complete
+//!   Idle ───────────▶ Head ───────────────▶ Body ───────────────▶ Ready ──▶ (app runs) ──▶ Flush ──▶ Idle
+//!     │                 │ no body: straight to Ready                                          │
+//!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
+//! ```
+
+use crate::body::Body;
+use crate::clock::as_milliseconds;
+use crate::config::Config;
+use crate::holding::Key;
+use crate::listener::Origin;
+use crate::output::{Flush, Output, Spill};
+use crate::poller::Interest;
+use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadLimits};
+use rustix::io::{self, Errno};
+use rustix::net;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Bytes of one turn: a peer that sends faster than this lets others have theirs.
+const READ_TURN: usize = 256 * 1024;
+
+/// How long the rest of a refused request is read and thrown away, so that the answer is not lost to a reset.
+pub(crate) const LINGER_MILLISECONDS: u64 = 2_000;
+
+/// Longest trailer section of a chunked body.
+const TRAILER_BYTES: usize = 8 * 1024;
+
+/// Why a request is refused by the server itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) reason: &'static str,
+}
+
+impl From<fairlead_wire::Error> for Refusal {
+    fn from(error: fairlead_wire::Error) -> Refusal {
+        Refusal {
+            status: error.status(),
+            reason: error.name(),
+        }
+    }
+}
+
+/// What the owner of a connection has to do with it now.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Run the request.
+    Ready,
+    /// Let the reactor wait.
+    Wait(Interest),
+    /// Answer with this and close.
+    Refuse(Refusal),
+    /// Drop it.
+    Close,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No byte of a request is here.
+    Idle,
+    /// Part of a head is here; `since` is when its first byte came.
+    Head { since: u64 },
+    /// The head is complete, the body is not.
+    Body {
+        since: u64,
+        decoder: Option<Box<ChunkedDecoder>>,
+    },
+    /// A whole request is here, or runs.
+    Ready,
+    /// An answer is on its way; `since` is when the socket was first full.
+    Flush { since: u64, close: bool },
+    /// Everything is said; what still comes is thrown away.
+    Linger,
+}
+
+/// A connection and its current request.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: OwnedFd,
+    key: Key,
+    origin: Arc<Origin>,
+    peer: Option<SocketAddr>,
+    state: State,
+    /// Milliseconds at which the connection became idle.
+    idle_since: u64,
+    /// Nanoseconds at which the current request was complete.
+    arrived: u64,
+    /// Requests answered.
+    served: u64,
+    /// The head of the current request, then bytes of the next ones.
+    pub(crate) input: Vec<u8>,
+    /// Bytes of `input` that were searched for the end of the head.
+    searched: usize,
+    pub(crate) head: Head,
+    pub(crate) body: Body,
+    pub(crate) output: Output,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: OwnedFd, key: Key, origin: Arc<Origin>, now: u64) -> Connection {
+        Connection {
+            socket,
+            key,
+            origin,
+            peer: None,
+            state: State::Idle,
+            idle_since: now,
+            arrived: 0,
+            served: 0,
+            input: Vec::new(),
+            searched: 0,
+            head: Head::default(),
+            body: Body::Empty,
+            output: Output::default(),
+        }
+    }
+
+    /// A connection whose request is complete already: it comes from another worker.
+    pub(crate) fn adopted(
+        mut self,
+        input: Vec<u8>,
+        body: Body,
+        arrived: u64,
+        served: u64,
+        config: &Config,
+    ) -> Option<Connection> {
+        self.input = input;
+        self.body = body;
+        self.arrived = arrived;
+        self.served = served;
+        self.state = State::Ready;
+        matches!(self.head.parse(&self.input, &head_limits(config)), Ok(true)).then_some(self)
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        self.key
+    }
+
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    pub(crate) fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle)
+    }
+
+    /// The peer's address, asked for once; `None` for a Unix socket or a peer that is gone.
+    pub(crate) fn peer(&mut self) -> Option<SocketAddr> {
+        if self.peer.is_none() && !self.origin.unix {
+            self.peer = net::getpeername(&self.socket)
+                .ok()
+                .flatten()
+                .and_then(|address| address.try_into().ok());
+        }
+        self.peer
+    }
+
+    /// When the reactor has to look at the connection even if nothing happens, in milliseconds.
+    pub(crate) fn deadline(&self, config: &Config) -> u64 {
+        let rate = |since: u64, grace, bytes: u64, rate: u64| {
+            since + as_milliseconds(grace) + bytes.saturating_mul(1000).checked_div(rate).unwrap_or(0)
+        };
+        match self.state {
+            State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
+            State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
+            State::Head { since } => since + as_milliseconds(config.head_timeout),
+            State::Body { since, .. } => rate(since, config.body_timeout, self.body.len(), config.body_min_rate),
+            State::Flush { since, .. } => rate(
+                since,
+                config.write_timeout,
+                self.output.progress(),
+                config.write_min_rate,
+            ),
+            State::Linger => self.idle_since + LINGER_MILLISECONDS,
+            State::Ready => u64::MAX,
+        }
+    }
+
+    /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
+    pub(crate) fn expire(&mut self) -> Next {
+        match self.state {
+            State::Head { .. } => Next::Refuse(Refusal {
+                status: 408,
+                reason: "head took too long",
+            }),
+            State::Body { .. } => Next::Refuse(Refusal {
+                status: 408,
+                reason: "body came too slowly",
+            }),
+            _ => Next::Close,
+        }
+    }
+
+    /// Whether what expired is a client that did not take its answer.
+    pub(crate) fn is_flushing(&self) -> bool {
+        matches!(self.state, State::Flush { .. })
+    }
+
+    /// The socket is readable or writable, as asked for.
+    pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+        match self.state {
+            State::Flush { .. } => self.flush(config, now),
+            State::Linger => self.discard(scratch),
+            _ => self.read(scratch, config, now),
+        }
+    }
+
+    fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+        let mut turn = 0;
+        loop {
+            let count = match io::read(&self.socket, &mut *scratch) {
+                Ok(0) => return Next::Close,
+                Ok(count) => count,
+                Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
+                Err(Errno::INTR) => continue,
+                Err(_) => return Next::Close,
+            };
+            let next = self.feed(&scratch[..count], config, now);
+            turn += count;
+            if next != Next::Wait(Interest::Read) || count < scratch.len() || turn >= READ_TURN {
+                return next;
+            }
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+        if matches!(self.state, State::Body { .. }) {
+            return self.feed_body(bytes, config);
+        }
+        self.input.extend_from_slice(bytes);
+        self.parse_head(config, now)
+    }
+
+    /// Looks for a whole head in what has arrived.
+    pub(crate) fn parse_head(&mut self, config: &Config, now: u64) -> Next {
+        if let State::Idle = self.state {
+            self.state = State::Head { since: now };
+        }
+        // A head cannot end where no line ends, so a trickle of bytes is not parsed again at each of them.
+        let line_ended = memchr::memchr(b'\n', &self.input[self.searched..]).is_some();
+        self.searched = self.input.len();
+        if !line_ended && self.input.len() <= config.target_max_bytes.min(config.head_max_bytes) {
+            return Next::Wait(Interest::Read);
+        }
+        match self.head.parse(&self.input, &head_limits(config)) {
+            Ok(true) => self.begin_body(config, now),
+            Ok(false) => Next::Wait(Interest::Read),
+            Err(error) => Next::Refuse(error.into()),
+        }
+    }
+
+    fn begin_body(&mut self, config: &Config, now: u64) -> Next {
+        let decoder = match self.head.framing {
+            Framing::Empty | Framing::Length(0) => return self.complete(),
+            Framing::Length(length) if is_over(length, config) => return too_large(),
+            Framing::Length(_) => None,
+            Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
+        };
+        self.state = State::Body { since: now, decoder };
+        let rest = self.input.split_off(self.head.len);
+        if rest.is_empty() && self.head.expect_continue {
+            self.output.buffer().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            if self.output.flush(&self.socket).is_err() {
+                return Next::Close;
+            }
+        }
+        if rest.is_empty() {
+            Next::Wait(Interest::Read)
+        } else {
+            self.feed_body(&rest, config)
+        }
+    }
+
+    fn feed_body(&mut self, bytes: &[u8], config: &Config) -> Next {
+        let State::Body { decoder, .. } = &mut self.state else {
+            return Next::Close;
+        };
+        let body = &mut self.body;
+        let mut stored = Ok(());
+        let mut keep = |part: &[u8]| {
+            if stored.is_ok() && !is_over(body.len() + part.len() as u64, config) {
+                stored = body.push(part, config.body_memory_bytes, &config.temp_dir);
+            } else if stored.is_ok() {
+                stored = Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
+            }
+        };
+        let (consumed, done) = match decoder {
+            Some(decoder) => match decoder.decode(bytes, &mut keep) {
+                Ok(progress) => (progress.consumed, progress.done),
+                Err(error) => return Next::Refuse(error.into()),
+            },
+            None => {
+                let Framing::Length(length) = self.head.framing else {
+                    return Next::Close;
+                };
+                let missing = length - self.body.len();
+                let count = missing.min(bytes.len() as u64) as usize;
+                stored = self
+                    .body
+                    .push(&bytes[..count], config.body_memory_bytes, &config.temp_dir);
+                (count, count as u64 == missing)
+            }
+        };
+        match stored {
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => too_large(),
+            Err(_) => Next::Refuse(Refusal {
+                status: 507,
+                reason: "no room for the body in the temporary folder",
+            }),
+            Ok(()) if done => {
+                self.input.extend_from_slice(&bytes[consumed..]);
+                self.complete()
+            }
+            Ok(()) => Next::Wait(Interest::Read),
+        }
+    }
+
+    fn complete(&mut self) -> Next {
+        if self.body.finish().is_err() {
+            return Next::Refuse(Refusal {
+                status: 500,
+                reason: "the body's temporary file cannot be read",
+            });
+        }
+        self.state = State::Ready;
+        self.arrived = crate::clock::nanoseconds();
+        Next::Ready
+    }
+
+    /// The answer is written as far as the app is concerned: send it, then go on with the next request.
+    pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
+        self.served += 1;
+        self.body = Body::Empty;
+        let parsed = self.head.len.min(self.input.len());
+        if parsed == self.input.len() {
+            self.input.clear();
+        } else {
+            self.input.drain(..parsed);
+        }
+        self.searched = 0;
+        self.state = State::Flush { since: now, close };
+        self.flush(config, now)
+    }
+
+    /// Adds body bytes to the output; see [`Output::push`].
+    pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
+        self.output.push(&self.socket, bytes, spill)
+    }
+
+    /// Hands the kernel what it takes of the output.
+    pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
+        self.output.flush(&self.socket)
+    }
+
+    /// An answer of the server itself is in the output: send it and throw away what the client still has to say.
+    pub(crate) fn refused(&mut self, now: u64) -> Next {
+        self.body = Body::Empty;
+        self.input.clear();
+        // An answer this small fits any socket buffer that is not full already.
+        let _ = self.output.flush(&self.socket);
+        self.linger(now)
+    }
+
+    fn linger(&mut self, now: u64) -> Next {
+        if net::shutdown(&self.socket, net::Shutdown::Write).is_err() {
+            return Next::Close;
+        }
+        self.state = State::Linger;
+        self.idle_since = now;
+        Next::Wait(Interest::Read)
+    }
+
+    fn flush(&mut self, config: &Config, now: u64) -> Next {
+        let State::Flush { close, .. } = self.state else {
+            return Next::Close;
+        };
+        match self.output.flush(&self.socket) {
+            Ok(Flush::Pending) => return Next::Wait(Interest::Write),
+            Err(_) => return Next::Close,
+            Ok(Flush::Done) => {}
+        }
+        if close {
+            // Unread bytes would turn our close into a reset that may overtake the answer.
+            return if self.input.is_empty() {
+                Next::Close
+            } else {
+                self.linger(now)
+            };
+        }
+        self.state = State::Idle;
+        self.idle_since = now;
+        if self.input.is_empty() {
+            Next::Wait(Interest::Read)
+        } else {
+            self.parse_head(config, now)
+        }
+    }
+
+    fn discard(&mut self, scratch: &mut [u8]) -> Next {
+        for _ in 0..READ_TURN / scratch.len() {
+            match io::read(&self.socket, &mut *scratch) {
+                Ok(0) => return Next::Close,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return Next::Close,
+            }
+        }
+        Next::Wait(Interest::Read)
+    }
+}
+
+fn head_limits(config: &Config) -> HeadLimits {
+    HeadLimits {
+        head_bytes: config.head_max_bytes,
+        fields: config.head_max_fields,
+        target_bytes: config.target_max_bytes,
+    }
+}
+
+fn is_over(length: u64, config: &Config) -> bool {
+    config.body_max_bytes > 0 && length > config.body_max_bytes
+}
+
+fn too_large() -> Next {
+    Next::Refuse(Refusal {
+        status: 413,
+        reason: "body too large",
+    })
+}

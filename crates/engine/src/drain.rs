@@ -1,0 +1,93 @@
+//! The way out: serving, draining, stopped.
+//!
+//! Draining stops the listeners, answers what has arrived with `connection: close`, gives idle connections a moment in
+//! which a request that is already on its way still arrives, and ends when the last connection is gone.
+
+use crate::engine::Engine;
+use crate::watchdog::Watchdog;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an idle connection stays open after draining began.
+pub(crate) const DRAIN_IDLE_MILLISECONDS: u64 = 250;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    Serving,
+    Draining,
+    Stopped,
+}
+
+impl Engine {
+    /// Starts the native thread of this worker. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn start(self: &Arc<Self>, hands_over: bool) -> std::io::Result<()> {
+        Watchdog::start(self, hands_over)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase.load(Relaxed) != Phase::Serving as u8
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.phase.load(Relaxed) == Phase::Stopped as u8
+    }
+
+    /// Stops accepting and ends when all that has arrived is answered. Returns at once.
+    pub fn drain(&self) {
+        let _ = self
+            .phase
+            .compare_exchange(Phase::Serving as u8, Phase::Draining as u8, SeqCst, SeqCst);
+        self.interrupt();
+        self.watchdog.look();
+    }
+
+    /// Closes every connection and ends; requests that run are finished, but their answers may be lost. Returns at once.
+    pub fn stop(&self) {
+        self.phase.store(Phase::Stopped as u8, SeqCst);
+        let held = self.holding.lock().take_all();
+        held.into_iter().for_each(|connection| self.close(connection));
+        while let Some(connection) = self.ready.pop() {
+            self.close(connection);
+        }
+        self.finish();
+    }
+
+    /// Waits until every connection is gone, at the most for `timeout`; false if some are left.
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut finished = self.finished.0.lock();
+        while !*finished {
+            match until {
+                None => self.finished.1.wait(&mut finished),
+                Some(until) if self.finished.1.wait_until(&mut finished, until).timed_out() => return *finished,
+                Some(_) => {}
+            }
+        }
+        true
+    }
+
+    /// Ends draining when nothing is left to answer, here or in the waiting room.
+    pub(crate) fn finish_if_drained(&self) {
+        let room_is_empty = self.room.as_ref().is_none_or(|room| !room.is_occupied());
+        if self.is_draining() && room_is_empty && self.counters().connections.load(Relaxed) <= 0 {
+            // The listeners have been emptied only if idle connections were given their deadline.
+            if self.drain_deadline.load(Relaxed) != u64::MAX || self.is_stopped() {
+                self.phase.store(Phase::Stopped as u8, SeqCst);
+                self.finish();
+            }
+        }
+    }
+
+    fn finish(&self) {
+        self.publish_gauges();
+        *self.finished.0.lock() = true;
+        self.finished.1.notify_all();
+        self.interrupt();
+        self.watchdog.look();
+    }
+}

@@ -1,0 +1,245 @@
+//! What the threads of one worker share, and the moves of a connection between them: park, refuse, close, hand over.
+
+use crate::board::{Board, Slot};
+use crate::clock::{as_milliseconds, milliseconds};
+use crate::config::{Config, Logs};
+use crate::connection::{Connection, Next, Refusal};
+use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
+use crate::holding::Holding;
+use crate::journal::Journal;
+use crate::listener::Listener;
+use crate::poller::{token, Interest, Poller};
+use crate::reactor::{Reactor, Timer};
+use crate::ready::ReadyQueue;
+use crate::room::{listener_index, Guest, Room};
+use crate::serve::Threads;
+use crate::watchdog::Watchdog;
+use fairlead_wire::http1::reason;
+use parking_lot::{Condvar, Mutex};
+use rustix::fd::AsFd;
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
+use std::sync::Arc;
+
+/// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) poller: Poller,
+    /// Held by the one thread that polls.
+    pub(crate) reactor: Mutex<Reactor>,
+    /// Connections that the reactor owns. Held for moments only, never while an app runs.
+    pub(crate) holding: Mutex<Holding>,
+    pub(crate) ready: ReadyQueue,
+    pub(crate) timer: Timer,
+    pub(crate) threads: Threads,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) room: Option<Arc<Room>>,
+    pub(crate) journal: Journal,
+    /// A [`Phase`].
+    pub(crate) phase: AtomicU8,
+    pub(crate) drain_deadline: AtomicU64,
+    pub(crate) finished: (Mutex<bool>, Condvar),
+    counters: Counters,
+}
+
+enum Counters {
+    Own(Box<Slot>),
+    Shared(&'static Board, usize),
+}
+
+impl Engine {
+    /// An engine for `listeners`, alone or as worker number `slot` of those that share `room`.
+    ///
+    /// # Errors
+    /// If the poller cannot be made.
+    pub fn new(
+        config: Config,
+        listeners: Vec<Listener>,
+        logs: Logs,
+        shared: Option<(Arc<Room>, usize)>,
+    ) -> std::io::Result<Arc<Engine>> {
+        let poller = Poller::new()?;
+        for (index, listener) in listeners.iter().enumerate() {
+            poller.add_shared(listener.socket(), token::LISTENER - index as u64)?;
+        }
+        let (room, counters) = match shared {
+            Some((room, slot)) => {
+                let board = room.board();
+                (config.waiting_room.then_some(room), Counters::Shared(board, slot))
+            }
+            None => (None, Counters::Own(Box::default())),
+        };
+        if let Some(room) = &room {
+            poller.add_shared(room.receiver(), token::ROOM)?;
+        }
+        Ok(Arc::new(Engine {
+            reactor: Mutex::new(Reactor::new()),
+            threads: Threads::new(&config),
+            listeners,
+            config,
+            poller,
+            holding: Mutex::default(),
+            ready: ReadyQueue::default(),
+            timer: Timer::default(),
+            watchdog: Watchdog::default(),
+            room,
+            journal: Journal::new(logs),
+            phase: AtomicU8::new(Phase::Serving as u8),
+            drain_deadline: AtomicU64::new(u64::MAX),
+            finished: Default::default(),
+            counters,
+        }))
+    }
+
+    /// What this worker tells the others.
+    pub fn counters(&self) -> &Slot {
+        match &self.counters {
+            Counters::Own(slot) => slot,
+            Counters::Shared(board, slot) => board.slot(*slot),
+        }
+    }
+
+    /// Takes in a connection that was just accepted.
+    pub(crate) fn welcome(&self, socket: std::os::fd::OwnedFd, listener: &Listener, now: u64) {
+        let mut holding = self.holding.lock();
+        let key = holding.reserve();
+        let connection = Box::new(Connection::new(socket, key, Arc::clone(listener.origin()), now));
+        if self.poller.add(connection.socket(), key, Interest::Read).is_err() {
+            holding.release(key);
+            return;
+        }
+        let deadline = connection.deadline(&self.config);
+        self.counters().connections.fetch_add(1, Relaxed);
+        self.timer.expect(deadline, &self.poller);
+        holding.put(connection, deadline);
+    }
+
+    /// Does with a connection what it asks for.
+    pub(crate) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
+        if let Next::Refuse(refusal) = next {
+            next = self.refuse(&mut connection, refusal);
+        }
+        match next {
+            Next::Ready => self.ready.push(connection),
+            Next::Wait(interest) => self.park(connection, interest),
+            Next::Close | Next::Refuse(_) => self.close(connection),
+        }
+    }
+
+    fn park(&self, mut connection: Box<Connection>, interest: Interest) {
+        let mut deadline = connection.deadline(&self.config);
+        if connection.is_idle() {
+            deadline = deadline.min(self.drain_deadline.load(Relaxed));
+        }
+        self.timer.expect(deadline, &self.poller);
+        let mut holding = self.holding.lock();
+        if connection.input.is_empty() {
+            holding.keep_buffer(std::mem::take(&mut connection.input));
+            if connection.output.is_empty() {
+                holding.keep_buffer(connection.output.take_buffer());
+            }
+        }
+        // The lock is held until the connection is in its place: an event may come at once, to another thread.
+        if self.poller.arm(connection.socket(), connection.key(), interest).is_ok() {
+            holding.put(connection, deadline);
+        } else {
+            drop(holding);
+            self.close(connection);
+        }
+    }
+
+    /// Answers a request that the app never sees.
+    fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
+        self.counters().refused_requests.fetch_add(1, Relaxed);
+        let peer = connection
+            .peer()
+            .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
+        self.journal.error(format_args!(
+            "refused {} ({}) from {peer}",
+            refusal.status, refusal.reason
+        ));
+        let text = reason(refusal.status);
+        let answer = format!(
+            "HTTP/1.1 {} {text}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}\n",
+            refusal.status,
+            text.len() + 1,
+        );
+        connection.output.buffer().extend_from_slice(answer.as_bytes());
+        connection.refused(milliseconds())
+    }
+
+    pub(crate) fn close(&self, connection: Box<Connection>) {
+        self.holding.lock().release(connection.key());
+        drop(connection);
+        self.counters().connections.fetch_sub(1, Relaxed);
+        self.finish_if_drained();
+    }
+
+    /// Sends the oldest request to the waiting room if it has waited since before `time` (nanoseconds); false when there
+    /// is none or no room for it.
+    pub(crate) fn move_out(&self, time: u64) -> bool {
+        let Some(room) = &self.room else { return false };
+        let Some(connection) = self.ready.pop_older_than(time) else {
+            return false;
+        };
+        if !room.send(&connection, listener_index(&self.listeners, &connection)) {
+            self.ready.put_back(connection);
+            return false;
+        }
+        self.counters().moved_out.fetch_add(1, Relaxed);
+        self.poller.remove(connection.socket());
+        self.close(connection);
+        true
+    }
+
+    /// Takes in the connection that has waited longest in the waiting room.
+    pub(crate) fn move_in(&self) -> Option<Box<Connection>> {
+        let Guest {
+            socket,
+            listener,
+            arrived,
+            served,
+            input,
+            body,
+        } = self.room.as_ref()?.receive()?;
+        let origin = Arc::clone(self.listeners.get(listener)?.origin());
+        let mut holding = self.holding.lock();
+        let key = holding.reserve();
+        if self.poller.add_disarmed(socket.as_fd(), key).is_err() {
+            holding.release(key);
+            return None;
+        }
+        drop(holding);
+        let connection = Connection::new(socket, key, origin, milliseconds());
+        match connection.adopted(input, body, arrived, served, &self.config) {
+            Some(connection) => {
+                self.counters().connections.fetch_add(1, Relaxed);
+                self.counters().moved_in.fetch_add(1, Relaxed);
+                Some(Box::new(connection))
+            }
+            None => {
+                self.holding.lock().release(key);
+                None
+            }
+        }
+    }
+
+    /// Lets idle connections go soon: called once, when draining begins.
+    pub(crate) fn hurry_idle_connections(&self, now: u64) {
+        let deadline = now + DRAIN_IDLE_MILLISECONDS;
+        self.drain_deadline.store(deadline, Relaxed);
+        let mut holding = self.holding.lock();
+        for connection in holding.take_all() {
+            let own = connection.deadline(&self.config);
+            let deadline = if connection.is_idle() { own.min(deadline) } else { own };
+            holding.put(connection, deadline);
+        }
+        drop(holding);
+        self.timer.expect(deadline, &self.poller);
+    }
+
+    /// How long an unsent answer may stand still, in milliseconds.
+    pub(crate) fn write_timeout(&self) -> u64 {
+        as_milliseconds(self.config.write_timeout)
+    }
+}

@@ -1,0 +1,431 @@
+//! One request and its answer, as an [`App`](crate::App) sees them: the head and body that came, and a writer that frames
+//! what goes back (RFC 9112 §6, §7).
+//!
+//! Nothing here blocks and nothing is lost when the app stops half-way: [`Exchange`] is ended by the engine, which closes
+//! the connection if the answer is not whole.
+
+use crate::body::Body;
+use crate::clock::DateCache;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::listener::Origin;
+use crate::output::{Flush, Spill};
+use fairlead_wire::{fields, has_no_body, reason, Head, Span, Version};
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A response field that would change the framing or split the answer; it is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldError;
+
+/// The client is gone: whatever the app still writes is for nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyFraming {
+    /// Status or method forbid a body.
+    None,
+    /// Bytes that are still to come.
+    Length(u64),
+    Chunked,
+    /// The end of the connection ends the body, or the app frames it itself.
+    Raw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    NotStarted,
+    Head,
+    Body(BodyFraming),
+    Ended,
+}
+
+/// What the app's fields said about the framing.
+#[derive(Default)]
+struct Announced {
+    length: Option<u64>,
+    transfer_encoding: bool,
+    date: bool,
+}
+
+/// A request to be answered.
+pub struct Exchange<'a> {
+    connection: &'a mut Connection,
+    config: &'a Config,
+    date: &'a mut DateCache,
+    phase: Phase,
+    announced: Announced,
+    status: u16,
+    close: bool,
+    /// Length of the output before this answer: where to cut if it has to be taken back.
+    start: usize,
+    body_bytes: u64,
+    gone: bool,
+    faulty: Option<&'static str>,
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(
+        connection: &'a mut Connection,
+        config: &'a Config,
+        date: &'a mut DateCache,
+        close: bool,
+    ) -> Exchange<'a> {
+        let close = close || !connection.head.keep_alive;
+        let start = connection.output.buffer().len();
+        Exchange {
+            connection,
+            config,
+            date,
+            phase: Phase::NotStarted,
+            announced: Announced::default(),
+            status: 0,
+            close,
+            start,
+            body_bytes: 0,
+            gone: false,
+            faulty: None,
+        }
+    }
+
+    /// The parsed head; its spans refer to [`Exchange::bytes`].
+    pub fn head(&self) -> &Head {
+        &self.connection.head
+    }
+
+    /// The bytes that the head was parsed from.
+    pub fn bytes(&self) -> &[u8] {
+        &self.connection.input
+    }
+
+    /// The bytes of one span of the head.
+    pub fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.connection.input)
+    }
+
+    /// The whole body, which the caller may keep.
+    pub fn take_body(&mut self) -> Body {
+        std::mem::take(&mut self.connection.body)
+    }
+
+    /// Where the request came to.
+    pub fn origin(&self) -> &Origin {
+        self.connection.origin()
+    }
+
+    /// Where it came from; `None` for a Unix socket.
+    pub fn peer(&mut self) -> Option<SocketAddr> {
+        self.connection.peer()
+    }
+
+    /// Whether an answer has been begun.
+    pub fn has_started(&self) -> bool {
+        self.phase != Phase::NotStarted
+    }
+
+    /// Whether the answer has a body that can be seen by the client; if not, the app need not make one.
+    pub fn wants_body(&self) -> bool {
+        !matches!(self.phase, Phase::Body(BodyFraming::None) | Phase::Ended) && !self.gone
+    }
+
+    fn is_head_request(&self) -> bool {
+        self.text(self.head().method) == b"HEAD"
+    }
+
+    /// Sends an interim answer (RFC 8297); dropped for HTTP/1.0 clients and once the final answer has begun.
+    pub fn early_hints(&mut self, fields: &[(&[u8], &[u8])]) {
+        if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.config.early_hints {
+            return;
+        }
+        let buffer = self.connection.output.buffer();
+        buffer.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
+        for (name, value) in fields {
+            if fields::is_valid_field_name(name) && fields::is_valid_field_value(value) {
+                push_field(buffer, name, value);
+            }
+        }
+        buffer.extend_from_slice(b"\r\n");
+        self.flush();
+        self.start = self.connection.output.buffer().len();
+    }
+
+    /// Begins the final answer.
+    pub fn start(&mut self, status: u16) {
+        self.phase = Phase::Head;
+        self.status = status;
+        let buffer = self.connection.output.buffer();
+        if status == 200 {
+            buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+            return;
+        }
+        buffer.extend_from_slice(b"HTTP/1.1 ");
+        buffer.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
+        buffer.push(b' ');
+        buffer.extend_from_slice(reason(status).as_bytes());
+        buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds one field line. Framing fields are taken as announcements; `connection` is the server's business but for
+    /// `close`.
+    ///
+    /// # Errors
+    /// If name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
+        if !fields::is_valid_field_name(name) || !fields::is_valid_field_value(value) {
+            return Err(FieldError);
+        }
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"date") => self.announced.date = true,
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.close |= fields::has_member(value, b"close");
+                return Ok(());
+            }
+            10 if name.eq_ignore_ascii_case(b"keep-alive") => return Ok(()),
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                let length = std::str::from_utf8(value)
+                    .ok()
+                    .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+                let length = length.and_then(|text| text.parse().ok()).ok_or(FieldError)?;
+                if self.announced.length.is_some_and(|before| before != length) {
+                    return Err(FieldError);
+                }
+                self.announced.length = Some(length);
+                return Ok(());
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.announced.transfer_encoding = true;
+                if self.head().version == Version::Http10 {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        push_field(self.connection.output.buffer(), name, value);
+        Ok(())
+    }
+
+    /// The content-length that the app announced.
+    pub fn announced_length(&self) -> Option<u64> {
+        self.announced.length
+    }
+
+    /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
+    /// HTTP/1.0 ended by the end of the connection.
+    pub fn end_head(&mut self, total: Option<u64>) {
+        let is_http10 = self.head().version == Version::Http10;
+        let is_head = self.is_head_request();
+        let length = self.announced.length.or(total);
+        let framing = if has_no_body(self.status) {
+            BodyFraming::None
+        } else if self.announced.transfer_encoding {
+            BodyFraming::Raw
+        } else {
+            match length {
+                Some(length) => BodyFraming::Length(length),
+                None if is_http10 => BodyFraming::Raw,
+                None => BodyFraming::Chunked,
+            }
+        };
+        self.close |= framing == BodyFraming::Raw && (is_http10 || !self.announced.transfer_encoding);
+        let close = self.close;
+        let date = self.date.text();
+        let buffer = self.connection.output.buffer();
+        match framing {
+            BodyFraming::Length(length) => {
+                buffer.extend_from_slice(b"content-length: ");
+                buffer.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                buffer.extend_from_slice(b"\r\n");
+            }
+            BodyFraming::Chunked if !is_head => buffer.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            _ => {}
+        }
+        if !self.announced.date {
+            buffer.extend_from_slice(b"date: ");
+            buffer.extend_from_slice(date);
+            buffer.extend_from_slice(b"\r\n");
+        }
+        if close {
+            buffer.extend_from_slice(b"connection: close\r\n");
+        } else if is_http10 {
+            buffer.extend_from_slice(b"connection: keep-alive\r\n");
+        }
+        buffer.extend_from_slice(b"\r\n");
+        self.phase = Phase::Body(if is_head { BodyFraming::None } else { framing });
+    }
+
+    /// Adds body bytes. Returns how many were taken: fewer than all when neither the client nor memory nor disk take
+    /// more; then [`Exchange::wait_for_client`] and offer the rest again.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        let Phase::Body(framing) = self.phase else {
+            return Ok(bytes.len());
+        };
+        if self.gone {
+            return Err(Gone);
+        }
+        match framing {
+            BodyFraming::None => Ok(bytes.len()),
+            BodyFraming::Raw => self.push(bytes),
+            BodyFraming::Length(left) => {
+                let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                let taken = self.push(&bytes[..wanted])?;
+                self.phase = Phase::Body(BodyFraming::Length(left - taken as u64));
+                if wanted < bytes.len() {
+                    self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
+                }
+                Ok(if taken == wanted { bytes.len() } else { taken })
+            }
+            BodyFraming::Chunked if bytes.is_empty() => Ok(0),
+            BodyFraming::Chunked => {
+                if self.connection.output.pending() > self.config.response_disk_bytes {
+                    return Ok(0);
+                }
+                let mut line = [0u8; 20];
+                let mut rest = &mut line[..];
+                let _ = write!(rest, "{:x}\r\n", bytes.len());
+                let unused = rest.len();
+                let used = line.len() - unused;
+                self.connection.output.buffer().extend_from_slice(&line[..used]);
+                let mut taken = self.push(bytes)?;
+                while taken < bytes.len() {
+                    // The size of the chunk is out already, so this chunk has to be finished.
+                    self.wait_for_client()?;
+                    taken += self.push(&bytes[taken..])?;
+                }
+                self.connection.output.buffer().extend_from_slice(b"\r\n");
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
+    pub fn write_file(&mut self, file: File, offset: u64, length: u64) {
+        if let Phase::Body(BodyFraming::Length(left)) = self.phase {
+            let length = length.min(left);
+            self.connection.output.push_file(file, offset, offset + length);
+            self.body_bytes += length;
+            self.phase = Phase::Body(BodyFraming::Length(left - length));
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        let spill = Spill {
+            memory_bytes: self.config.response_memory_bytes,
+            disk_bytes: self.config.response_disk_bytes,
+            directory: &self.config.temp_dir,
+        };
+        let taken = self.connection.push_output(bytes, spill).map_err(|_| self.lost())?;
+        self.body_bytes += taken as u64;
+        Ok(taken)
+    }
+
+    /// Hands what was written to the kernel, as far as it takes it at once: for bodies that come piece by piece. False
+    /// when the client is gone.
+    pub fn flush(&mut self) -> bool {
+        match self.connection.flush_output() {
+            Ok(Flush::Done | Flush::Pending) => true,
+            Err(_) => {
+                self.lost();
+                false
+            }
+        }
+    }
+
+    /// Blocks until the client takes more, at most for the write time-out. Call it without holding any lock of a language.
+    ///
+    /// # Errors
+    /// When the client is gone or took nothing for that long.
+    pub fn wait_for_client(&mut self) -> Result<(), Gone> {
+        use rustix::event::{poll, PollFd, PollFlags, Timespec};
+        let timeout: Duration = self.config.write_timeout;
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs() as _,
+            tv_nsec: timeout.subsec_nanos() as _,
+        };
+        let mut fds = [PollFd::new(self.connection.socket(), PollFlags::OUT)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(count) if count > 0 && self.flush() => Ok(()),
+            _ => Err(self.lost()),
+        }
+    }
+
+    fn lost(&mut self) -> Gone {
+        self.gone = true;
+        self.close = true;
+        Gone
+    }
+
+    /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
+    pub fn take_back(&mut self) -> bool {
+        if self.body_bytes > 0 || !self.connection.output.is_unsent() {
+            return false;
+        }
+        self.connection.output.buffer().truncate(self.start);
+        self.phase = Phase::NotStarted;
+        self.announced = Announced::default();
+        true
+    }
+
+    /// Says that the answer cannot be completed: the connection will be closed, so that the client can tell.
+    pub fn abort(&mut self) {
+        self.phase = Phase::Ended;
+        self.lost();
+    }
+
+    /// A whole answer without a body of the app's: status, a short text and nothing else.
+    pub fn answer_plainly(&mut self, status: u16) {
+        self.start(status);
+        let text = reason(status);
+        let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
+        self.end_head(Some(text.len() as u64 + 1));
+        let _ = self.write(text.as_bytes());
+        let _ = self.write(b"\n");
+    }
+
+    /// Ends the answer; called by the engine when the app has returned.
+    pub(crate) fn end(mut self) -> Ended {
+        if self.phase == Phase::NotStarted {
+            self.faulty = Some("the app gave no answer");
+            self.answer_plainly(500);
+        }
+        match self.phase {
+            Phase::Body(BodyFraming::Chunked) => self.connection.output.buffer().extend_from_slice(b"0\r\n\r\n"),
+            Phase::Body(BodyFraming::Length(left)) if left > 0 => {
+                self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
+                self.close = true;
+            }
+            Phase::Head => self.gone = true,
+            _ => {}
+        }
+        Ended {
+            status: self.status,
+            body_bytes: self.body_bytes,
+            close: self.close,
+            gone: self.gone,
+            faulty: self.faulty,
+        }
+    }
+}
+
+/// How an exchange ended.
+pub(crate) struct Ended {
+    pub(crate) status: u16,
+    pub(crate) body_bytes: u64,
+    pub(crate) close: bool,
+    pub(crate) gone: bool,
+    pub(crate) faulty: Option<&'static str>,
+}
+
+fn push_field(buffer: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let start = buffer.len();
+    buffer.extend_from_slice(name);
+    buffer[start..].make_ascii_lowercase();
+    buffer.extend_from_slice(b": ");
+    buffer.extend_from_slice(value);
+    buffer.extend_from_slice(b"\r\n");
+}

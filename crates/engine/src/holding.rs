@@ -1,0 +1,118 @@
+//! The connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
+//!
+//! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
+//! carries a generation: an event for a connection that is gone finds nobody.
+
+use crate::connection::Connection;
+
+/// Index in the low, generation in the high half; also the connection's epoll token.
+pub(crate) type Key = u64;
+
+/// Spare buffers kept, and the largest that is worth keeping.
+const SPARE_BUFFERS: usize = 64;
+const SPARE_CAPACITY: usize = 32 * 1024;
+
+pub(crate) const NEVER: u64 = u64::MAX;
+
+struct Slot {
+    generation: u32,
+    /// Milliseconds; what happens then is the connection's business.
+    deadline: u64,
+    connection: Option<Box<Connection>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Holding {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Holding {
+    /// A key for a new connection.
+    pub(crate) fn reserve(&mut self) -> Key {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                deadline: NEVER,
+                connection: None,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        key(index, self.slots[index as usize].generation)
+    }
+
+    /// Gives a key back: events that still carry it are ignored from now on.
+    pub(crate) fn release(&mut self, key: Key) {
+        let (index, generation) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        debug_assert_eq!(slot.generation, generation);
+        slot.generation = generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.connection = None;
+        self.free.push(index);
+    }
+
+    /// Lets the reactor own a connection until its next event, or its deadline.
+    pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: u64) {
+        let (index, _) = parts(connection.key());
+        let slot = &mut self.slots[index as usize];
+        slot.deadline = deadline;
+        slot.connection = Some(connection);
+    }
+
+    /// Takes the connection that an event belongs to.
+    pub(crate) fn take(&mut self, key: Key) -> Option<Box<Connection>> {
+        let (index, generation) = parts(key);
+        let slot = self.slots.get_mut(index as usize)?;
+        if slot.generation != generation {
+            return None;
+        }
+        slot.connection.take()
+    }
+
+    /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.
+    pub(crate) fn take_expired(&mut self, now: u64) -> (Vec<Box<Connection>>, u64) {
+        let mut expired = Vec::new();
+        let mut earliest = NEVER;
+        for slot in &mut self.slots {
+            if slot.connection.is_none() {
+                continue;
+            }
+            if slot.deadline <= now {
+                expired.extend(slot.connection.take());
+            } else {
+                earliest = earliest.min(slot.deadline);
+            }
+        }
+        (expired, earliest)
+    }
+
+    /// Takes every connection that is held.
+    pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {
+        self.slots
+            .iter_mut()
+            .filter_map(|slot| slot.connection.take())
+            .collect()
+    }
+
+    /// An empty buffer, used before if there is one.
+    pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer for the next request, whoever sends it.
+    pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if (1..=SPARE_CAPACITY).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+fn key(index: u32, generation: u32) -> Key {
+    u64::from(generation) << 32 | u64::from(index)
+}
+
+fn parts(key: Key) -> (u32, u32) {
+    (key as u32, (key >> 32) as u32)
+}

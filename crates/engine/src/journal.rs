@@ -1,0 +1,157 @@
+//! The logs: lines are handed over in memory and written by a native thread, so that neither a slow disk nor a full pipe
+//! holds a request. The thread starts with the first line. What its reader cannot take is dropped and counted.
+
+use crate::config::Logs;
+use parking_lot::{Condvar, Mutex};
+use std::fmt::{Arguments, Write as _};
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes that wait for the writer; further lines are dropped.
+const MOST_PENDING: usize = 1024 * 1024;
+
+/// Lines are written together, at most this late.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+
+pub(crate) struct Journal {
+    shared: Arc<Shared>,
+    /// What the thread takes with it when it starts.
+    files: Mutex<Option<Files>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    access: Option<crate::access_log::Format>,
+    prefix: String,
+}
+
+struct Files {
+    access: Option<File>,
+    errors: Option<File>,
+}
+
+#[derive(Default)]
+struct Shared {
+    pending: Mutex<Pending>,
+    changed: Condvar,
+    lost: AtomicU64,
+}
+
+#[derive(Default)]
+struct Pending {
+    access: Vec<u8>,
+    errors: Vec<u8>,
+    /// Whether the writer waits for the first line.
+    asleep: bool,
+    closed: bool,
+}
+
+impl Journal {
+    pub(crate) fn new(logs: Logs) -> Journal {
+        let (access, format) = logs
+            .access
+            .map_or((None, None), |(fd, format)| (Some(File::from(fd)), Some(format)));
+        Journal {
+            shared: Arc::default(),
+            files: Mutex::new(Some(Files {
+                access,
+                errors: logs.errors.map(File::from),
+            })),
+            thread: Mutex::default(),
+            access: format,
+            prefix: logs.prefix,
+        }
+    }
+
+    /// The format of access lines, if there is an access log.
+    pub(crate) fn access_format(&self) -> Option<crate::access_log::Format> {
+        self.access
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.shared.lost.load(Relaxed)
+    }
+
+    /// Adds an access line, which `write` writes.
+    pub(crate) fn access(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.add(|pending| &mut pending.access, write);
+    }
+
+    /// Adds an error line.
+    pub(crate) fn error(&self, message: Arguments<'_>) {
+        let mut line = String::with_capacity(120);
+        let _ = writeln!(line, "{}{message}", self.prefix);
+        self.add(
+            |pending| &mut pending.errors,
+            |buffer| buffer.extend_from_slice(line.as_bytes()),
+        );
+    }
+
+    fn add(&self, which: impl FnOnce(&mut Pending) -> &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut pending = self.shared.pending.lock();
+        let buffer = which(&mut pending);
+        if buffer.len() >= MOST_PENDING {
+            self.shared.lost.fetch_add(1, Relaxed);
+            return;
+        }
+        write(buffer);
+        if pending.asleep {
+            pending.asleep = false;
+            self.shared.changed.notify_one();
+        }
+        drop(pending);
+        self.start_thread();
+    }
+
+    fn start_thread(&self) {
+        if let Some(mut files) = self.files.try_lock() {
+            if let Some(files) = files.take() {
+                let shared = Arc::clone(&self.shared);
+                let named = std::thread::Builder::new().name("fairlead log".into());
+                *self.thread.lock() = named.spawn(move || write_lines(&shared, files)).ok();
+            }
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.shared.pending.lock().closed = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.get_mut().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write_lines(shared: &Shared, mut files: Files) {
+    loop {
+        let mut pending = shared.pending.lock();
+        while pending.access.is_empty() && pending.errors.is_empty() {
+            if pending.closed {
+                return;
+            }
+            pending.asleep = true;
+            shared.changed.wait(&mut pending);
+        }
+        let access = std::mem::take(&mut pending.access);
+        let errors = std::mem::take(&mut pending.errors);
+        let closed = pending.closed;
+        drop(pending);
+        write_all(files.access.as_mut(), &access);
+        write_all(files.errors.as_mut(), &errors);
+        if !closed {
+            let mut pending = shared.pending.lock();
+            if !pending.closed {
+                shared.changed.wait_for(&mut pending, BATCH_TIME);
+            }
+        }
+    }
+}
+
+fn write_all(file: Option<&mut File>, bytes: &[u8]) {
+    if let (Some(file), false) = (file, bytes.is_empty()) {
+        let _ = file.write_all(bytes);
+    }
+}

@@ -1,0 +1,269 @@
+//! The reactor: polls, accepts, reads and flushes, and lets go what is overdue. Whoever holds it is the poller; it knows
+//! nothing of the app, so a thread without the language's lock can run it.
+
+use crate::clock::milliseconds;
+use crate::engine::Engine;
+use crate::holding::NEVER;
+use crate::listener::{refuse, Accepted, Listener, Reserve};
+use crate::poller::{events, token, Poller};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+/// Bytes read at a time. One buffer for all: what arrives is copied into the connection at its true size.
+const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// Connections accepted before others get their turn. With several workers it is one, so that those who wait for the
+/// same listener get their share.
+const ACCEPTS_ALONE: usize = 32;
+
+/// Pause after the machine had no descriptor left even for a refusal.
+const ACCEPT_PAUSE_MILLISECONDS: u64 = 100;
+
+/// Time-outs are looked at no more often than this.
+const EXPIRY_STEP_MILLISECONDS: u64 = 50;
+
+/// Sent to a client for whom there is no place.
+const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+pub(crate) struct Reactor {
+    scratch: Vec<u8>,
+    reserve: Reserve,
+    /// Whether the listeners are in the poll set, and when they are to come back.
+    listening: bool,
+    resume_at: u64,
+    /// Milliseconds before which no other complaint about descriptors is logged.
+    quiet_until: u64,
+    /// Whether the waiting room is in the poll set.
+    in_room: bool,
+}
+
+/// When the next time-out is due. Threads that park connections write it, the poller reads it.
+pub(crate) struct Timer {
+    /// A lower bound of all deadlines, in milliseconds.
+    earliest: AtomicU64,
+    /// When the poller that waits now will look; 0 while nobody waits.
+    looks_at: AtomicU64,
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Timer {
+            earliest: AtomicU64::new(NEVER),
+            looks_at: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Timer {
+    /// Makes sure that somebody looks at `deadline`. The usual case, a deadline later than others, is one load.
+    pub(crate) fn expect(&self, deadline: u64, poller: &Poller) {
+        if deadline < self.earliest.load(Relaxed) {
+            self.earliest.fetch_min(deadline, SeqCst);
+            if deadline < self.looks_at.load(SeqCst) {
+                poller.wake();
+            }
+        }
+    }
+
+    /// How long a wait may last; to be ended by [`Timer::awake`].
+    fn sleep(&self, most: Option<Duration>) -> Option<Duration> {
+        let now = milliseconds();
+        let mut until = self.earliest.load(SeqCst);
+        self.looks_at.store(until, SeqCst);
+        // A deadline may have come in between; whoever set it saw no waiting poller.
+        until = until.min(self.earliest.load(SeqCst));
+        let own = (until != NEVER).then(|| Duration::from_millis(until.saturating_sub(now) + 1));
+        match (own, most) {
+            (Some(own), Some(most)) => Some(own.min(most)),
+            (own, most) => own.or(most),
+        }
+    }
+
+    fn awake(&self) {
+        self.looks_at.store(0, SeqCst);
+    }
+}
+
+impl Reactor {
+    pub(crate) fn new() -> Reactor {
+        Reactor {
+            scratch: vec![0; SCRATCH_BYTES],
+            reserve: Reserve::default(),
+            listening: true,
+            resume_at: NEVER,
+            quiet_until: 0,
+            in_room: true,
+        }
+    }
+
+    /// One turn: waits for events, at the most for `timeout` (`None`: until a time-out is due), and deals with them.
+    pub(crate) fn poll(&mut self, engine: &Engine, timeout: Option<Duration>) {
+        self.reserve.hold();
+        let blocking = timeout != Some(Duration::ZERO);
+        let timeout = if blocking { engine.timer.sleep(timeout) } else { timeout };
+        let mut space = events();
+        let waited = engine.poller.wait(&mut space, timeout);
+        if blocking {
+            engine.timer.awake();
+        }
+        let now = milliseconds();
+        match waited {
+            Ok(events) => events
+                .iter()
+                .for_each(|event| self.dispatch(engine, event.data.u64(), now)),
+            Err(error) => engine.journal.error(format_args!("[BUG] cannot poll: {error}")),
+        }
+        if engine.timer.earliest.load(Relaxed) <= now {
+            self.expire(engine, now);
+        }
+        self.look_after_listeners(engine, now);
+        engine.threads.polled(engine.ready.len());
+    }
+
+    fn dispatch(&mut self, engine: &Engine, event: u64, now: u64) {
+        match event {
+            token::WAKE => engine.poller.drain_waker(),
+            token::ROOM => {
+                if let Some(connection) = engine.move_in() {
+                    engine.ready.push(connection);
+                }
+            }
+            token::LAST_LISTENER..=token::LISTENER => {
+                if let Some(listener) = engine.listeners.get((token::LISTENER - event) as usize) {
+                    let most = if engine.room.is_some() { 1 } else { ACCEPTS_ALONE };
+                    self.accept(engine, listener, most, now);
+                }
+            }
+            key => {
+                let mut holding = engine.holding.lock();
+                let Some(mut connection) = holding.take(key) else {
+                    return;
+                };
+                if connection.input.capacity() == 0 {
+                    connection.input = holding.spare_buffer();
+                    connection.output.set_buffer(holding.spare_buffer());
+                }
+                drop(holding);
+                let scratch = &mut self.scratch;
+                let step = AssertUnwindSafe(|| connection.step(scratch, &engine.config, now));
+                match catch_unwind(step) {
+                    Ok(next) => engine.settle(connection, next),
+                    Err(_) => {
+                        engine
+                            .journal
+                            .error(format_args!("[BUG] a connection made the reactor panic; it is closed"));
+                        engine.close(connection);
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, engine: &Engine, listener: &Listener, most: usize, now: u64) {
+        for _ in 0..most {
+            match listener.accept() {
+                Accepted::Connection(socket) => {
+                    let connections = engine.counters().connections.load(Relaxed);
+                    if connections >= engine.config.max_connections as i64 {
+                        refuse(&socket, NO_PLACE);
+                        self.complain(engine, now, "max_connections are open");
+                    } else {
+                        engine.welcome(socket, listener, now);
+                    }
+                }
+                Accepted::Nobody => return,
+                Accepted::OutOfResources(error) => {
+                    if !self.reserve.refuse_one(listener, NO_PLACE) {
+                        self.pause(engine, now);
+                    }
+                    self.complain(engine, now, &error.to_string());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
+    fn complain(&mut self, engine: &Engine, now: u64, reason: &str) {
+        engine.counters().refused_connections.fetch_add(1, Relaxed);
+        if now >= self.quiet_until {
+            self.quiet_until = now + 1_000;
+            let total = engine.counters().refused_connections.load(Relaxed);
+            engine
+                .journal
+                .error(format_args!("refused 503 a connection ({reason}); {total} so far"));
+        }
+    }
+
+    fn pause(&mut self, engine: &Engine, now: u64) {
+        self.stop_listening(engine);
+        self.resume_at = now + ACCEPT_PAUSE_MILLISECONDS;
+        engine.timer.expect(self.resume_at, &engine.poller);
+    }
+
+    fn stop_listening(&mut self, engine: &Engine) {
+        if std::mem::replace(&mut self.listening, false) {
+            engine
+                .listeners
+                .iter()
+                .for_each(|listener| engine.poller.remove(listener.socket()));
+        }
+    }
+
+    fn look_after_listeners(&mut self, engine: &Engine, now: u64) {
+        if engine.is_draining() && self.resume_at != 0 {
+            // What the kernel has accepted for us is ours to answer.
+            if self.listening {
+                engine
+                    .listeners
+                    .iter()
+                    .for_each(|listener| self.accept(engine, listener, usize::MAX, now));
+            }
+            self.stop_listening(engine);
+            self.resume_at = 0;
+            engine.hurry_idle_connections(now);
+            engine.finish_if_drained();
+        } else if !self.listening && self.resume_at != 0 && self.resume_at <= now {
+            self.listening = true;
+            self.resume_at = NEVER;
+            for (index, listener) in engine.listeners.iter().enumerate() {
+                let _ = engine
+                    .poller
+                    .add_shared(listener.socket(), token::LISTENER - index as u64);
+            }
+        }
+    }
+
+    fn expire(&mut self, engine: &Engine, now: u64) {
+        let (expired, earliest) = engine.holding.lock().take_expired(now);
+        let paused_until = if self.listening { NEVER } else { self.resume_at.max(1) };
+        let next = earliest.min(paused_until).max(now + EXPIRY_STEP_MILLISECONDS);
+        // Deadlines that came while we looked are later than now, so at worst the next look is a step late.
+        engine.timer.earliest.store(next, SeqCst);
+        for mut connection in expired {
+            if connection.is_flushing() {
+                let seconds = engine.write_timeout() / 1000;
+                engine.journal.error(format_args!(
+                    "closed a client that did not take its answer within {seconds} s"
+                ));
+            }
+            let next = connection.expire();
+            engine.settle(connection, next);
+        }
+    }
+
+    /// Takes the waiting room out of the poll set, or back in: a worker with no thread to spare must not look into it.
+    pub(crate) fn watch_room(&mut self, engine: &Engine, watch: bool) {
+        let Some(room) = &engine.room else { return };
+        if std::mem::replace(&mut self.in_room, watch) == watch {
+            return;
+        }
+        if watch {
+            let _ = engine.poller.add_shared(room.receiver(), token::ROOM);
+        } else {
+            engine.poller.remove(room.receiver());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Figures of one worker, for people and for the other workers.
+
+use crate::engine::Engine;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A snapshot; counters since the start of the worker, gauges of this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Open connections.
+    pub connections: i64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Requests that wait for a thread.
+    pub queued: usize,
+    /// Threads that have been started.
+    pub threads: usize,
+    /// Threads that run the app.
+    pub busy_threads: usize,
+    /// Connections sent to other workers.
+    pub moved_out: u64,
+    /// Connections taken over from other workers.
+    pub moved_in: u64,
+    /// Requests refused by the server itself.
+    pub refused_requests: u64,
+    /// Connections for which there was no place.
+    pub refused_connections: u64,
+    /// Log lines that were lost because their reader was too slow.
+    pub lost_log_lines: u64,
+}
+
+impl Engine {
+    /// The figures of this moment.
+    pub fn stats(&self) -> Stats {
+        let counters = self.counters();
+        Stats {
+            connections: counters.connections.load(Relaxed),
+            requests: counters.requests.load(Relaxed),
+            queued: self.ready.len(),
+            threads: self.threads.total(),
+            busy_threads: self.threads.busy(),
+            moved_out: counters.moved_out.load(Relaxed),
+            moved_in: counters.moved_in.load(Relaxed),
+            refused_requests: counters.refused_requests.load(Relaxed),
+            refused_connections: counters.refused_connections.load(Relaxed),
+            lost_log_lines: self.journal.lost(),
+        }
+    }
+
+    /// Writes the gauges to the board.
+    pub(crate) fn publish_gauges(&self) {
+        let counters = self.counters();
+        counters.queued.store(self.ready.len() as u64, Relaxed);
+        counters.busy_threads.store(self.threads.busy() as u64, Relaxed);
+    }
+}
