@@ -40,10 +40,11 @@ impl Framing {
     }
 }
 
-/// Digits only, and no more than a signed 64-bit number holds: peers that count in one would read a negative length.
+/// Digits only; no leading zero, which some peers take for octal; and no more than a signed 64-bit number holds,
+/// since peers that count in one would read a negative length.
 fn parse_content_length(digits: &[u8]) -> Result<u64, Error> {
     const MOST_DIGITS: usize = 19;
-    if digits.is_empty() || digits.len() > MOST_DIGITS {
+    if digits.is_empty() || digits.len() > MOST_DIGITS || (digits[0] == b'0' && digits.len() > 1) {
         return Err(Error::InvalidContentLength);
     }
     let mut length = 0u64;
@@ -102,10 +103,12 @@ mod tests {
     fn content_length_is_decimal_digits_that_fit_a_signed_number() {
         assert_eq!(length("0"), Ok(Framing::Length(0)));
         assert_eq!(length("42"), Ok(Framing::Length(42)));
-        assert_eq!(length("007"), Ok(Framing::Length(7)));
         assert_eq!(length("9223372036854775807"), Ok(Framing::Length(i64::MAX as u64)));
         for bad in [
             "",
+            "007",
+            "00",
+            "-0",
             "+1",
             "-1",
             "0x1",

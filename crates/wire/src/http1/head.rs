@@ -1,12 +1,12 @@
 //! The request head: request line and fields, parsed at once when complete (RFC 9112 §3, §5).
 //!
 //! `httparse` finds the pieces; what it tolerates and this server does not (bare line feeds, several empty lines,
-//! fragments) is checked on its result. When it does not accept, `scan` says precisely why.
+//! fragments, bytes beyond ASCII in a target) is checked on its result. When it does not accept, `scan` says precisely why.
 
 use super::fields::{has_member, members};
 use super::framing::Framing;
 use super::scan::{scan, Scanned};
-use super::target::{agrees, host_and_port, Target};
+use super::target::{agrees, host_and_port, is_target_byte, Target};
 use crate::{Error, Span};
 use std::mem::MaybeUninit;
 
@@ -74,10 +74,12 @@ pub struct Head {
 impl Head {
     /// Parses a request head at the start of `bytes`, which must be all that has arrived of it.
     ///
-    /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes so far are the beginning of a
-    /// faultless head. The verdict on given bytes does not depend on earlier calls. Every call reads from the start, so call
-    /// it when a line feed has arrived or a limit could be reached, not for every byte: then the work is bounded
-    /// by the number of lines the limits permit. After `Ok(false)` or an error the contents of `self` mean nothing.
+    /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes are the beginning of a head that has
+    /// no fault so far. After that and after an error the contents of `self` mean nothing.
+    ///
+    /// The verdict depends on the bytes alone, not on earlier calls: a head fed in any pieces gets the same one as at
+    /// once. Every call reads from the start, so call it when a line feed has arrived or a limit could be reached and
+    /// not for every byte; then the work is bounded by the number of lines that the limits permit.
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
         let longest = limits.head_bytes.min(u32::MAX as usize);
         let window = &bytes[..bytes.len().min(longest)];
@@ -125,7 +127,7 @@ impl Head {
         };
         let mut strict = self.method.start as usize == start
             && target.len() <= limits.target_bytes
-            && memchr::memchr(b'#', target.as_bytes()).is_none()
+            && target.bytes().all(is_target_byte)
             && follows_line_end(bytes, len)
             && follows_line_end(bytes, len - 2);
         self.fields.clear();

@@ -5,6 +5,7 @@
 
 use super::fields::{is_token_byte, is_value_byte};
 use super::head::HeadLimits;
+use super::target::is_target_byte;
 use crate::Error;
 
 /// What a faultless piece of a head is.
@@ -81,14 +82,14 @@ impl<'a> Scan<'a> {
 
     fn target(&mut self, limits: &HeadLimits) -> Result<(), Stop> {
         let start = self.at;
-        self.skip(|byte| is_value_byte(byte) && !matches!(byte, b' ' | b'\t' | b'#'));
+        self.skip(is_target_byte);
         let target = &self.bytes[start..self.at];
         if target.len() > limits.target_bytes {
             return Err(Error::TargetTooLong.into());
         }
         match self.peek()? {
             b'#' => Err(Error::FragmentInTarget.into()),
-            b' ' if target.is_empty() || std::str::from_utf8(target).is_err() => Err(Error::InvalidTarget.into()),
+            b' ' if target.is_empty() => Err(Error::InvalidTarget.into()),
             b' ' => {
                 self.at += 1;
                 Ok(())

@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes apart the target that `span` marks in `bytes`. Its bytes are known to be visible ASCII or UTF-8 without `#`.
+    /// Takes apart the target that `span` marks in `bytes`, each of which is known to be a target byte.
     pub(super) fn split(method: &[u8], bytes: &[u8], span: Span) -> Result<Target, Error> {
         let target = span.of(bytes);
         match target {
@@ -72,6 +72,13 @@ impl Target {
         }
         self
     }
+}
+
+/// Whether a target may have `byte`: visible ASCII but `#`. That is more than RFC 3986 permits, because browsers send
+/// `|`, `^`, `{` and the like as they are; but no byte beyond ASCII, which they never do.
+#[inline]
+pub(super) fn is_target_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
 }
 
 /// Length of `http://` or `https://` at the start of `target`, and the port it implies.
@@ -126,7 +133,8 @@ pub fn host_and_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     }
 }
 
-/// `reg-name` of RFC 3986 §3.2.2, which IPv4 addresses are a case of; at least one byte.
+/// `reg-name` of RFC 3986 §3.2.2, which IPv4 addresses are a case of; at least one byte, and no comma: that is what a
+/// proxy makes of two Host fields.
 fn is_registered_name(host: &[u8]) -> bool {
     let mut rest = host;
     loop {
@@ -143,7 +151,7 @@ fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,
-            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b';' | b'='
         )
 }
 
@@ -259,6 +267,7 @@ mod tests {
             "a\\b",
             "a\tb",
             "<a>",
+            "a,b",
             "%",
             "%4",
             "%zz",
