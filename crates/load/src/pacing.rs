@@ -1,0 +1,272 @@
+//! When a connection may send its next request: at once (closed loop) or when the schedule says (open loop).
+//!
+//! In the open loop request `i` is due at `i / rate` and belongs to connection `i mod connections`, as in wrk2: every
+//! connection is a client with a pace of its own, so one that is not served falls behind visibly instead of handing
+//! its requests to a luckier neighbour.
+
+use crate::options::Options;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nanoseconds since the start of the run.
+pub(crate) type Nanos = u64;
+
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The time of the run, the same for all threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    pub(crate) fn now(self) -> Nanos {
+        nanos(self.0.elapsed())
+    }
+}
+
+/// A request that a connection has taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    /// When it should have been sent; in the closed loop that is when it was.
+    pub(crate) due: Nanos,
+    pub(crate) sent: Nanos,
+    /// Not part of the warm-up.
+    pub(crate) counted: bool,
+}
+
+/// The pace of a run. `Budget` is shared by all threads.
+#[derive(Debug)]
+pub(crate) enum Pacing {
+    Closed(Budget),
+    Rate(Schedule),
+}
+
+/// The closed loop: as fast as answers come, until the requests are used up.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// `None`: no limit.
+    left: Option<AtomicU64>,
+    counted_from: Nanos,
+}
+
+/// The open loop: when each request is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    per_second: f64,
+    connections: u64,
+    /// Requests before this one belong to the warm-up.
+    first_counted: u64,
+    /// Requests from this one on are not sent.
+    end: u64,
+}
+
+impl Pacing {
+    pub(crate) fn new(options: &Options) -> Pacing {
+        match options.rate {
+            None => {
+                let left = options.requests.map(AtomicU64::new);
+                Pacing::Closed(Budget {
+                    left,
+                    counted_from: nanos(options.warmup),
+                })
+            }
+            Some(per_second) => {
+                let first_counted = (options.warmup.as_secs_f64() * per_second).ceil() as u64;
+                let end = options
+                    .requests
+                    .map_or(u64::MAX, |requests| first_counted.saturating_add(requests));
+                Pacing::Rate(Schedule {
+                    per_second,
+                    connections: options.connections as u64,
+                    first_counted,
+                    end,
+                })
+            }
+        }
+    }
+
+    /// Takes up the next request of the connection whose turn in the schedule is `turn`, if it may be sent now.
+    pub(crate) fn take(&self, turn: &mut u64, now: Nanos) -> Option<Started> {
+        match self {
+            Pacing::Closed(budget) => budget.take(now),
+            Pacing::Rate(schedule) => schedule.take(turn, now),
+        }
+    }
+
+    /// How many requests of a limited run were never taken up.
+    pub(crate) fn left(&self) -> u64 {
+        match self {
+            Pacing::Closed(Budget { left: Some(left), .. }) => left.load(Ordering::Relaxed),
+            _ => 0,
+        }
+    }
+}
+
+impl Budget {
+    fn take(&self, now: Nanos) -> Option<Started> {
+        let counted = now >= self.counted_from;
+        if let (true, Some(left)) = (counted, &self.left) {
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                .ok()?;
+        }
+        Some(Started {
+            due: now,
+            sent: now,
+            counted,
+        })
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| left.load(Ordering::Relaxed) == 0)
+    }
+}
+
+impl Schedule {
+    pub(crate) fn due(&self, index: u64) -> Nanos {
+        (index as f64 / self.per_second * 1e9) as Nanos
+    }
+
+    pub(crate) fn has(&self, index: u64) -> bool {
+        index < self.end
+    }
+
+    /// Whether a request counts for the measurement.
+    pub(crate) fn counts(&self, index: u64) -> bool {
+        index >= self.first_counted
+    }
+
+    /// The request after `index` on the same connection.
+    pub(crate) fn next(&self, index: u64) -> u64 {
+        index.saturating_add(self.connections)
+    }
+
+    fn take(&self, turn: &mut u64, now: Nanos) -> Option<Started> {
+        let (index, due) = (*turn, self.due(*turn));
+        if !self.has(index) || due > now {
+            return None;
+        }
+        *turn = self.next(index);
+        Some(Started {
+            due,
+            sent: now,
+            counted: self.counts(index),
+        })
+    }
+}
+
+/// Walks through the schedule in order of time, over the connections of one thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor {
+    connections: u64,
+    /// The thread's connections, as numbers in the whole run.
+    own: std::ops::Range<u64>,
+    index: u64,
+}
+
+impl Cursor {
+    pub(crate) fn new(connections: usize, own: std::ops::Range<usize>) -> Cursor {
+        let own = own.start as u64..own.end as u64;
+        Cursor {
+            connections: connections as u64,
+            index: own.start,
+            own,
+        }
+    }
+
+    /// The next request that one of the thread's connections has to send.
+    pub(crate) fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Which of the thread's connections (from 0) it belongs to.
+    pub(crate) fn connection(&self) -> usize {
+        (self.index % self.connections - self.own.start) as usize
+    }
+
+    pub(crate) fn advance(&mut self) {
+        self.index += 1;
+        if self.index % self.connections == self.own.end % self.connections {
+            self.index += self.connections - (self.own.end - self.own.start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::options;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn pacing(args: &[&str]) -> Pacing {
+        Pacing::new(&options(&[&["http://h/"], args].concat()))
+    }
+
+    #[test]
+    fn the_closed_loop_hands_out_exactly_the_budget() {
+        let pacing = pacing(&["-n", "3"]);
+        assert_eq!((0..9).filter_map(|now| pacing.take(&mut 0, now)).count(), 3);
+        assert_eq!(pacing.left(), 0);
+    }
+
+    #[test]
+    fn the_warm_up_does_not_use_up_the_budget() {
+        let pacing = pacing(&["-n", "1", "--warmup", "1"]);
+        for now in [0, 1, SECOND - 1] {
+            assert_eq!(
+                pacing.take(&mut 0, now),
+                Some(Started {
+                    due: now,
+                    sent: now,
+                    counted: false
+                })
+            );
+        }
+        assert!(pacing.take(&mut 0, SECOND).is_some_and(|started| started.counted));
+        assert_eq!(pacing.take(&mut 0, SECOND), None);
+    }
+
+    #[test]
+    fn each_connection_keeps_its_own_pace() {
+        let pacing = pacing(&["--rate", "4", "-c", "2"]);
+        let mut turn = 1;
+        assert_eq!(pacing.take(&mut turn, SECOND / 4 - 1), None, "not due yet");
+        let late = 2 * SECOND;
+        let due: Vec<Nanos> = std::iter::from_fn(|| pacing.take(&mut turn, late))
+            .map(|started| started.due)
+            .collect();
+        assert_eq!(due, [SECOND / 4, 3 * SECOND / 4, 5 * SECOND / 4, 7 * SECOND / 4]);
+    }
+
+    #[test]
+    fn a_limited_schedule_counts_from_the_end_of_the_warm_up() {
+        let pacing = pacing(&["--rate", "10", "-c", "1", "-n", "2", "--warmup", "0.3"]);
+        let mut turn = 0;
+        let counted: Vec<bool> = std::iter::from_fn(|| pacing.take(&mut turn, 9 * SECOND))
+            .map(|s| s.counted)
+            .collect();
+        assert_eq!(counted, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn cursors_of_all_threads_together_cover_the_schedule() {
+        for cuts in [&[0, 5][..], &[0, 2, 5], &[0, 1, 2, 5]] {
+            let mut seen = Vec::new();
+            for own in cuts.windows(2).map(|cut| cut[0]..cut[1]) {
+                let mut cursor = Cursor::new(5, own.clone());
+                while cursor.index() < 20 {
+                    assert_eq!(own.start + cursor.connection(), (cursor.index() % 5) as usize);
+                    seen.push(cursor.index());
+                    cursor.advance();
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..20).collect::<Vec<_>>(), "{cuts:?}");
+        }
+    }
+}

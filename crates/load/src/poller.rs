@@ -1,0 +1,130 @@
+//! epoll, level-triggered: a socket is registered once and stays, whatever the number of requests.
+//!
+//! Waits to the microsecond come from a timer file descriptor, because `epoll_wait` rounds up to milliseconds.
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{self, Errno};
+use rustix::time::{timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+use std::time::Duration;
+
+/// Most events taken in one wait.
+const BATCH: usize = 256;
+const TIMER: u64 = u64::MAX;
+
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    events: Vec<epoll::Event>,
+    timer: Option<OwnedFd>,
+}
+
+/// A socket that can be read or written, or has failed (then it is both).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) token: usize,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
+
+/// What a socket is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    ReadAndWrite,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Interest::Read => EventFlags::IN,
+            Interest::ReadAndWrite => EventFlags::IN | EventFlags::OUT,
+        }
+    }
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Poller> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Poller {
+            epoll,
+            events: Vec::with_capacity(BATCH),
+            timer: None,
+        })
+    }
+
+    /// Watches `socket` until it is closed.
+    pub(crate) fn add(&self, socket: impl AsFd, token: usize, interest: Interest) -> io::Result<()> {
+        epoll::add(&self.epoll, socket, EventData::new_u64(token as u64), interest.flags())
+    }
+
+    pub(crate) fn change(&self, socket: impl AsFd, token: usize, interest: Interest) -> io::Result<()> {
+        epoll::modify(&self.epoll, socket, EventData::new_u64(token as u64), interest.flags())
+    }
+
+    /// Makes the next wait end after `delay`, to the microsecond.
+    pub(crate) fn alarm(&mut self, delay: Duration) -> io::Result<()> {
+        let timer = match &self.timer {
+            Some(timer) => timer,
+            None => {
+                let timer = timerfd_create(
+                    TimerfdClockId::Monotonic,
+                    TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+                )?;
+                epoll::add(&self.epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+                self.timer.insert(timer)
+            }
+        };
+        // Zero would switch the timer off.
+        let it_value = timespec(delay.max(Duration::from_nanos(1)));
+        let once = Itimerspec {
+            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value,
+        };
+        timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).map(drop)
+    }
+
+    /// Takes the alarm back. One that went off keeps ending waits until it is set anew or taken back.
+    pub(crate) fn silence(&self) -> io::Result<()> {
+        let Some(timer) = &self.timer else { return Ok(()) };
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let off = Itimerspec {
+            it_interval: zero,
+            it_value: zero,
+        };
+        timerfd_settime(timer, TimerfdTimerFlags::empty(), &off).map(drop)
+    }
+
+    /// Waits for sockets, at the most for `timeout`; a signal ends the wait too. Returns how many are ready.
+    pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
+        self.events.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            Some(&timespec(timeout)),
+        ) {
+            Ok(_) | Err(Errno::INTR) => Ok(self.events.len()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One of the sockets found by the last wait; `None` for the alarm.
+    pub(crate) fn ready(&self, index: usize) -> Option<Ready> {
+        let event = self.events[index];
+        let (token, flags) = (event.data.u64(), event.flags);
+        let failed = EventFlags::ERR | EventFlags::HUP;
+        (token != TIMER).then(|| Ready {
+            token: token as usize,
+            readable: flags.intersects(EventFlags::IN | failed),
+            writable: flags.intersects(EventFlags::OUT | failed),
+        })
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    Timespec {
+        tv_sec: seconds,
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}

@@ -1,0 +1,107 @@
+//! The bytes of the request, formatted once before the run.
+
+use crate::options::Options;
+
+/// As many copies as fit into this are kept side by side, so that pipelined requests go out in one write.
+const COPIES_BYTES: usize = 64 * 1024;
+
+/// The request, repeated: a write of `k` requests is one slice.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    bytes: Vec<u8>,
+    /// Length of one request.
+    pub(crate) len: usize,
+    copies: usize,
+}
+
+impl Wire {
+    pub(crate) fn new(options: &Options) -> Wire {
+        let one = format(options);
+        let len = one.len();
+        let copies = (COPIES_BYTES / len).clamp(1, options.pipeline);
+        Wire {
+            bytes: one.repeat(copies),
+            len,
+            copies,
+        }
+    }
+
+    /// The next bytes to send when `requests` have to go out and `offset` bytes of the first have gone already.
+    pub(crate) fn slice(&self, offset: usize, requests: usize) -> &[u8] {
+        &self.bytes[offset..requests.min(self.copies) * self.len]
+    }
+}
+
+fn format(options: &Options) -> Vec<u8> {
+    let given = |name: &str| {
+        options
+            .headers
+            .iter()
+            .any(|(given, _)| given.eq_ignore_ascii_case(name))
+    };
+    let mut head = format!("{} {} HTTP/1.1\r\n", options.method, options.url.path);
+    let mut field = |name: &str, value: &str| {
+        head.push_str(name);
+        head.push_str(": ");
+        head.push_str(value);
+        head.push_str("\r\n");
+    };
+    if !given("host") {
+        field("Host", &options.url.host());
+    }
+    if !options.keep_alive && !given("connection") {
+        field("Connection", "close");
+    }
+    // RFC 9110 §8.6: a method that anticipates content says so even when there is none.
+    let anticipates = matches!(options.method.as_str(), "POST" | "PUT" | "PATCH");
+    if (anticipates || !options.body.is_empty()) && !given("content-length") && !given("transfer-encoding") {
+        field("Content-Length", &options.body.len().to_string());
+    }
+    for (name, value) in &options.headers {
+        field(name, value);
+    }
+    head.push_str("\r\n");
+    let mut request = head.into_bytes();
+    request.extend_from_slice(&options.body);
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::options;
+
+    fn text(args: &[&str]) -> String {
+        String::from_utf8(format(&options(args))).expect("ASCII")
+    }
+
+    #[test]
+    fn the_plain_request_has_only_a_host() {
+        assert_eq!(text(&["http://h:1/p?q"]), "GET /p?q HTTP/1.1\r\nHost: h:1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_body_makes_it_a_post_with_its_length() {
+        let expected = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nX-A: b\r\n\r\nabc";
+        assert_eq!(text(&["http://h/", "--body", "abc", "-H", "X-A:  b "]), expected);
+    }
+
+    #[test]
+    fn without_keep_alive_the_request_asks_for_the_close() {
+        assert!(text(&["http://h/", "--no-keep-alive"]).contains("Connection: close\r\n"));
+    }
+
+    #[test]
+    fn fields_given_by_the_user_replace_ours() {
+        let request = text(&["http://h/", "-m", "PUT", "-H", "host: other", "-H", "content-length: 0"]);
+        assert_eq!(request, "PUT / HTTP/1.1\r\nhost: other\r\ncontent-length: 0\r\n\r\n");
+    }
+
+    #[test]
+    fn slices_continue_where_the_last_write_stopped() {
+        let wire = Wire::new(&options(&["http://h/", "--pipeline", "3"]));
+        assert_eq!(wire.slice(0, 2).len(), 2 * wire.len);
+        assert_eq!(wire.slice(5, 1), &wire.bytes[5..wire.len]);
+        assert_eq!(wire.slice(0, 9).len(), 3 * wire.len, "never more than there are copies");
+    }
+}

@@ -1,0 +1,165 @@
+//! A whole run: resolves the target, starts the threads, puts together what they measured.
+
+use crate::options::Options;
+use crate::pacing::{nanos, Clock, Nanos, Pacing};
+use crate::progress::Progress;
+use crate::request::Wire;
+use crate::tally::Tally;
+use crate::worker::{Ending, Plan, Worker};
+use rustix::io;
+use rustix::process::{getrlimit, setrlimit, Resource};
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+/// Files a run may need besides its connections.
+const OTHER_FILES: u64 = 64;
+
+/// What a run gave.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) tally: Tally,
+    /// Time measured, without the warm-up.
+    pub(crate) elapsed: Nanos,
+    pub(crate) expected_interval: Option<Nanos>,
+    /// `stop` was called before the end.
+    pub(crate) stopped: bool,
+    /// Ended early because nothing was answered any more.
+    pub(crate) gave_up: bool,
+}
+
+impl Measured {
+    /// Whether everything was answered with 2xx or 3xx.
+    pub(crate) fn is_good(&self) -> bool {
+        self.tally.answered() > 0 && self.tally.failed() == 0 && self.tally.refusals() == 0 && !self.gave_up
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.elapsed as f64 / 1e9
+    }
+
+    /// `count` per second measured.
+    pub(crate) fn per_second(&self, count: u64) -> f64 {
+        if self.elapsed == 0 {
+            0.0
+        } else {
+            count as f64 / self.seconds()
+        }
+    }
+}
+
+/// Runs until the end that `options` set, or until `stop` is set. The error is one line for the user.
+pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<Measured, String> {
+    let addresses = options.url.endpoint.resolve()?;
+    allow_open_files(options.connections)?;
+    let wire = Wire::new(options);
+    let pacing = Pacing::new(options);
+    let progress = Progress::new(options.quiet);
+    let plan = Plan {
+        options,
+        addresses: &addresses,
+        wire: &wire,
+        pacing: &pacing,
+        progress: &progress,
+        stop,
+        clock: Clock::start(),
+    };
+    let results = run_threads(&plan);
+    progress.clear();
+    let results = results.map_err(|error| format!("cannot run: {error}"))?;
+    put_together(&plan, results)
+}
+
+type Thread = (Tally, Nanos, Ending);
+
+/// The calling thread does its share.
+fn run_threads(plan: &Plan<'_>) -> io::Result<Vec<Thread>> {
+    let start = |own| Worker::new(plan, own)?.run();
+    std::thread::scope(|scope| {
+        let mut shares = shares(plan.options.connections, plan.options.threads);
+        let first = shares.next();
+        let others: Vec<_> = shares.map(|own| scope.spawn(move || start(own))).collect();
+        let mut results: Vec<Thread> = first.map(start).into_iter().collect::<io::Result<_>>()?;
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(results)
+    })
+}
+
+/// The connections of each thread; they differ by one at the most.
+fn shares(connections: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..threads).map(move |thread| thread * connections / threads..(thread + 1) * connections / threads)
+}
+
+fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, String> {
+    let mut tally = Tally::new(0, plan.options.rate.is_some());
+    let mut ended = 0;
+    for (part, end, _) in &results {
+        tally.merge(part);
+        ended = ended.max(*end);
+    }
+    let any = |wanted: fn(&Ending) -> bool| results.iter().any(|(_, _, ending)| wanted(ending));
+    let stopped = any(|ending| *ending == Ending::Stopped);
+    if tally.opened == 0 && !stopped {
+        let why = results.iter().find_map(|(_, _, ending)| match ending {
+            Ending::Unreachable(error) => Some(describe(*error)),
+            _ => None,
+        });
+        let why = why.unwrap_or_else(|| format!("no connection within {:.1} s", ended as f64 / 1e9));
+        return Err(format!("cannot connect to {}: {why}", plan.options.url.text));
+    }
+    tally.unsent += plan.pacing.left();
+    let elapsed = ended.saturating_sub(nanos(plan.options.warmup));
+    let expected_interval = tally.expected_interval(plan.options.pipeline, elapsed);
+    let gave_up = any(|ending| *ending == Ending::GaveUp);
+    Ok(Measured {
+        tally,
+        elapsed,
+        expected_interval,
+        stopped,
+        gave_up,
+    })
+}
+
+/// The system's words without their number.
+fn describe(error: io::Errno) -> String {
+    let text = std::io::Error::from(error).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Raises the soft limit of open files as far as the connections need it.
+fn allow_open_files(connections: usize) -> Result<(), String> {
+    let needed = connections as u64 + OTHER_FILES;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|soft| soft >= needed) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|hard| hard < needed) {
+        return Err(format!(
+            "{connections} connections need more open files than the hard limit (ulimit -Hn) allows"
+        ));
+    }
+    limit.current = Some(needed);
+    setrlimit(Resource::Nofile, limit).map_err(|error| format!("cannot raise the limit of open files: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_the_connections_evenly_and_completely() {
+        for (connections, threads) in [(1, 1), (10, 3), (7, 7), (100, 8)] {
+            let shares: Vec<Range<usize>> = shares(connections, threads).collect();
+            let lengths: Vec<usize> = shares.iter().map(|own| own.len()).collect();
+            assert_eq!(
+                shares.into_iter().flatten().collect::<Vec<_>>(),
+                (0..connections).collect::<Vec<_>>()
+            );
+            assert!(
+                lengths.iter().max() <= lengths.iter().min().map(|least| least + 1).as_ref(),
+                "{lengths:?}"
+            );
+        }
+    }
+}
