@@ -1,7 +1,7 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
 use crate::access_log;
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,13 +48,14 @@ pub struct Config {
     pub early_hints: bool,
 }
 
-/// Where the log lines go. They are written by a native thread of their own.
+/// Where the log lines go. They are written by a native thread of their own. The descriptors are borrowed, so that whoever
+/// owns them can put another file behind the same number.
 #[derive(Debug, Default)]
 pub struct Logs {
     /// One line for each answer.
-    pub access: Option<(OwnedFd, access_log::Format)>,
+    pub access: Option<(BorrowedFd<'static>, access_log::Format)>,
     /// One line for each refusal and for each fault of our own.
-    pub errors: Option<OwnedFd>,
+    pub errors: Option<BorrowedFd<'static>>,
     /// Put before each error line, such as `[1234] `.
     pub prefix: String,
 }

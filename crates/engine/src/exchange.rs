@@ -377,6 +377,17 @@ impl<'a> Exchange<'a> {
         self.lost();
     }
 
+    /// Notes what was wrong with the answer; it is logged once, with the request's target.
+    pub fn blame(&mut self, fault: &'static str) {
+        self.faulty = Some(fault);
+    }
+
+    /// Ends the answer and hands it to the kernel, so that the client has it before the app tidies up.
+    pub fn finish(&mut self) {
+        self.end_body();
+        self.flush();
+    }
+
     /// A whole answer without a body of the app's: status, a short text and nothing else.
     pub fn answer_plainly(&mut self, status: u16) {
         self.start(status);
@@ -387,21 +398,26 @@ impl<'a> Exchange<'a> {
         let _ = self.write(b"\n");
     }
 
-    /// Ends the answer; called by the engine when the app has returned.
-    pub(crate) fn end(mut self) -> Ended {
+    fn end_body(&mut self) {
         if self.phase == Phase::NotStarted {
             self.faulty = Some("the app gave no answer");
             self.answer_plainly(500);
         }
         match self.phase {
             Phase::Body(BodyFraming::Chunked) => self.connection.output.buffer().extend_from_slice(b"0\r\n\r\n"),
-            Phase::Body(BodyFraming::Length(left)) if left > 0 => {
+            Phase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
             }
             Phase::Head => self.gone = true,
             _ => {}
         }
+        self.phase = Phase::Ended;
+    }
+
+    /// Ends the answer; called by the engine when the app has returned.
+    pub(crate) fn end(mut self) -> Ended {
+        self.end_body();
         Ended {
             status: self.status,
             body_bytes: self.body_bytes,

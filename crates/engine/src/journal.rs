@@ -4,8 +4,7 @@
 use crate::config::Logs;
 use parking_lot::{Condvar, Mutex};
 use std::fmt::{Arguments, Write as _};
-use std::fs::File;
-use std::io::Write;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,8 +26,8 @@ pub(crate) struct Journal {
 }
 
 struct Files {
-    access: Option<File>,
-    errors: Option<File>,
+    access: Option<BorrowedFd<'static>>,
+    errors: Option<BorrowedFd<'static>>,
 }
 
 #[derive(Default)]
@@ -49,14 +48,12 @@ struct Pending {
 
 impl Journal {
     pub(crate) fn new(logs: Logs) -> Journal {
-        let (access, format) = logs
-            .access
-            .map_or((None, None), |(fd, format)| (Some(File::from(fd)), Some(format)));
+        let (access, format) = logs.access.unzip();
         Journal {
             shared: Arc::default(),
             files: Mutex::new(Some(Files {
                 access,
-                errors: logs.errors.map(File::from),
+                errors: logs.errors,
             })),
             thread: Mutex::default(),
             access: format,
@@ -125,7 +122,7 @@ impl Drop for Journal {
     }
 }
 
-fn write_lines(shared: &Shared, mut files: Files) {
+fn write_lines(shared: &Shared, files: Files) {
     loop {
         let mut pending = shared.pending.lock();
         while pending.access.is_empty() && pending.errors.is_empty() {
@@ -139,8 +136,8 @@ fn write_lines(shared: &Shared, mut files: Files) {
         let errors = std::mem::take(&mut pending.errors);
         let closed = pending.closed;
         drop(pending);
-        write_all(files.access.as_mut(), &access);
-        write_all(files.errors.as_mut(), &errors);
+        write_all(files.access, &access);
+        write_all(files.errors, &errors);
         if !closed {
             let mut pending = shared.pending.lock();
             if !pending.closed {
@@ -150,8 +147,13 @@ fn write_lines(shared: &Shared, mut files: Files) {
     }
 }
 
-fn write_all(file: Option<&mut File>, bytes: &[u8]) {
-    if let (Some(file), false) = (file, bytes.is_empty()) {
-        let _ = file.write_all(bytes);
+fn write_all(fd: Option<BorrowedFd<'_>>, mut bytes: &[u8]) {
+    let Some(fd) = fd else { return };
+    while !bytes.is_empty() {
+        match rustix::io::write(fd, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
     }
 }

@@ -1,0 +1,155 @@
+//! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
+//! something that yields Strings, and something that is called with a stream.
+
+use super::{raise, stream, Answer};
+use crate::strings::{bytes, ids};
+use rb_sys::{
+    rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_obj_class, rb_respond_to, ruby_value_type::*, Qnil,
+    RARRAY_LEN, RB_TYPE_P, VALUE,
+};
+use std::ffi::{c_int, OsStr};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+
+/// Ends the head and writes the body. Inside `protect`.
+pub(super) fn write(answer: &mut Answer<'_, '_>) {
+    let body = answer.body;
+    let responds = |id| {
+        // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
+        unsafe { rb_respond_to(body, id) != 0 }
+    };
+    // SAFETY: as above.
+    if unsafe { rb_obj_class(body) == rb_cArray } {
+        answer.body = Qnil as VALUE;
+        return write_array(answer, body);
+    }
+    if !responds(ids().each) && !responds(ids().to_ary) {
+        if responds(ids().call) {
+            answer.exchange.end_head(None);
+            return stream::run(answer, body);
+        }
+        raise(c"the body must respond to each or call");
+    }
+    if responds(ids().to_path) && write_file(answer, body) {
+        return;
+    }
+    if responds(ids().to_ary) {
+        // SAFETY: as above.
+        let array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
+        if array != Qnil as VALUE {
+            return write_array(answer, array);
+        }
+    }
+    answer.exchange.end_head(None);
+    if answer.exchange.wants_body() {
+        let address = answer as *mut Answer<'_, '_> as VALUE;
+        // SAFETY: the answer outlives the call and is used by nobody else during it.
+        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
+    }
+}
+
+fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
+    let mut total = 0;
+    // SAFETY: inside `protect`; the Strings are in the Array, which is on the stack, and no Ruby runs between the check
+    // and the use of a String.
+    unsafe {
+        for index in 0..RARRAY_LEN(array) {
+            let part = rb_sys::rb_ary_entry(array, index as _);
+            if !RB_TYPE_P(part, RUBY_T_STRING) {
+                raise(c"the body must yield Strings");
+            }
+            total += bytes(part).len() as u64;
+        }
+        answer.exchange.end_head(Some(total));
+        if !answer.exchange.wants_body() {
+            return;
+        }
+        for index in 0..RARRAY_LEN(array) {
+            let part = rb_sys::rb_ary_entry(array, index as _);
+            if !put(answer, part) {
+                return;
+            }
+        }
+    }
+}
+
+/// Sends the file that `to_path` names. False when there is no such file, or when the app announced another length, as it
+/// does for a part of a file: then `each` has the right bytes.
+fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
+    // SAFETY: inside `protect`; the String is on the stack while its bytes are used.
+    let path = unsafe {
+        let path = rb_funcallv(body, ids().to_path, 0, std::ptr::null());
+        if !RB_TYPE_P(path, RUBY_T_STRING) {
+            return false;
+        }
+        OsStr::from_bytes(bytes(path))
+    };
+    // From here on nothing calls Ruby, so that the open file is always closed.
+    let Ok(file) = File::open(path) else { return false };
+    let Ok(metadata) = file.metadata() else { return false };
+    let length = metadata.len();
+    if !metadata.is_file()
+        || answer
+            .exchange
+            .announced_length()
+            .is_some_and(|announced| announced != length)
+    {
+        return false;
+    }
+    answer.exchange.end_head(Some(length));
+    answer.exchange.write_file(file, 0, length);
+    true
+}
+
+unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
+    // SAFETY: the address that `write` passed on.
+    let answer = unsafe { &mut *(answer as *mut Answer<'_, '_>) };
+    // SAFETY: `part` is a live object on the stack.
+    unsafe {
+        if part == Qnil as VALUE {
+            return Qnil as VALUE;
+        }
+        if !RB_TYPE_P(part, RUBY_T_STRING) {
+            raise(c"the body must yield Strings");
+        }
+    }
+    if !put(answer, part) || !answer.exchange.flush() {
+        stream::raise_closed();
+    }
+    Qnil as VALUE
+}
+
+/// Writes one String, waiting for the client where it must. False when the client is gone.
+pub(super) fn put(answer: &mut Answer<'_, '_>, string: VALUE) -> bool {
+    let mut done = 0;
+    loop {
+        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used. They are looked up again after each
+        // wait, in which another thread may have changed the String.
+        let rest = unsafe { bytes(string) }.get(done..).unwrap_or_default();
+        if rest.is_empty() {
+            return true;
+        }
+        match answer.exchange.write(rest) {
+            Ok(taken) => done += taken,
+            Err(_) => return false,
+        }
+        // SAFETY: as above.
+        if done >= unsafe { bytes(string) }.len() {
+            return true;
+        }
+        if !stream::wait_for_client(answer.exchange) {
+            return false;
+        }
+    }
+}
+
+/// Closes the body, once. Inside `protect`.
+pub(crate) fn close(answer: &mut Answer<'_, '_>) {
+    let body = std::mem::replace(&mut answer.body, Qnil as VALUE);
+    // SAFETY: a live object, the GVL is held.
+    unsafe {
+        if body != Qnil as VALUE && rb_respond_to(body, ids().close) != 0 {
+            rb_funcallv(body, ids().close, 0, std::ptr::null());
+        }
+    }
+}

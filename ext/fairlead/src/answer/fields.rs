@@ -1,0 +1,98 @@
+//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be a String with one line per field line
+//! (Rack 2), an Array of Strings (Rack 3), or anything with `to_s`. What could split the answer is left out and logged.
+
+use super::Answer;
+use crate::strings::{bytes, ids};
+use fairlead_engine::Exchange;
+use rb_sys::{
+    rb_block_call, rb_hash_foreach, rb_obj_as_string, ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
+};
+use std::ffi::c_int;
+
+/// Writes all fields. Inside `protect`.
+pub(super) fn write(answer: &mut Answer<'_, '_>) {
+    let headers = answer.headers;
+    let exchange: *mut Exchange<'_> = &mut *answer.exchange;
+    // SAFETY: the GVL is held; the exchange outlives the calls and is used by nobody else during them.
+    unsafe {
+        if RB_TYPE_P(headers, RUBY_T_HASH) {
+            rb_hash_foreach(headers, Some(pair), exchange as VALUE);
+        } else {
+            rb_block_call(
+                headers,
+                ids().each,
+                0,
+                std::ptr::null(),
+                Some(yielded),
+                exchange as VALUE,
+            );
+        }
+    }
+}
+
+unsafe extern "C" fn pair(name: VALUE, value: VALUE, exchange: VALUE) -> c_int {
+    // SAFETY: the address that `write` passed on.
+    field(unsafe { &mut *(exchange as *mut Exchange<'_>) }, name, value);
+    rb_sys::st_retval::ST_CONTINUE as c_int
+}
+
+unsafe extern "C" fn yielded(
+    first: VALUE,
+    exchange: VALUE,
+    count: c_int,
+    arguments: *const VALUE,
+    _block: VALUE,
+) -> VALUE {
+    // SAFETY: `arguments` holds `count` values; the exchange is the address that `write` passed on.
+    unsafe {
+        let (name, value) = if count >= 2 {
+            (*arguments, *arguments.add(1))
+        } else if RB_TYPE_P(first, RUBY_T_ARRAY) {
+            (rb_sys::rb_ary_entry(first, 0), rb_sys::rb_ary_entry(first, 1))
+        } else {
+            super::raise(c"the headers must yield pairs of name and value")
+        };
+        field(&mut *(exchange as *mut Exchange<'_>), name, value);
+    }
+    Qnil as VALUE
+}
+
+fn field(exchange: &mut Exchange<'_>, name: VALUE, value: VALUE) {
+    // SAFETY: inside `protect`; the Strings stay on the stack, and no Ruby runs while their bytes are used.
+    unsafe {
+        let name = if RB_TYPE_P(name, RUBY_T_STRING) {
+            name
+        } else {
+            rb_obj_as_string(name)
+        };
+        if is_for_the_server(bytes(name)) || value == Qnil as VALUE {
+            return;
+        }
+        if RB_TYPE_P(value, RUBY_T_ARRAY) {
+            for index in 0..RARRAY_LEN(value) {
+                let element = rb_obj_as_string(rb_sys::rb_ary_entry(value, index as _));
+                lines(exchange, bytes(name), bytes(element));
+            }
+        } else {
+            let value = if RB_TYPE_P(value, RUBY_T_STRING) {
+                value
+            } else {
+                rb_obj_as_string(value)
+            };
+            lines(exchange, bytes(name), bytes(value));
+        }
+    }
+}
+
+/// `rack.*` is never sent, and `status` was a CGI custom.
+fn is_for_the_server(name: &[u8]) -> bool {
+    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
+}
+
+fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
+    for line in value.split(|byte| *byte == b'\n') {
+        if exchange.field(name, line).is_err() {
+            exchange.blame("a response field that could split the answer was left out");
+        }
+    }
+}

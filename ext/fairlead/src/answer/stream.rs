@@ -1,0 +1,194 @@
+//! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
+//! `close_read`, `close_write`, `closed?`. It is good for as long as the call lasts.
+//!
+//! The Ruby object holds the address of the answer on the caller's stack; the address is taken away before the call
+//! returns, so that a stream that was kept raises IOError.
+
+use super::{body, Answer};
+use crate::strings::ids;
+use fairlead_engine::Exchange;
+use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
+use rb_sys::{rb_nogvl, VALUE};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// `Fairlead::Native::Stream`.
+#[magnus::wrap(class = "Fairlead::Native::Stream", free_immediately, size)]
+#[derive(Default)]
+struct Stream {
+    /// Address of an `Answer`, 0 when closed.
+    answer: Cell<usize>,
+    /// Whether a thread is writing: it may wait, and then another one must not use the answer.
+    in_use: Cell<bool>,
+}
+
+// SAFETY: used under the GVL only; the address is dereferenced by one thread at a time (`in_use`).
+unsafe impl Send for Stream {}
+
+static CLASS: AtomicUsize = AtomicUsize::new(0);
+static CLOSED_ERROR: AtomicUsize = AtomicUsize::new(0);
+
+/// Defines the class.
+pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    use magnus::rb_sys::AsRawValue;
+    let class = native.define_class("Stream", ruby.class_object())?;
+    class.define_singleton_method("new", function!(Stream::default, 0))?;
+    class.define_method("write", method!(Stream::write, -1))?;
+    class.define_method("<<", method!(append, 1))?;
+    class.define_method("flush", method!(flush, 0))?;
+    class.define_method("read", method!(read, -1))?;
+    class.define_method("close", method!(Stream::close, 0))?;
+    class.define_method("close_write", method!(Stream::close, 0))?;
+    class.define_method("close_read", method!(Stream::close_read, 0))?;
+    class.define_method("closed?", method!(Stream::is_closed, 0))?;
+    CLASS.store(class.as_raw() as usize, Relaxed);
+    let closed: Value = ruby
+        .class_object()
+        .const_get::<_, RModule>("Fairlead")?
+        .const_get("ClosedError")?;
+    CLOSED_ERROR.store(closed.as_raw() as usize, Relaxed);
+    Ok(())
+}
+
+/// Calls a streaming body. Inside `protect`; the head has been written.
+pub(super) fn run(answer: &mut Answer<'_, '_>, body: VALUE) {
+    if !answer.exchange.wants_body() {
+        return;
+    }
+    answer.exchange.flush();
+    let address = answer as *mut Answer<'_, '_> as usize;
+    // SAFETY: the class is a constant; the new object is on the stack.
+    let stream = unsafe { rb_sys::rb_funcallv(CLASS.load(Relaxed) as VALUE, ids().new, 0, std::ptr::null()) };
+    attach(stream, address);
+    // The address has to go whether the body returns or raises.
+    let ended = crate::gvl::protect(|| {
+        // SAFETY: live objects; exceptions are stopped.
+        unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
+    });
+    attach(stream, 0);
+    if let Err(jump) = ended {
+        // SAFETY: inside the outer `protect`, and nothing here has a destructor.
+        unsafe { rb_sys::rb_jump_tag(jump.0) };
+    }
+}
+
+fn attach(stream: VALUE, address: usize) {
+    use magnus::{rb_sys::FromRawValue, TryConvert};
+    // SAFETY: a live object on the caller's stack.
+    let value = unsafe { Value::from_raw(stream) };
+    if let Ok(stream) = <&Stream>::try_convert(value) {
+        stream.answer.set(address);
+    }
+}
+
+impl Stream {
+    /// Writes each argument; returns the number of bytes. Raises when the stream is closed or the client is gone.
+    fn write(ruby: &Ruby, this: &Stream, parts: &[Value]) -> Result<usize, Error> {
+        let mut total = 0;
+        for part in parts {
+            let string = part.to_r_string()?;
+            total += string.len();
+            this.with(ruby, |answer| {
+                use magnus::rb_sys::AsRawValue;
+                body::put(answer, string.as_raw()) && answer.exchange.flush()
+            })?;
+        }
+        Ok(total)
+    }
+
+    fn with(&self, ruby: &Ruby, code: impl FnOnce(&mut Answer<'_, '_>) -> bool) -> Result<(), Error> {
+        let address = self.answer.get();
+        if address == 0 {
+            return Err(closed(ruby, "the stream is closed"));
+        }
+        if self.in_use.replace(true) {
+            return Err(closed(ruby, "another thread is writing to the stream"));
+        }
+        // SAFETY: the address is set only while `run` is on the stack of the thread that owns the answer, and `in_use`
+        // keeps every other thread away from it.
+        let well = code(unsafe { &mut *(address as *mut Answer<'_, '_>) });
+        self.in_use.set(false);
+        if well {
+            Ok(())
+        } else {
+            Err(closed(ruby, "the client is gone"))
+        }
+    }
+
+    fn close(&self) {
+        self.answer.set(0);
+    }
+
+    fn close_read(&self) {}
+
+    fn is_closed(&self) -> bool {
+        self.answer.get() == 0
+    }
+}
+
+fn append(
+    ruby: &Ruby,
+    this: magnus::typed_data::Obj<Stream>,
+    part: Value,
+) -> Result<magnus::typed_data::Obj<Stream>, Error> {
+    Stream::write(ruby, &this, &[part])?;
+    Ok(this)
+}
+
+/// Everything is flushed when it is written.
+fn flush(this: magnus::typed_data::Obj<Stream>) -> magnus::typed_data::Obj<Stream> {
+    this
+}
+
+/// The request body was read before the app was called and is in `rack.input`; here is only its end.
+fn read(ruby: &Ruby, _this: &Stream, arguments: &[Value]) -> Result<Option<RString>, Error> {
+    let wants_all = arguments.first().is_none_or(|length| length.is_nil());
+    Ok(wants_all.then(|| ruby.str_new("")))
+}
+
+fn closed(ruby: &Ruby, message: &'static str) -> Error {
+    use magnus::{rb_sys::FromRawValue, ExceptionClass, TryConvert};
+    // SAFETY: a class that is a constant.
+    let class = unsafe { Value::from_raw(CLOSED_ERROR.load(Relaxed) as VALUE) };
+    let class = ExceptionClass::try_convert(class).unwrap_or_else(|_| ruby.exception_io_error());
+    Error::new(class, message)
+}
+
+/// Raises Fairlead::ClosedError: ends an `each` whose client is gone. Only inside `protect`.
+pub(super) fn raise_closed() -> ! {
+    // SAFETY: the class is a constant; the format has no directives; nothing on the stack has a destructor.
+    unsafe { rb_sys::rb_raise(CLOSED_ERROR.load(Relaxed) as VALUE, c"the client is gone".as_ptr()) }
+}
+
+/// Whether an exception only says that the client is gone.
+pub(crate) fn is_closed_error(error: VALUE) -> bool {
+    super::is_a(error, CLOSED_ERROR.load(Relaxed) as VALUE)
+}
+
+/// Waits without the GVL until the client takes more; false when it is gone. May raise what other threads want of this one.
+pub(super) fn wait_for_client(exchange: &mut Exchange<'_>) -> bool {
+    struct Wait<'a, 'e>(&'a mut Exchange<'e>, bool);
+
+    unsafe extern "C" fn wait(wait: *mut c_void) -> *mut c_void {
+        // SAFETY: the address of the `Wait` below, which outlives rb_nogvl.
+        let wait = unsafe { &mut *wait.cast::<Wait<'_, '_>>() };
+        wait.1 = wait.0.wait_for_client().is_ok();
+        std::ptr::null_mut()
+    }
+
+    let mut wait_data = Wait(exchange, false);
+    // SAFETY: the GVL is held; the function has the right signature and does not panic; RUBY_UBF_IO ends the poll with a
+    // signal.
+    unsafe {
+        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
+        rb_nogvl(
+            Some(wait),
+            (&mut wait_data as *mut Wait<'_, '_>).cast(),
+            unblock,
+            std::ptr::null_mut(),
+            0,
+        );
+    }
+    wait_data.1
+}

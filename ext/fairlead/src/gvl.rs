@@ -1,0 +1,133 @@
+//! The global VM lock: giving it up, calling Ruby so that an exception cannot jump over Rust, and the hook that tells the
+//! engine when a thread that runs the app stops using it.
+
+use fairlead_engine::Engine;
+use rb_sys::{rb_nogvl, rb_protect, Qnil, RB_NOGVL_INTR_FAIL, VALUE};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+/// Ruby wants to leave the protected code: an exception, `throw`, or the end of the thread. The number is what
+/// `rb_jump_tag` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jump(pub(crate) c_int);
+
+/// Calls `code`, which may call Ruby, and stops what it raises. Only with the GVL.
+///
+/// Values that `code` owns and that have destructors are leaked when Ruby raises, so it must own none at such a moment.
+pub(crate) fn protect(mut code: impl FnMut()) -> Result<(), Jump> {
+    struct Call<'a> {
+        code: &'a mut dyn FnMut(),
+        panic: Option<Box<dyn std::any::Any + Send>>,
+    }
+
+    extern "C" fn trampoline(call: VALUE) -> VALUE {
+        // SAFETY: `call` is the address of the `Call` below, which outlives rb_protect and is used by nobody else.
+        let call = unsafe { &mut *(call as *mut Call<'_>) };
+        call.panic = catch_unwind(AssertUnwindSafe(|| (call.code)())).err();
+        Qnil as VALUE
+    }
+
+    let mut call = Call {
+        code: &mut code,
+        panic: None,
+    };
+    let mut state = 0;
+    // SAFETY: the caller holds the GVL; the trampoline has the signature that rb_protect asks for, and no panic leaves it.
+    unsafe { rb_protect(Some(trampoline), &mut call as *mut Call<'_> as VALUE, &mut state) };
+    if let Some(panic) = call.panic {
+        resume_unwind(panic);
+    }
+    if state == 0 {
+        Ok(())
+    } else {
+        Err(Jump(state))
+    }
+}
+
+/// Runs `code` without the GVL. `interrupt` is called from another thread when Ruby wants this one back; it must make
+/// `code` return soon. If Ruby wants it back already, `code` is not run.
+pub(crate) fn without_gvl(code: &mut dyn FnMut(), engine: &Engine) {
+    struct Call<'a> {
+        code: &'a mut dyn FnMut(),
+        panic: Option<Box<dyn std::any::Any + Send>>,
+    }
+
+    unsafe extern "C" fn trampoline(call: *mut c_void) -> *mut c_void {
+        // SAFETY: `call` is the address of the `Call` below, which outlives rb_nogvl and is used by nobody else.
+        let call = unsafe { &mut *call.cast::<Call<'_>>() };
+        call.panic = catch_unwind(AssertUnwindSafe(|| (call.code)())).err();
+        std::ptr::null_mut()
+    }
+
+    unsafe extern "C" fn unblock(engine: *mut c_void) {
+        // SAFETY: `engine` is the reference below, which outlives rb_nogvl; Engine may be used from any thread.
+        unsafe { &*engine.cast::<Engine>() }.interrupt();
+    }
+
+    let mut call = Call { code, panic: None };
+    // SAFETY: the caller holds the GVL; both functions have the signatures asked for, and no panic leaves the first.
+    // With INTR_FAIL Ruby raises nothing here: it only returns early.
+    unsafe {
+        rb_nogvl(
+            Some(trampoline),
+            (&mut call as *mut Call<'_>).cast(),
+            Some(unblock),
+            (engine as *const Engine).cast_mut().cast(),
+            RB_NOGVL_INTR_FAIL as c_int,
+        );
+    }
+    if let Some(panic) = call.panic {
+        resume_unwind(panic);
+    }
+}
+
+thread_local! {
+    /// The engine whose app this thread runs right now.
+    static IN_APP: Cell<*const Engine> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Marks this thread as one that runs the app, for as long as the guard lives.
+pub(crate) struct InApp(*const Engine);
+
+impl InApp {
+    pub(crate) fn enter(engine: &Engine) -> InApp {
+        InApp(IN_APP.with(|cell| cell.replace(engine)))
+    }
+}
+
+impl Drop for InApp {
+    fn drop(&mut self) {
+        IN_APP.with(|cell| cell.set(self.0));
+    }
+}
+
+/// Whether this Ruby tells when a thread gives the GVL up.
+pub(crate) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
+
+/// Asks Ruby to tell when a thread gives the GVL up.
+pub(crate) fn init() {
+    #[cfg(ruby_gte_3_2)]
+    {
+        use rb_sys::{
+            rb_internal_thread_add_event_hook, rb_internal_thread_event_data_t, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,
+        };
+
+        unsafe extern "C" fn suspended(_: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+            let engine = IN_APP.with(Cell::get);
+            if !engine.is_null() {
+                // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
+                unsafe { &*engine }.hand_over();
+            }
+        }
+        // SAFETY: called once, with the GVL, by the extension's initialiser; the hook lives as long as the process and calls
+        // no Ruby.
+        unsafe {
+            rb_internal_thread_add_event_hook(
+                Some(suspended),
+                RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}

@@ -1,0 +1,194 @@
+//! `Fairlead::Native::Engine`: one worker's engine and the application that it serves.
+
+use super::settings::Settings;
+use super::shared::Shared;
+use crate::gvl::HANDS_OVER;
+use crate::rack_app::{OnThread, RackApp};
+use crate::request::Template;
+use fairlead_engine::{Engine, Listener, Origin};
+use magnus::rb_sys::AsRawValue;
+use magnus::{
+    block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
+    Ruby, TypedData, Value,
+};
+use rb_sys::VALUE;
+use std::cell::Cell;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(TypedData)]
+#[magnus(class = "Fairlead::Native::Engine", free_immediately, mark, size)]
+struct NativeEngine {
+    engine: Arc<Engine>,
+    app: RackApp,
+}
+
+impl DataTypeFunctions for NativeEngine {
+    fn mark(&self, marker: &gc::Marker) {
+        for value in [
+            self.app.app,
+            self.app.app_error,
+            self.app.start_thread,
+            self.app.template.value(),
+        ] {
+            mark(marker, value);
+        }
+    }
+}
+
+fn mark(_marker: &gc::Marker, value: VALUE) {
+    // SAFETY: called by the collector while it marks, with a value that was alive at the last collection. It is pinned, so
+    // its address stays good.
+    unsafe { rb_sys::rb_gc_mark(value) };
+}
+
+pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    let class = native.define_class("Engine", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_singleton_method("new", function!(new, 5))?;
+    class.define_method("run", method!(run, 0))?;
+    class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
+    class.define_method("drain", method!(NativeEngine::drain, 0))?;
+    class.define_method("stop", method!(NativeEngine::stop, 0))?;
+    class.define_method("wait", method!(NativeEngine::wait, 1))?;
+    class.define_method("stats", method!(NativeEngine::stats, 0))
+}
+
+fn new(
+    ruby: &Ruby,
+    app: Value,
+    listeners: RArray,
+    settings: RHash,
+    shared: Option<Obj<Shared>>,
+    slot: usize,
+) -> Result<NativeEngine, Error> {
+    let start_thread: Proc = ruby.block_proc()?;
+    let settings = Settings::new(ruby, settings);
+    let io_error = |error: std::io::Error| Error::new(ruby.exception_runtime_error(), error.to_string());
+    let listeners = listeners
+        .into_iter()
+        .map(|pair| listener(ruby, RArray::try_convert(pair)?))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let prefix = if shared.is_some() {
+        format!("[{}] ", std::process::id())
+    } else {
+        String::new()
+    };
+    let config = settings.config()?;
+    let app_error: Value = settings.get("app_error")?;
+    let software: Value = settings.get("server_software")?;
+    let errors: Value = ruby.eval("$stderr")?;
+    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
+    crate::request::init_input(
+        ruby.class_object().const_get::<_, Value>("StringIO")?.as_raw(),
+        fairlead.const_get::<_, Value>("FileInput")?.as_raw(),
+        fairlead.const_get::<_, Value>("EMPTY_INPUT")?.as_raw(),
+    );
+    let template = Template::new(
+        errors.as_raw(),
+        software.as_raw(),
+        config.max_threads > 1,
+        shared.is_some(),
+    );
+    let shared = shared.map(|shared| (shared.room(), slot));
+    let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared).map_err(io_error)?;
+    engine.start(HANDS_OVER).map_err(io_error)?;
+    let app = RackApp {
+        app: app.as_raw(),
+        app_error: app_error.as_raw(),
+        start_thread: start_thread.as_raw(),
+        template,
+    };
+    Ok(NativeEngine { engine, app })
+}
+
+/// `[fd, {scheme:, host:, port:} or {scheme:, path:}]`; the descriptor is duplicated.
+fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
+    let fd: i32 = pair.entry(0)?;
+    let hash: RHash = pair.entry(1)?;
+    let text = |name: &str| hash.lookup::<_, Option<String>>(ruby.to_symbol(name));
+    let unix = text("path")?.is_some();
+    let origin = Origin {
+        scheme: text("scheme")?.unwrap_or_else(|| "http".into()),
+        host: text("host")?.unwrap_or_else(|| "localhost".into()),
+        port: hash.lookup::<_, Option<u16>>(ruby.to_symbol("port"))?.unwrap_or(0),
+        unix,
+    };
+    // SAFETY: lib/ passes the number of a socket that it keeps open during this call.
+    let socket: OwnedFd = unsafe { BorrowedFd::borrow_raw(fd) }
+        .try_clone_to_owned()
+        .map_err(|error| Error::new(ruby.exception_arg_error(), format!("listener {fd}: {error}")))?;
+    Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
+}
+
+/// Serves on this thread until the engine has drained or stopped, or the thread is killed.
+fn run(this: Obj<NativeEngine>) {
+    let thread = OnThread {
+        app: &this.app,
+        engine: &this.engine,
+        leave: Cell::new(None),
+    };
+    this.engine.serve(&thread);
+    if let Some(jump) = thread.leave.get() {
+        // SAFETY: nothing on this stack has a destructor that matters: OnThread only borrows. `jump` came from rb_protect
+        // on this thread, whose error information is still set.
+        unsafe { rb_sys::rb_jump_tag(jump.0) };
+    }
+}
+
+impl NativeEngine {
+    fn initial_threads(&self) -> usize {
+        self.engine.initial_threads()
+    }
+
+    fn drain(&self) {
+        self.engine.drain();
+    }
+
+    fn stop(&self) {
+        self.engine.stop();
+    }
+
+    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
+    fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
+        let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
+        let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
+        loop {
+            let mut done = false;
+            let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
+            // Short waits, between which Ruby can have this thread back.
+            let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
+            crate::gvl::without_gvl(&mut || done = this.engine.wait(Some(step)), &this.engine);
+            if done || left.is_some_and(|left| left.is_zero()) {
+                return Ok(done);
+            }
+            // SAFETY: the GVL is held; what is raised is stopped.
+            crate::gvl::protect(|| unsafe { rb_sys::rb_thread_check_ints() })
+                .map_err(|_| Error::new(ruby.exception_interrupt(), "interrupted"))?;
+        }
+    }
+
+    fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {
+        let stats = this.engine.stats();
+        let hash = ruby.hash_new();
+        hash.aset(ruby.to_symbol("connections"), stats.connections)?;
+        for (name, figure) in [
+            ("requests", stats.requests),
+            ("queued", stats.queued as u64),
+            ("threads", stats.threads as u64),
+            ("busy_threads", stats.busy_threads as u64),
+            ("idle_threads", stats.threads.saturating_sub(stats.busy_threads) as u64),
+            ("moved_out", stats.moved_out),
+            ("moved_in", stats.moved_in),
+            ("refused_requests", stats.refused_requests),
+            ("refused_connections", stats.refused_connections),
+            ("lost_log_lines", stats.lost_log_lines),
+        ] {
+            hash.aset(ruby.to_symbol(name), figure)?;
+        }
+        Ok(hash)
+    }
+}
+
+const WAIT_STEP: Duration = Duration::from_millis(100);

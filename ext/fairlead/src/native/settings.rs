@@ -1,0 +1,87 @@
+//! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`].
+
+use fairlead_engine::{Config, Format, Logs};
+use magnus::{Error, RHash, Ruby, TryConvert, Value};
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Descriptors that the process needs for itself when `max_connections` follows from the open-file limit.
+const OWN_DESCRIPTORS: u64 = 96;
+
+/// The settings, by name.
+pub(crate) struct Settings<'a> {
+    ruby: &'a Ruby,
+    hash: RHash,
+}
+
+impl<'a> Settings<'a> {
+    pub(crate) fn new(ruby: &'a Ruby, hash: RHash) -> Settings<'a> {
+        Settings { ruby, hash }
+    }
+
+    /// The value of `name`, which must be there.
+    pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
+        self.hash.fetch(self.ruby.to_symbol(name))
+    }
+
+    fn seconds(&self, name: &str) -> Result<Duration, Error> {
+        let seconds: f64 = self.get(name)?;
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|error| Error::new(self.ruby.exception_arg_error(), format!("{name}: {error}")))
+    }
+
+    pub(crate) fn config(&self) -> Result<Config, Error> {
+        Ok(Config {
+            min_threads: self.get("min_threads")?,
+            max_threads: self.get("max_threads")?,
+            head_timeout: self.seconds("head_timeout")?,
+            head_max_bytes: self.get("head_max_bytes")?,
+            head_max_fields: self.get("head_max_fields")?,
+            target_max_bytes: self.get("target_max_bytes")?,
+            body_timeout: self.seconds("body_timeout")?,
+            body_min_rate: self.get("body_min_rate")?,
+            body_max_bytes: self.get("body_max_bytes")?,
+            body_memory_bytes: self.get("body_memory_bytes")?,
+            temp_dir: PathBuf::from(self.get::<String>("temp_dir")?),
+            keep_alive_timeout: self.seconds("keep_alive_timeout")?,
+            write_timeout: self.seconds("write_timeout")?,
+            write_min_rate: self.get("write_min_rate")?,
+            response_memory_bytes: self.get("response_memory_bytes")?,
+            response_disk_bytes: self.get("response_disk_bytes")?,
+            max_connections: self.max_connections()?,
+            waiting_room: self.get("waiting_room")?,
+            early_hints: self.get("early_hints")?,
+        })
+    }
+
+    fn max_connections(&self) -> Result<usize, Error> {
+        let asked: usize = self.get("max_connections")?;
+        if asked > 0 {
+            return Ok(asked);
+        }
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+            .current
+            .unwrap_or(u64::MAX);
+        Ok(usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS).max(16)).unwrap_or(usize::MAX >> 1))
+    }
+
+    pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {
+        let format = self.get::<Value>("access_log_format")?.to_string();
+        let format = Format::from_name(&format)
+            .ok_or_else(|| Error::new(self.ruby.exception_arg_error(), format!("access_log_format: {format}")))?;
+        let access: Option<i32> = self.get("access_log_fd")?;
+        let errors: Option<i32> = self.get("error_log_fd")?;
+        Ok(Logs {
+            access: access.map(|fd| (borrow(fd), format)),
+            errors: errors.map(borrow),
+            prefix,
+        })
+    }
+}
+
+fn borrow(fd: i32) -> BorrowedFd<'static> {
+    // SAFETY: lib/ keeps the descriptors of the logs open for as long as the process serves; it replaces the file behind a
+    // number when logs are rotated, and never closes the number.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}

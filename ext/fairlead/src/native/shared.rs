@@ -1,0 +1,115 @@
+//! `Fairlead::Native::Shared`: the board and the waiting room, made by the supervisor and inherited by its workers.
+
+use fairlead_engine::{Board, Room, SLOTS};
+use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
+use rustix::mm::{mmap_anonymous, MapFlags, ProtFlags};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+#[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
+pub(crate) struct Shared {
+    board: &'static Board,
+    room: Arc<Room>,
+    slots: usize,
+}
+
+pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    let class = native.define_class("Shared", ruby.class_object())?;
+    class.define_singleton_method("new", function!(Shared::new, 1))?;
+    class.define_method("reset", method!(Shared::reset, 1))?;
+    class.define_method("beat", method!(Shared::beat, 1))?;
+    class.define_method("heartbeat_age", method!(Shared::heartbeat_age, 1))?;
+    class.define_method("stats", method!(Shared::stats, 0))
+}
+
+impl Shared {
+    fn new(ruby: &Ruby, slots: usize) -> Result<Shared, Error> {
+        if slots > SLOTS {
+            return Err(Error::new(
+                ruby.exception_arg_error(),
+                format!("at most {SLOTS} workers"),
+            ));
+        }
+        let failed = |error: String| Error::new(ruby.exception_runtime_error(), error);
+        let board = map_board().map_err(|error| failed(format!("cannot map the board: {error}")))?;
+        let room = Room::new(board).map_err(|error| failed(format!("cannot open the waiting room: {error}")))?;
+        Ok(Shared {
+            board,
+            room: Arc::new(room),
+            slots,
+        })
+    }
+
+    pub(crate) fn room(&self) -> Arc<Room> {
+        Arc::clone(&self.room)
+    }
+
+    /// Makes a slot fresh for the next worker.
+    fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
+        this.check(ruby, slot).map(|()| this.board.slot(slot).reset())
+    }
+
+    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up shows.
+    fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
+        this.check(ruby, slot).map(|()| this.board.slot(slot).beat())
+    }
+
+    /// Seconds since then; nil if it has not happened since the reset.
+    fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
+        this.check(ruby, slot).map(|()| this.board.slot(slot).age())
+    }
+
+    fn check(&self, ruby: &Ruby, slot: usize) -> Result<(), Error> {
+        if slot < self.slots {
+            return Ok(());
+        }
+        Err(Error::new(
+            ruby.exception_index_error(),
+            format!("there are {} slots", self.slots),
+        ))
+    }
+
+    /// Figures of the room and of every worker that has started.
+    fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
+        let stats = ruby.hash_new();
+        stats.aset(ruby.to_symbol("waiting"), this.board.waiting.load(Relaxed).max(0))?;
+        stats.aset(ruby.to_symbol("moved"), this.board.moved.load(Relaxed))?;
+        stats.aset(ruby.to_symbol("refused"), this.board.refused.load(Relaxed))?;
+        let workers: RArray = ruby.ary_new();
+        for index in 0..this.slots {
+            let slot = this.board.slot(index);
+            if slot.age().is_none() {
+                continue;
+            }
+            let worker = ruby.hash_new();
+            worker.aset(ruby.to_symbol("slot"), index)?;
+            worker.aset(ruby.to_symbol("connections"), slot.connections.load(Relaxed))?;
+            for (name, counter) in [
+                ("queued", &slot.queued),
+                ("busy_threads", &slot.busy_threads),
+                ("threads", &slot.threads),
+                ("requests", &slot.requests),
+                ("moved_out", &slot.moved_out),
+                ("moved_in", &slot.moved_in),
+                ("refused_requests", &slot.refused_requests),
+                ("refused_connections", &slot.refused_connections),
+            ] {
+                worker.aset(ruby.to_symbol(name), counter.load(Relaxed))?;
+            }
+            workers.push(worker)?;
+        }
+        stats.aset(ruby.to_symbol("workers"), workers)?;
+        Ok(stats)
+    }
+}
+
+/// Maps a board that forked processes share. It is never unmapped: its users live as long as the process.
+fn map_board() -> rustix::io::Result<&'static Board> {
+    let flags = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Board (nothing but atomics), and nobody
+    // unmaps it.
+    unsafe {
+        let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Board>(), flags, MapFlags::SHARED)?;
+        Ok(&*address.cast::<Board>())
+    }
+}

@@ -1,0 +1,198 @@
+//! The Rack application as the engine's [`App`]: one request becomes an env, a call, and an answer; whatever goes wrong on
+//! the way is logged once and answered, and the body is always closed.
+
+use crate::answer::{close, is_closed_error, Answer};
+use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
+use crate::request::Template;
+use crate::strings::{ids, strings};
+use fairlead_engine::{App, Engine, Exchange};
+use rb_sys::{
+    rb_eException, rb_errinfo, rb_funcallv, rb_hash_lookup, rb_set_errinfo, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
+};
+use std::cell::Cell;
+
+/// The Ruby objects of one engine. Its owner marks them.
+#[derive(Debug)]
+pub(crate) struct RackApp {
+    pub(crate) app: VALUE,
+    /// `call(exception, env)` logs and returns an answer.
+    pub(crate) app_error: VALUE,
+    /// `call` starts one more thread.
+    pub(crate) start_thread: VALUE,
+    pub(crate) template: Template,
+}
+
+/// A RackApp on one of its threads.
+pub(crate) struct OnThread<'a> {
+    pub(crate) app: &'a RackApp,
+    pub(crate) engine: &'a Engine,
+    /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
+    pub(crate) leave: Cell<Option<Jump>>,
+}
+
+impl App for OnThread<'_> {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        let in_app = InApp::enter(self.engine);
+        let mut env = Qnil as VALUE;
+        let mut answer = Answer::new(exchange);
+        let called = protect(|| {
+            env = self.app.template.fill(answer.exchange);
+            // SAFETY: live objects, the GVL is held, exceptions are stopped.
+            let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
+            answer.write(triple);
+        });
+        let error = match called {
+            Ok(()) => Qnil as VALUE,
+            Err(jump) => self.failed(jump, env, &mut answer),
+        };
+        self.finish(env, error, &mut answer);
+        drop(in_app);
+    }
+
+    fn block(&self, wait: &mut dyn FnMut()) {
+        without_gvl(wait, self.engine);
+        // SAFETY: the GVL is held again, exceptions are stopped.
+        if let Err(jump) = protect(|| unsafe { rb_sys::rb_thread_check_ints() }) {
+            self.leave.set(Some(jump));
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.leave.get().is_some()
+    }
+
+    fn start_thread(&self) {
+        // SAFETY: a marked object, the GVL is held, exceptions are stopped.
+        let started = protect(|| unsafe {
+            rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null());
+        });
+        if started.is_err() {
+            let _ = take_error();
+        }
+    }
+
+    fn hands_over(&self) -> bool {
+        HANDS_OVER
+    }
+}
+
+impl OnThread<'_> {
+    /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
+    fn failed(&self, jump: Jump, env: VALUE, answer: &mut Answer<'_, '_>) -> VALUE {
+        let Some(error) = take_error() else {
+            // Not an exception but the end of this thread.
+            self.leave.set(Some(jump));
+            answer.exchange.abort();
+            return Qnil as VALUE;
+        };
+        if is_closed_error(error) {
+            answer.exchange.abort();
+            return error;
+        }
+        let can_answer = !answer.exchange.has_started() || answer.exchange.take_back();
+        let reported = protect(|| {
+            // SAFETY: live objects, the GVL is held, exceptions are stopped.
+            let triple = unsafe { rb_funcallv(self.app.app_error, ids().call, 2, [error, env].as_ptr()) };
+            if can_answer {
+                let mut report = Answer::new(answer.exchange);
+                report.write(triple);
+            }
+        });
+        if !can_answer {
+            answer.exchange.abort();
+        } else if reported.is_err() {
+            let _ = take_error();
+            if answer.exchange.take_back() {
+                answer.exchange.answer_plainly(500);
+            } else {
+                answer.exchange.abort();
+            }
+        }
+        error
+    }
+
+    /// After the answer: closes the body and runs what the application wants to have run.
+    fn finish(&self, env: VALUE, error: VALUE, answer: &mut Answer<'_, '_>) {
+        let replies = listed(env, strings().rack_after_reply);
+        let finished = listed(env, strings().rack_response_finished);
+        if answer.body == Qnil as VALUE && replies.1 == 0 && finished.1 == 0 {
+            return;
+        }
+        // The client has its answer before the application tidies up.
+        answer.exchange.finish();
+        self.logged(env, || close(answer));
+        for index in 0..replies.1 {
+            self.logged(env, || {
+                // SAFETY: live objects, the GVL is held, exceptions are stopped.
+                unsafe {
+                    rb_funcallv(
+                        rb_sys::rb_ary_entry(replies.0, index as _),
+                        ids().call,
+                        0,
+                        std::ptr::null(),
+                    )
+                };
+            });
+        }
+        let arguments = [env, answer.status, answer.headers, error];
+        for index in (0..finished.1).rev() {
+            self.logged(env, || {
+                // SAFETY: as above; the arguments are on the stack.
+                unsafe {
+                    rb_funcallv(
+                        rb_sys::rb_ary_entry(finished.0, index as _),
+                        ids().call,
+                        4,
+                        arguments.as_ptr(),
+                    )
+                };
+            });
+        }
+    }
+
+    /// Runs application code whose exceptions can only be logged.
+    fn logged(&self, env: VALUE, code: impl FnMut()) {
+        let Err(jump) = protect(code) else { return };
+        let Some(error) = take_error() else {
+            return self.leave.set(Some(jump));
+        };
+        let arguments = [error, env];
+        // SAFETY: live objects, the GVL is held, exceptions are stopped.
+        let reported = protect(|| unsafe {
+            rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr());
+        });
+        if reported.is_err() {
+            let _ = take_error();
+        }
+    }
+}
+
+/// The Array under a key of the env, and its length; nothing for anything else.
+fn listed(env: VALUE, key: VALUE) -> (VALUE, isize) {
+    // SAFETY: a Hash of ours, or nil when it could not be made; no Ruby code runs, because the keys are Strings.
+    unsafe {
+        if env == Qnil as VALUE {
+            return (env, 0);
+        }
+        let list = rb_hash_lookup(env, key);
+        if RB_TYPE_P(list, rb_sys::ruby_value_type::RUBY_T_ARRAY) {
+            (list, RARRAY_LEN(list) as isize)
+        } else {
+            (list, 0)
+        }
+    }
+}
+
+/// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread.
+fn take_error() -> Option<VALUE> {
+    // SAFETY: the GVL is held. rb_errinfo may be no object at all when a thread is being killed; is_a copes with
+    // immediates.
+    unsafe {
+        let error = rb_errinfo();
+        let is_exception = error != Qnil as VALUE && crate::answer::is_a(error, rb_eException);
+        if is_exception {
+            rb_set_errinfo(Qnil as VALUE);
+        }
+        is_exception.then_some(error)
+    }
+}

@@ -1,0 +1,41 @@
+//! `rack.input`: a StringIO for what lies in memory, a file for what lies on disk, one shared empty input for the rest.
+//! All of them are binary, rewindable and know their size.
+
+use crate::strings::{ids, new};
+use fairlead_engine::Body;
+use rb_sys::{rb_funcallv, VALUE};
+use std::os::fd::IntoRawFd;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The Ruby classes that make inputs; looked up when the first engine is made and kept for ever by their constants.
+static STRING_IO: AtomicUsize = AtomicUsize::new(0);
+static FILE_INPUT: AtomicUsize = AtomicUsize::new(0);
+static EMPTY_INPUT: AtomicUsize = AtomicUsize::new(0);
+
+/// Says which classes and which empty input to use. The caller has made sure that the collector keeps them.
+pub(crate) fn init(string_io: VALUE, file_input: VALUE, empty_input: VALUE) {
+    STRING_IO.store(string_io as usize, Relaxed);
+    FILE_INPUT.store(file_input as usize, Relaxed);
+    EMPTY_INPUT.store(empty_input as usize, Relaxed);
+}
+
+/// The input for a body. Needs the GVL, inside `protect`.
+pub(crate) fn make(body: Body) -> VALUE {
+    match body {
+        Body::Empty => EMPTY_INPUT.load(Relaxed) as VALUE,
+        Body::Memory(bytes) => {
+            let string = new(&bytes);
+            drop(bytes);
+            // SAFETY: both are live objects; the String is on the stack.
+            unsafe { rb_funcallv(STRING_IO.load(Relaxed) as VALUE, ids().new, 1, &string) }
+        }
+        Body::File(file, _) => {
+            let fd = file.into_raw_fd();
+            // SAFETY: the descriptor is ours and given to the IO, which closes it.
+            unsafe {
+                let number = rb_sys::rb_int2inum(fd as isize);
+                rb_funcallv(FILE_INPUT.load(Relaxed) as VALUE, ids().for_fd, 1, &number)
+            }
+        }
+    }
+}

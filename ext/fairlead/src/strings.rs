@@ -1,0 +1,245 @@
+//! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header fields.
+
+use rb_sys::{rb_enc_interned_str, rb_gc_register_mark_object, rb_intern2, rb_str_new, rb_utf8_encoding, ID, VALUE};
+use std::ffi::{c_char, c_long};
+use std::sync::OnceLock;
+
+/// A new binary String with these bytes. Needs the GVL; raises when Ruby is out of memory.
+pub(crate) fn new(bytes: &[u8]) -> VALUE {
+    // An empty Rust slice may have no real address, and Ruby 3.1 reads from it all the same.
+    let pointer = if bytes.is_empty() {
+        c"".as_ptr()
+    } else {
+        bytes.as_ptr().cast::<c_char>()
+    };
+    // SAFETY: the pointer is valid for the length, and Ruby copies the bytes.
+    unsafe { rb_str_new(pointer, bytes.len() as c_long) }
+}
+
+/// The one frozen String with these bytes, UTF-8. `bytes` must not be empty. The caller keeps it alive.
+pub(crate) fn interned(bytes: &[u8]) -> VALUE {
+    debug_assert!(!bytes.is_empty());
+    // SAFETY: the pointer is valid for the length; the encoding is Ruby's own.
+    unsafe { rb_enc_interned_str(bytes.as_ptr().cast(), bytes.len() as c_long, rb_utf8_encoding()) }
+}
+
+/// The same, kept for ever.
+fn kept(text: &str) -> VALUE {
+    let value = if text.is_empty() {
+        new(b"")
+    } else {
+        interned(text.as_bytes())
+    };
+    // SAFETY: a valid object; called with the GVL while the extension is initialised.
+    unsafe { rb_gc_register_mark_object(value) };
+    value
+}
+
+fn id(name: &str) -> ID {
+    // SAFETY: the pointer is valid for the length; Ruby copies the bytes.
+    unsafe { rb_intern2(name.as_ptr().cast(), name.len() as c_long) }
+}
+
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident: $type:ty = $make:ident { $($field:ident: $text:expr,)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $name { $(pub(crate) $field: $type,)* }
+        impl $name {
+            fn make() -> $name { $name { $($field: $make($text),)* } }
+        }
+    };
+}
+
+table! {
+    /// Keys of the env and values that are the same in most requests.
+    Strings: VALUE = kept {
+        request_method: "REQUEST_METHOD",
+        script_name: "SCRIPT_NAME",
+        path_info: "PATH_INFO",
+        request_path: "REQUEST_PATH",
+        request_uri: "REQUEST_URI",
+        query_string: "QUERY_STRING",
+        server_name: "SERVER_NAME",
+        server_port: "SERVER_PORT",
+        server_protocol: "SERVER_PROTOCOL",
+        server_software: "SERVER_SOFTWARE",
+        gateway_interface: "GATEWAY_INTERFACE",
+        http_version: "HTTP_VERSION",
+        remote_addr: "REMOTE_ADDR",
+        content_type: "CONTENT_TYPE",
+        content_length: "CONTENT_LENGTH",
+        http_host: "HTTP_HOST",
+        rack_input: "rack.input",
+        rack_errors: "rack.errors",
+        rack_version: "rack.version",
+        rack_multithread: "rack.multithread",
+        rack_multiprocess: "rack.multiprocess",
+        rack_run_once: "rack.run_once",
+        rack_url_scheme: "rack.url_scheme",
+        rack_hijack_p: "rack.hijack?",
+        rack_after_reply: "rack.after_reply",
+        rack_response_finished: "rack.response_finished",
+        rack_early_hints: "rack.early_hints",
+        get: "GET",
+        post: "POST",
+        head: "HEAD",
+        put: "PUT",
+        delete: "DELETE",
+        patch: "PATCH",
+        options: "OPTIONS",
+        http10: "HTTP/1.0",
+        http11: "HTTP/1.1",
+        cgi12: "CGI/1.2",
+        port80: "80",
+        slash: "/",
+        empty: "",
+        localhost: "localhost",
+        loopback: "127.0.0.1",
+    }
+}
+
+table! {
+    /// Method names.
+    Ids: ID = id {
+        call: "call",
+        each: "each",
+        close: "close",
+        to_ary: "to_ary",
+        to_path: "to_path",
+        to_s: "to_s",
+        to_i: "to_i",
+        new: "new",
+        for_fd: "for_fd",
+        binmode: "binmode",
+        release: "release",
+    }
+}
+
+/// Header fields that most requests carry, so that their keys need not be made for each.
+const USUAL_FIELDS: [&str; 44] = [
+    "Accept",
+    "Accept-Charset",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Authorization",
+    "Cache-Control",
+    "Connection",
+    "Cookie",
+    "DNT",
+    "Expect",
+    "Forwarded",
+    "From",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "If-Range",
+    "If-Unmodified-Since",
+    "Keep-Alive",
+    "Origin",
+    "Pragma",
+    "Priority",
+    "Purpose",
+    "Range",
+    "Referer",
+    "Sec-CH-UA",
+    "Sec-CH-UA-Mobile",
+    "Sec-CH-UA-Platform",
+    "Sec-Fetch-Dest",
+    "Sec-Fetch-Mode",
+    "Sec-Fetch-Site",
+    "Sec-Fetch-User",
+    "TE",
+    "Upgrade",
+    "Upgrade-Insecure-Requests",
+    "User-Agent",
+    "Via",
+    "X-CSRF-Token",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+    "X-Request-ID",
+    "X-Requested-With",
+];
+
+/// More than the fields, so that most of them have a place of their own.
+const PLACES: usize = 256;
+
+/// Env keys of usual fields by name: an open table, filled once.
+pub(crate) struct FieldKeys {
+    places: [Option<(&'static str, VALUE)>; PLACES],
+}
+
+impl FieldKeys {
+    fn make() -> FieldKeys {
+        let mut places = [None; PLACES];
+        for name in USUAL_FIELDS {
+            let mut key = Vec::new();
+            fairlead_wire::fields::env_key(name.as_bytes(), &mut key);
+            let mut place = Self::place(name.as_bytes());
+            while places[place].is_some() {
+                place = (place + 1) % PLACES;
+            }
+            places[place] = Some((name, kept(&String::from_utf8_lossy(&key))));
+        }
+        FieldKeys { places }
+    }
+
+    /// The env key of a field, if it is a usual one.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<VALUE> {
+        let mut place = Self::place(name);
+        while let Some((usual, key)) = self.places[place] {
+            if usual.len() == name.len() && usual.as_bytes().eq_ignore_ascii_case(name) {
+                return Some(key);
+            }
+            place = (place + 1) % PLACES;
+        }
+        None
+    }
+
+    fn place(name: &[u8]) -> usize {
+        name.iter().fold(name.len(), |hash, byte| {
+            hash.wrapping_mul(31) + usize::from(byte | 0x20)
+        }) % PLACES
+    }
+}
+
+static STRINGS: OnceLock<Strings> = OnceLock::new();
+static IDS: OnceLock<Ids> = OnceLock::new();
+static FIELD_KEYS: OnceLock<FieldKeys> = OnceLock::new();
+
+/// Makes the tables; called once, with the GVL, when the extension is loaded.
+pub(crate) fn init() {
+    STRINGS.get_or_init(Strings::make);
+    IDS.get_or_init(Ids::make);
+    FIELD_KEYS.get_or_init(FieldKeys::make);
+}
+
+pub(crate) fn strings() -> &'static Strings {
+    STRINGS.get().expect("made when the extension was loaded")
+}
+
+pub(crate) fn ids() -> &'static Ids {
+    IDS.get().expect("made when the extension was loaded")
+}
+
+pub(crate) fn field_keys() -> &'static FieldKeys {
+    FIELD_KEYS.get().expect("made when the extension was loaded")
+}
+
+/// The bytes of a Ruby String, for as long as it lives and is not changed.
+///
+/// # Safety
+/// `string` must be a String that the caller keeps on the stack, and no Ruby code may run while the slice is used.
+pub(crate) unsafe fn bytes<'a>(string: VALUE) -> &'a [u8] {
+    // SAFETY: by the caller's promise a String; pointer and length belong together.
+    unsafe {
+        let length = rb_sys::RSTRING_LEN(string) as usize;
+        if length == 0 {
+            &[]
+        } else {
+            std::slice::from_raw_parts(rb_sys::RSTRING_PTR(string).cast(), length)
+        }
+    }
+}
