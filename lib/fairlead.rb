@@ -12,8 +12,9 @@ module Fairlead
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
 
-  # For programs that carry a server inside themselves.
+  # For programs that carry a server inside themselves, and for rackup and Rails.
   autoload :Server, "fairlead/server"
+  autoload :Handler, "fairlead/handler"
 
   # What `fairlead` on the command line is made of.
   autoload :CLI, "fairlead/cli"
@@ -22,6 +23,7 @@ module Fairlead
   autoload :Hooks, "fairlead/hooks"
   autoload :EventLog, "fairlead/event_log"
   autoload :Launcher, "fairlead/launcher"
+  autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/single"
   autoload :Supervisor, "fairlead/supervisor"
   autoload :Worker, "fairlead/worker"

@@ -25,6 +25,7 @@ end
 Warning.extend(Fairlead::Test::WarningsRaise)
 
 require "fairlead"
+require_relative "support/folders"
 require_relative "support/waiting"
 require_relative "support/server_process"
 require_relative "support/servers"

@@ -14,7 +14,7 @@ module Fairlead
 
     # The descriptor, or nil for no log.
     def fileno
-      file? ? @file.fileno : ($stdout.fileno || STDOUT.fileno if @path)
+      file? ? @file.fileno : ($stdout.fileno || 1 if @path)
     end
 
     # Whether there is a file that can be moved away.

@@ -43,8 +43,8 @@ module Fairlead
       end
 
       def split_query(uri, rest)
-        location, query = rest.split("?", 2)
-        [location, query ? URI.decode_www_form(query).to_h : {}]
+        location, _, query = rest.partition("?")
+        [location, URI.decode_www_form(query).to_h]
       rescue ArgumentError
         raise BindError.new(uri, "its query cannot be read")
       end

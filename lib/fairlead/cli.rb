@@ -18,6 +18,8 @@ module Fairlead
       return Native.load_test(@arguments.drop(1)) if @arguments.first == "bench"
 
       act
+    rescue SignalException => e # asked to end before it served
+      128 + e.signo
     rescue Error => e
       raise if @flags&.debug?
 

@@ -20,17 +20,15 @@ module Fairlead
     DEFAULT = "default"
 
     class << self
-      # The configuration of a command line; raises ConfigurationError with everything that is wrong with it.
-      # +flags+: a Flags layer. +environment+: the variables.
-      def load(flags, environment: ENV)
-        Loader.new(flags, environment).load
+      # The configuration of a command line; raises ConfigurationError with everything that is wrong with it. +flags+:
+      # a Layer. +environment+: the variables. +fallback+: a Layer that counts where nobody else says anything.
+      def load(flags, environment: ENV, fallback: Layer.new)
+        Loader.new(flags, environment, fallback).load
       end
 
       # The configuration of a program that carries the server in itself: neither a file nor the environment count.
       def from_options(options)
-        layer = Layer.new
-        options.each { |name, value| layer.set(name, *value, origin: "Fairlead::Server") }
-        new([layer])
+        new([Layer.from(options, origin: "Fairlead::Server")])
       end
     end
 

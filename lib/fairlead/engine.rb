@@ -23,7 +23,7 @@ module Fairlead
     def start
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
       @created.close
-      add_thread until @threads.size >= [@service.configuration.min_threads, 1].max
+      add_thread until @threads.size >= @native.initial_threads
       self
     end
 

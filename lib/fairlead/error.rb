@@ -4,7 +4,14 @@
 # on; code reads the attributes instead.
 module Fairlead
   # The root of everything Fairlead raises.
-  class Error < StandardError; end
+  class Error < StandardError
+    # An exception of somebody else in one line. A NameError would show its whole receiver.
+    def self.sum_up(exception)
+      message = exception.message.to_s.lines.first.to_s.strip
+      message = message.sub(/ for (?:#<|an instance of |the ).*/, "") if exception.is_a?(NameError)
+      "#{message} (#{exception.class})"
+    end
+  end
 
   # The options do not make sense. Lists every problem at once, so that nobody mends them one start at a time.
   class ConfigurationError < Error
@@ -62,4 +69,7 @@ module Fairlead
 
   # The native extension is not there.
   class ExtensionError < Error; end
+
+  # Raised by a stream that is closed or whose client is gone; an IOError, as applications expect.
+  class ClosedError < IOError; end
 end

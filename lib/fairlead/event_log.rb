@@ -65,7 +65,7 @@ module Fairlead
 
     # --- while it runs
 
-    def logs_reopened = info("HUP: opened the access log anew")
+    def access_log_reopened = info("HUP: opened the access log anew")
 
     def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
 
@@ -94,9 +94,11 @@ module Fairlead
       nil
     end
 
+    # Class, message and backtrace. An exception of the application may fail even to tell its message.
     def trace(error)
-      message = error.full_message(highlight: false, order: :top)
-      message.encode("UTF-8", invalid: :replace, undef: :replace).chomp
+      error.full_message(highlight: false, order: :top).scrub.chomp
+    rescue StandardError => e
+      "#{error.class}, whose message cannot be told (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
     end
 
     def describe(status)

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 # The one place that loads the native extension (built from ext/fairlead), which defines everything in Fairlead::Native.
+require "fairlead/error"
+require "fairlead/input"
+
 begin
   require "fairlead/fairlead"
 rescue LoadError => e

@@ -10,6 +10,8 @@ module Fairlead
   module Options
     extend Enumerable
 
+    autoload :Documentation, "fairlead/options/documentation"
+
     @entries = {}
 
     class << self
@@ -59,9 +61,10 @@ module Fairlead
                 "`mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. `backlog=N` in the query overrides " \
                 "`backlog`."
 
-    shorthand :port, placeholder: "PORT", short: "-p", variables: %w[PORT],
-              valid: ["3000"], invalid: ["http"],
-              doc: "Listens on this TCP port; the same as `bind` with the default host, or with HOST in `port PORT, HOST`." do |port, host = nil|
+    shorthand :port,
+              placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
+              doc: "Listens on this TCP port, on every interface. `port 3000, \"127.0.0.1\"` in the configuration file names the " \
+                   "host too." do |port, host = nil|
       port.nil? ? {} : { bind: Binding.uri_for_port(Types::Count.new(0..65_535).parse(port), host) }
     end
 
@@ -81,7 +84,8 @@ module Fairlead
            scope: :process, default: 0, short: "-w", variables: %w[WEB_CONCURRENCY], valid: ["auto"], invalid: ["many"],
            doc: "Serves with that many worker processes; 0 serves from the only process there is. `auto` means one for each processor."
 
-    shorthand :threads, placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
+    shorthand :threads,
+              placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
               doc: "Sets `min_threads` and `max_threads`; a single number sets both. `threads 1, 5` in the configuration file." do |min, max = nil|
       min, max = min.split(":", 2) if max.nil? && min.is_a?(String) && min.include?(":")
       { min_threads: min, max_threads: max || min }

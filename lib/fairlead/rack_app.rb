@@ -57,7 +57,7 @@ module Fairlead
       def reason(error)
         return "it called exit while it was loaded" if error.is_a?(SystemExit)
 
-        "#{error.message.strip} (#{error.class})"
+        Error.sum_up(error)
       end
     end
   end

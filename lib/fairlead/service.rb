@@ -36,7 +36,7 @@ module Fairlead
       configuration.engine_settings.merge(
         app_error: app_error.method(:call),
         access_log_fd: @access_log.fileno,
-        error_log_fd: log.errors.fileno || STDERR.fileno,
+        error_log_fd: log.errors.fileno || 2,
         server_software: "fairlead #{VERSION}"
       )
     end
@@ -46,6 +46,7 @@ module Fairlead
       return false unless @access_log.file?
 
       @access_log.reopen
+      log.access_log_reopened
       true
     end
 

@@ -9,14 +9,13 @@ module Fairlead
   module Serving
     private
 
-    # Runs until the engine has ended. Yields each event that is none of its own.
-    def serve(*ios, &handler)
-      @drain = nil
-      @ended = false
+    # Runs until the engine has ended. Yields each event that is none of its own, and +io+ once when it is readable.
+    def serve(io = nil, &handler)
       until @ended
-        events = @signals.wait(nil, *ios)
-        events << :SILENCE if events.empty?
-        events.each { |event| event == :ENDED ? @ended = true : handler.call(event) }
+        @signals.wait(nil, *[io].compact).each do |event|
+          io = nil if event == io
+          event == :ENDED ? @ended = true : handler.call(event)
+        end
       end
       @drain&.join
     end

@@ -35,19 +35,21 @@ module Fairlead
       nil
     end
 
-    # Waits for events, or until one of +ios+ is readable, or for +seconds+; returns the events, which may be none.
+    # Waits for events, or until one of +ios+ is readable, or for +seconds+; returns the events and the readable ones
+    # of +ios+, which may be none.
     def wait(seconds = nil, *ios)
-      IO.select([@reader, *ios], nil, nil, seconds) if @events.empty?
+      readable, = IO.select([@reader, *ios], nil, nil, seconds)
       nil while @reader.read_nonblock(1024, exception: false).is_a?(String)
-      Array.new(@events.size) { @events.pop }
+      Array.new(@events.size) { @events.pop } + ios.intersection(readable || [])
     end
+
+    # Whether the signal did nothing before it was trapped, as HUP under nohup.
+    def ignored_before?(name) = @previous[name] == "IGNORE"
 
     private
 
-    # What nohup has ignored stays ignored.
     def replace(name, handler = nil, &block)
       previous = Signal.trap(name, handler || block)
-      Signal.trap(name, "IGNORE") if name == "HUP" && previous == "IGNORE"
       @previous[name] = previous unless @previous.key?(name)
     end
   end

@@ -17,9 +17,9 @@ module Fairlead
 
     # Serves until it is asked to end; returns the exit status.
     def run
-      @signals.trap("TERM", "INT", "QUIT", "HUP", "USR1", "USR2")
       @service.app
       Native.open_file_limit!
+      @signals.trap("TERM", "INT", "QUIT", "HUP", "USR1", "USR2")
       @engine.start
       announce
       serve { |event| act_on(event) }
@@ -42,9 +42,14 @@ module Fairlead
       case event
       when :TERM, :INT then end_by(event)
       when :QUIT then stop_by(event)
-      when :HUP then @service.reopen_logs ? @service.log.logs_reopened : end_by(event)
+      when :HUP then hang_up
       when :USR1, :USR2 then @service.log.signal_ignored(event)
       end
+    end
+
+    # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
+    def hang_up
+      @service.reopen_logs || @signals.ignored_before?("HUP") || end_by(:HUP)
     end
 
     def end_by(signal)

@@ -64,7 +64,7 @@ module Fairlead
 
     def supervise
       until @stopping && @children.empty?
-        @signals.wait(pause, @lifeline.reports_io).each { |event| act_on(event) }
+        @signals.wait(pause, @lifeline.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
         @lifeline.reports.each { |report| hear(report) }
         @children.reap.each { |child, status| mourn(child, status) }
         @watch.check(now)
@@ -83,7 +83,7 @@ module Fairlead
       case event
       when :TERM, :INT then @stopping ? stop_at_once(event) : stop(event)
       when :QUIT then stop_at_once(event)
-      when :HUP then reopen_logs || stop(event)
+      when :HUP then reopen_logs || @signals.ignored_before?("HUP") || stop(event)
       when :TTIN then change_wanted(+1)
       when :TTOU then change_wanted(-1)
       when :USR1, :USR2 then @log.signal_ignored(event)
@@ -115,8 +115,6 @@ module Fairlead
       return false unless @service.reopen_logs
 
       @children.each { |child| child.signal("HUP") }
-      @log.logs_reopened
-      true
     end
 
     def change_wanted(by)

@@ -20,8 +20,7 @@ module Fairlead
     # Serves until it is asked to end; returns the exit status.
     def run
       settle
-      run_hooks(:before_worker_boot)
-      @engine.start
+      boot
       @lifeline.booted(@slot)
       serve(@lifeline.io) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
@@ -36,8 +35,15 @@ module Fairlead
     # A Ctrl-C reaches every process of the terminal: what follows from it is for the supervisor to say.
     def settle
       Process.setproctitle("fairlead: worker #{@slot} [#{@service.configuration.tag}]")
+      @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU")
+    end
+
+    # Until the application is loaded there is nothing to finish, and TERM ends the process.
+    def boot
+      run_hooks(:before_worker_boot)
+      @service.app
       @signals.trap("TERM", "QUIT", "HUP")
-      @signals.ignore("INT", "USR1", "USR2", "TTIN", "TTOU")
+      @engine.start
     end
 
     def run_hooks(name)
@@ -49,16 +55,14 @@ module Fairlead
       when :TERM then drain
       when :QUIT then stop
       when :HUP then @service.reopen_logs
-      when :SILENCE then follow_supervisor
+      when @lifeline.io then follow_supervisor
       end
     end
 
-    # The lifeline has ended: the supervisor wants an end, or has met its own.
     def follow_supervisor
-      return if draining? || !@lifeline.cut?
-
-      @service.log.supervisor_gone unless @lifeline.supervisor?
-      drain
+      fate = @lifeline.supervisor
+      @service.log.supervisor_gone if fate == :gone
+      drain if fate
     end
   end
 end

@@ -23,8 +23,8 @@ module Fairlead
       class StartError < StandardError; end
 
       ROOT = File.expand_path("../..", __dir__)
-      LISTENING = /listening on (\S+)$/.freeze
-      READY = /fairlead \S+ ready\b/.freeze
+      LISTENING = /listening on (\S+)$/
+      READY = /fairlead \S+ ready\b/
 
       # Variables that would change what the server does, wherever they come from.
       CLEARED = %w[

@@ -10,7 +10,7 @@ module Fairlead
 
       # Starts a server (arguments as ServerProcess.new) and returns it once it is ready.
       def serve(config_ru, *arguments, **options)
-        launch(config_ru, *arguments, **options) { |server| server.start }
+        launch(config_ru, *arguments, **options, &:start)
       end
 
       # Starts a server without waiting: for starts that are expected to fail.

@@ -15,7 +15,7 @@ module Fairlead
       def known_parameters = %w[backlog low_latency]
 
       def locate(location)
-        match = /\A(?<host>\[[^\]]+\]|[^:\[\]\/]+):(?<port>\d+)\/?\z/.match(location)
+        match = %r{\A(?<host>\[[^\]]+\]|[^:\[\]/]+):(?<port>\d+)/?\z}.match(location)
         raise BindError.new(uri, "write tcp://HOST:PORT") unless match
 
         @host = match[:host].delete("[]")

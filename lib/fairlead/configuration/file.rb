@@ -54,8 +54,7 @@ module Fairlead
       def raised(error)
         return problem(nil, nil, error.message.strip) if error.is_a?(SyntaxError)
 
-        reason = error.message.lines.first.to_s.chomp
-        problem(nil, here(error.backtrace_locations || []), "#{reason} (#{error.class})")
+        problem(nil, here(error.backtrace_locations || []), Error.sum_up(error))
       end
     end
   end

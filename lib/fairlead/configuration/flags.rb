@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "did_you_mean"
 require "optparse"
 
 module Fairlead
@@ -41,16 +42,26 @@ module Fairlead
         begin
           parser.order!(arguments) { |argument| files << argument }
         rescue OptionParser::ParseError => e
-          problem(nil, nil, e.message.sub(/\s*Did you mean\?\s*/, ", did you mean ").tr("\n", " ").strip)
+          misread(e)
           retry
         end
         set(:rackup, files.shift, origin: "argument") if files.any?
         files.each { |file| problem(nil, nil, "one argument too many: #{file}") }
       end
 
+      def misread(error)
+        flag = error.args.first
+        message = error.reason
+        if error.is_a?(OptionParser::InvalidOption)
+          names = Options.flat_map(&:long_flags).map { |name| "--#{name}" }
+          guess = DidYouMean::SpellChecker.new(dictionary: names).correct(flag).first
+          message = "there is no such option#{"; did you mean #{guess}?" if guess}"
+        end
+        problem(nil, flag, message)
+      end
+
       def parser
         @parser ||= OptionParser.new(BANNER, COLUMN) do |parser|
-          parser.require_exact = true
           Options.groups.each { |group| declare_group(parser, group) }
           declare_actions(parser)
         end

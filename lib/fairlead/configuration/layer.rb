@@ -8,6 +8,14 @@ module Fairlead
       # settings: option name => Setting. problems: ConfigurationError::Problem
       attr_reader :settings, :problems
 
+      # From option name => value, or list of values: { threads: [1, 5], bind: ["tcp://…", "unix://…"] }.
+      def self.from(options, origin:)
+        options.each_with_object(new) do |(name, value), layer|
+          values = Options[name].respond_to?(:repeatable?) && Options[name].repeatable? ? Array(value).map { |one| [one] } : [Array(value)]
+          values.each { |arguments| layer.set(name, *arguments, origin: origin) }
+        end
+      end
+
       def initialize
         @settings = {}
         @problems = []

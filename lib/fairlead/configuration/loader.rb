@@ -4,14 +4,15 @@ module Fairlead
   class Configuration
     # Gathers the sources of a command line: finds the configuration file, reads it, and puts the layers in order.
     class Loader
-      def initialize(flags, environment)
+      def initialize(flags, environment, fallback)
         @flags = flags
+        @fallback = fallback
         @environment = Environment.read(environment)
       end
 
       def load
         file = read_file
-        Configuration.new([@flags, file, @environment].compact, hooks: file ? file.hooks : Hooks.new)
+        Configuration.new([@flags, file, @environment, @fallback].compact, hooks: file ? file.hooks : Hooks.new)
       end
 
       private
@@ -32,7 +33,7 @@ module Fairlead
 
       # The file cannot choose the environment by which it is found.
       def environment
-        @flags[:environment] || @environment[:environment] || Options.fetch(:environment).default({})
+        [@flags, @environment, @fallback].filter_map { |layer| layer[:environment] }.first || Options.fetch(:environment).default({})
       end
     end
   end

@@ -34,4 +34,6 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   end
 
   def respond_to_missing?(*) = false
+
+  def inspect = "the configuration file"
 end

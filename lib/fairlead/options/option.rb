@@ -109,6 +109,9 @@ module Fairlead
       def shown_default = nil
 
       def expand(*arguments)
+        most = @expansion.parameters.size
+        raise Types::Invalid, "takes 1 to #{most} values, not #{arguments.size}" unless arguments.size.between?(1, most)
+
         @expansion.call(*arguments).reduce({}) { |values, (option, value)| values.merge(Options.fetch(option).expand(value)) }
       end
     end

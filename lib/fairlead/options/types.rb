@@ -93,7 +93,8 @@ module Fairlead
           number = value.is_a?(String) ? Integer(value, 10, exception: false) || Float(value, exception: false) : value
           invalid!(value) unless number.is_a?(Integer) || number.is_a?(Float)
 
-          (@zero ? number >= 0 : number.positive?) && number <= LONGEST ? number : invalid!(value)
+          least = @zero ? 0 : Float::MIN
+          (least..LONGEST).cover?(number) ? number : invalid!(value)
         end
 
         def to_engine(value) = value.to_f

@@ -2,19 +2,21 @@
 
 module Fairlead
   class Supervisor
-    # The two pipes between the supervisor and its workers. In one nothing is ever written: workers see it end when the
-    # supervisor lets go of it or dies, and none can miss that, as a signal that comes too early can be missed. Through
-    # the other a worker reports, a line at a time, that it is ready or why it cannot start.
+    # The two pipes between the supervisor and its workers. One ends when the supervisor wants an end or dies, which no
+    # worker can miss, as it can miss a signal that comes right after the fork. Through the other a worker reports, a line
+    # at a time, that it is ready or why it cannot start.
     class Lifeline
       Report = Struct.new(:kind, :slot, :text)
 
       # A line of up to 4096 bytes is written whole or not at all (PIPE_BUF), and dumping can make a text four times as long.
       LONGEST_TEXT = 1000
 
+      # A goodbye for each worker there can be; one byte each.
+      GOODBYES = "." * 4096
+
       def initialize
         @life_reader, @life_writer = IO.pipe
         @report_reader, @report_writer = IO.pipe
-        @supervisor = Process.pid
         @buffer = +""
       end
 
@@ -34,24 +36,30 @@ module Fairlead
 
       # Tells every worker, also one that is just being forked, to drain.
       def cut
-        @life_writer.close unless @life_writer.closed?
+        return if @life_writer.closed?
+
+        @life_writer.write_nonblock(GOODBYES)
+        @life_writer.close
       end
 
       # --- a worker's side
 
       # Leaves the worker its ends; called right after the fork.
       def hand_over
-        cut
+        @life_writer.close
         @report_reader.close
       end
 
       # Readable when the supervisor wants an end or is gone.
       def io = @life_reader
 
-      def cut? = !@life_reader.read_nonblock(1, exception: false).is_a?(Symbol)
-
-      # Whether the supervisor is still there.
-      def supervisor? = Process.ppid == @supervisor
+      # What has become of the supervisor: :ending when it wants an end, :gone without a goodbye, else nil.
+      def supervisor
+        case @life_reader.read_nonblock(1, exception: false)
+        when String then :ending
+        when nil then :gone
+        end
+      end
 
       def booted(slot) = report("booted", slot)
 

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Options
+    # docs/configuration.md, made from the table of options and the list of hooks. `rake docs:configuration` writes it.
+    module Documentation
+      INTRODUCTION = <<~MARKDOWN
+        # Configuration
+
+        <!-- Made from lib/fairlead/options.rb by `rake docs:configuration`; changes here are lost. -->
+
+        An option can be given on the command line, in a configuration file or by an environment variable. The command line
+        wins over the file, the file over the environment, and the environment over the default. `fairlead --check` reads all
+        of them, says everything that is wrong, and prints each value with where it comes from; `fairlead --help` lists the flags.
+
+        The configuration file is `config/fairlead/ENVIRONMENT.rb` or else `config/fairlead.rb`, or what `-C` names. It is Ruby,
+        and every option is a method:
+
+        ```ruby
+        workers :auto
+        threads 1, 5
+        bind "tcp://127.0.0.1:3000"
+        pid_file ENV["PIDFILE"]
+        head_max_bytes "32k"
+
+        before_worker_boot { |index| ActiveRecord::Base.establish_connection }
+        ```
+
+        A value may be a String, as from an environment variable. `nil` leaves the option alone. An option that is given
+        again replaces what was given before, except `bind` and `port`, which add an address each; addresses on the command line
+        replace those of the file. Times are in seconds. Sizes are in bytes, or with a suffix of 1024s: `64k`, `10m`, `1g`.
+        Yes or no is `true` or `false`, and on the command line `--preload` or `--no-preload`.
+      MARKDOWN
+
+      HOOKS = <<~MARKDOWN
+        ## Hooks
+
+        A block given to one of these in the configuration file runs at that point. Several blocks run in the order they were
+        given. A block that raises is logged, and the server goes on. Without workers, nothing calls those that run in workers
+        or around them.
+
+        | hook | runs |
+        |---|---|
+      MARKDOWN
+
+      class << self
+        # The text of the file.
+        def markdown
+          [INTRODUCTION, *Options.groups.map { |group| section(group) }, hooks].join("\n")
+        end
+
+        private
+
+        def section(group)
+          ["## #{group}\n", *Options.select { |entry| entry.group == group }.map { |entry| describe(entry) }].join("\n")
+        end
+
+        def describe(entry)
+          lines = [given(entry), value(entry), fallback(entry)].compact.map { |line| "- #{line}\n" }
+          "### #{entry.name}\n\n#{wrap(entry.doc)}\n\n#{lines.join}"
+        end
+
+        # All the ways to give it, such as "`workers "auto"`, `-w N`, `--workers N`, `WEB_CONCURRENCY`".
+        def given(entry)
+          file = ["#{entry.name} #{entry.valid.map(&:inspect).join(", ")}", *entry.aliases] if entry.in_file?
+          code([*file, *flags(entry), *entry.variables])
+        end
+
+        def flags(entry)
+          return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
+
+          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }].map { |flag| "#{flag} #{entry.placeholder}" }
+        end
+
+        def value(entry)
+          entry.type.expectation if entry.is_a?(Option)
+        end
+
+        def fallback(entry)
+          "default: #{entry.shown_default}" if entry.is_a?(Option)
+        end
+
+        def hooks
+          rows = Hooks::NAMES.map do |name, place|
+            others = Hooks::ALIASES.select { |_, original| original == name }.keys
+            "| #{code([name, *others])} | #{place} |\n"
+          end
+          HOOKS + rows.join
+        end
+
+        def code(words) = words.map { |word| "`#{word}`" }.join(", ")
+
+        def wrap(text) = text.gsub(/(.{1,120})(\s+|\z)/, "\\1\n").chomp
+      end
+    end
+  end
+end

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "rack/handler"
+require "fairlead"
+
+module Rack
+  module Handler # :nodoc:
+    # Found here by rackup of Rack 2; see Fairlead::Handler.
+    module Fairlead
+      extend ::Fairlead::Handler
+    end
+
+    register :fairlead, Fairlead
+  end
+end

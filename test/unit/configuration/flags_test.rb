@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class ConfigurationFlagsTest < Minitest::Test
+  def test_the_argument_is_the_rackup_file
+    flags = parse("-w", "2", "app.ru", "-q")
+
+    assert_equal "app.ru", flags[:rackup]
+    assert_equal [2, true], [flags[:workers], flags[:quiet]]
+  end
+
+  def test_a_flag_may_be_joined_with_its_value
+    assert_equal [1, 5, 3], parse("-t1:5", "--workers=3").settings.values.map(&:value)
+  end
+
+  def test_a_yes_can_be_taken_back
+    assert_equal false, parse("--no-preload")[:preload]
+    assert_equal false, parse("--waiting-room", "--no-waiting-room")[:waiting_room]
+  end
+
+  def test_no_configuration_file_can_be_asked_for
+    assert_equal "-", parse("--no-config")[:config]
+    assert_equal "-", parse("-C", "-")[:config]
+  end
+
+  def test_what_cannot_be_read_is_told_all_at_once
+    assert_equal ["--wrokers: there is no such option; did you mean --workers?", "--zzz: there is no such option",
+                  "-b: missing argument", "one argument too many: two.ru"],
+                 parse("--wrokers", "--zzz", "one.ru", "two.ru", "-b").problems.map(&:to_s)
+  end
+
+  def test_the_caller_keeps_its_arguments
+    arguments = ["-w", "2", "app.ru"].freeze
+
+    assert_equal 2, Fairlead::Configuration::Flags.parse(arguments)[:workers]
+  end
+
+  def test_some_flags_ask_for_something_else
+    assert_equal %i[serve check version version help help],
+                 [[], ["--check"], ["-V"], ["--version"], ["-h"], ["--help"]].map { |arguments| parse(*arguments).action }
+    assert_predicate parse("--debug"), :debug?
+    refute_predicate parse, :debug?
+  end
+
+  def test_folders_go_on_the_load_path
+    before = $LOAD_PATH.dup
+    parse("-I", "/a:/b")
+
+    assert_equal ["/a", "/b", *before], $LOAD_PATH
+  ensure
+    $LOAD_PATH.replace(before)
+  end
+
+  def test_no_line_of_the_help_is_too_long
+    Fairlead::Configuration::Flags.new.help.lines.each { |line| assert_operator line.chomp.length, :<=, 120, line }
+  end
+
+  private
+
+  def parse(*arguments)
+    Fairlead::Configuration::Flags.parse(arguments)
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+
+class FairleadTest < Minitest::Test
+  def test_requiring_it_loads_next_to_nothing
+    loaded = ruby(<<~RUBY).lines(chomp: true)
+      before = $LOADED_FEATURES.dup
+      require "fairlead"
+      puts $LOADED_FEATURES - before
+    RUBY
+
+    assert_equal [File.join(ROOT, "lib/fairlead.rb")], loaded
+  end
+
+  def test_everything_it_names_can_be_loaded_by_itself_without_a_warning
+    names = Fairlead.constants - %i[Native Test]
+
+    assert_operator names.size, :>, 20
+    names.each { |name| assert_equal "", ruby("require 'fairlead'; Fairlead.const_get(:#{name})"), name }
+  end
+
+  def test_without_the_extension_the_message_says_what_to_do
+    Dir.mktmpdir do |folder|
+      FileUtils.cp_r(File.join(ROOT, "lib/."), folder)
+      FileUtils.rm_f(Dir.glob(File.join(folder, "fairlead/fairlead.{so,bundle}")))
+      output, status = Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", folder, "-r", "fairlead", "-e",
+                                       "exit Fairlead::CLI.start(%w[bench])")
+
+      assert_equal 1, status.exitstatus
+      assert_match(/\Afairlead: the native extension is not built for this Ruby \(.*\): run bin\/setup .*\n\z/, output)
+    end
+  end
+
+  private
+
+  # Everything it prints.
+  def ruby(script)
+    Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-e", script).first
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+
+class HooksTest < Minitest::Test
+  def setup
+    @errors = StringIO.new
+    @log = Fairlead::EventLog.new(errors: @errors)
+    @hooks = Fairlead::Hooks.new
+    @seen = []
+  end
+
+  def test_blocks_run_in_the_order_they_were_given
+    @hooks.add(:before_worker_boot, ->(index) { @seen << [:first, index] })
+    @hooks.add(:on_worker_boot, proc { @seen << [:second] })
+    @hooks.run(:before_worker_boot, 3, log: @log)
+
+    assert_equal [[:first, 3], [:second]], @seen
+  end
+
+  def test_one_that_raises_is_logged_and_the_next_one_runs
+    @hooks.add(:before_fork, -> { raise "no database" })
+    @hooks.add(:before_fork, -> { require "nowhere/at/all" })
+    @hooks.add(:before_fork, -> { @seen << :third })
+    @hooks.run(:before_fork, log: @log)
+
+    assert_equal [:third], @seen
+    assert_match(/^before_fork failed: .*hooks_test\.rb:\d+:.*no database \(RuntimeError\)/, @errors.string)
+    assert_match(/LoadError/, @errors.string)
+  end
+
+  def test_a_name_without_blocks_does_nothing_also_when_frozen
+    @hooks.freeze.run(:before_fork, log: @log)
+
+    assert_empty @errors.string
+    assert_empty @hooks.names
+  end
+
+  def test_another_name_is_one_of_a_hook
+    assert_empty Fairlead::Hooks::ALIASES.values - Fairlead::Hooks::NAMES.keys
+    assert_empty Fairlead::Hooks::WITH_WORKERS - Fairlead::Hooks::NAMES.keys
+  end
+end

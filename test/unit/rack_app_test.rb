@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class RackAppTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  def test_the_application_is_what_the_file_runs
+    app = load("run ->(env) { [200, {}, [env.fetch('x'), __FILE__]] }")
+
+    assert_equal "y", app.call({ "x" => "y" }).last.first
+  end
+
+  def test_the_file_is_known_by_its_absolute_path
+    in_folder("config.ru" => "require_relative 'app'\nrun App", "app.rb" => "App = ->(_) { __dir__ }") do |folder|
+      assert_equal folder, Fairlead::RackApp.load("config.ru").call({})
+    end
+  end
+
+  {
+    "an_exception" => ["\nraise 'no database'", 2, "no database (RuntimeError)"],
+    "an_unknown_name" => ["\n\nrun Missing", 3, "uninitialized constant Missing (NameError)"],
+    "an_unknown_method" => ["run missing()", 1, "undefined method `missing' (NoMethodError)"],
+    "a_file_that_is_not_there" => ["require 'nowhere/at/all'", 1, "cannot load such file -- nowhere/at/all (LoadError)"],
+    "an_exit" => ["\nexit 3", 2, "it called exit while it was loaded"]
+  }.each do |name, (text, line, reason)|
+    define_method(:"test_#{name}_is_told_with_its_line") do
+      error = assert_raises(Fairlead::AppLoadError) { load(text) }
+
+      assert_equal ["config.ru", line, "config.ru:#{line}: #{reason}"], [error.path, error.line, error.message.sub(/'(?=missing)/, "`")]
+      refute_nil error.cause
+    end
+  end
+
+  def test_a_syntax_error_is_told_with_its_line
+    error = assert_raises(Fairlead::AppLoadError) { load("run(\n\n") }
+
+    assert_equal "config.ru", error.path
+    assert_operator error.line, :>=, 1
+  end
+
+  def test_an_error_in_another_file_of_the_application_is_told_with_both_places
+    in_folder("config.ru" => "\nrequire_relative 'app'\n", "app.rb" => "# here\nraise 'boo'") do
+      error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.load("config.ru") }
+
+      assert_equal "app.rb:2: boo (RuntimeError) (loaded from config.ru:2)", error.message
+    end
+  end
+
+  def test_a_file_without_an_application_is_an_error
+    error = assert_raises(Fairlead::AppLoadError) { load("# nothing") }
+
+    assert_equal "config.ru", error.path
+    assert_includes error.message, "missing run"
+  end
+
+  def test_a_file_that_is_not_there_is_an_error
+    in_folder do |folder|
+      error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.load("config.ru") }
+
+      assert_equal "config.ru: there is no such file in #{folder}", error.message
+    end
+  end
+
+  private
+
+  def load(text)
+    in_folder("config.ru" => text) { Fairlead::RackApp.load("config.ru") }
+  end
+end

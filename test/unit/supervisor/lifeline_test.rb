@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class LifelineTest < Minitest::Test
+  include Fairlead::Test::Waiting
+
+  def setup
+    @lifeline = Fairlead::Supervisor::Lifeline.new
+  end
+
+  def test_a_worker_reports_that_it_is_ready_and_why_it_cannot_start
+    in_worker do |lifeline|
+      lifeline.booted(3)
+      lifeline.failed(4, "config.ru:1: \"no\"\nsecond line")
+    end
+    reports = @lifeline.reports
+
+    assert_equal [[:booted, 3, ""], [:failed, 4, "config.ru:1: \"no\"\nsecond line"]], reports.map(&:to_a)
+    assert_empty @lifeline.reports
+  end
+
+  def test_a_reason_of_any_length_and_encoding_is_one_report
+    in_worker do |lifeline|
+      lifeline.failed(0, "é" * 5000)
+      lifeline.failed(1, "\xFF\n" * 5000)
+    end
+
+    assert_equal [0, 1], @lifeline.reports.map(&:slot)
+  end
+
+  def test_every_worker_learns_that_the_supervisor_wants_an_end
+    fates = Array.new(3) { watch_in_worker }
+    @lifeline.cut
+
+    assert_equal ["ending"] * 3, fates.map(&:read)
+  end
+
+  def test_a_worker_that_is_forked_when_the_end_is_near_learns_of_it_too
+    reader, writer = IO.pipe
+    gate, opener = IO.pipe
+    pid = fork do
+      opener.close
+      gate.read
+      report_fate(writer)
+    end
+    @lifeline.cut
+    [writer, opener].each(&:close)
+    Process.wait(pid)
+
+    assert_equal "ending", reader.read
+  end
+
+  def test_a_worker_learns_that_the_supervisor_is_gone
+    reader, writer = IO.pipe
+    supervisor = fork do
+      lifeline = Fairlead::Supervisor::Lifeline.new
+      fork { report_fate(writer, lifeline) }
+      exit!(0)
+    end
+    writer.close
+    Process.wait(supervisor)
+
+    assert_equal "gone", reader.read
+  end
+
+  def test_while_the_supervisor_lives_there_is_nothing_to_learn
+    assert_nil @lifeline.supervisor
+  end
+
+  def test_a_report_to_nobody_harms_nobody
+    in_worker(keep: false) { |lifeline| lifeline.booted(1) }
+  end
+
+  private
+
+  def in_worker(keep: true)
+    @lifeline.reports_io.close unless keep
+    lifeline = @lifeline
+    pid = fork do
+      lifeline.hand_over if keep
+      yield lifeline
+      exit!(0)
+    end
+    assert_predicate Process.wait2(pid).last, :success?
+  end
+
+  def watch_in_worker
+    reader, writer = IO.pipe
+    pid = fork { report_fate(writer) }
+    Process.detach(pid)
+    writer.close
+    reader
+  end
+
+  def report_fate(writer, lifeline = @lifeline)
+    lifeline.hand_over
+    lifeline.io.wait_readable(10)
+    writer.syswrite(lifeline.supervisor.to_s)
+    exit!(0)
+  end
+end
