@@ -53,7 +53,6 @@ class GemTest < Minitest::Test
     Net::HTTP.get(URI(url))
   ensure
     Process.kill(:TERM, pid)
-    Process.wait(pid)
-    assert_predicate $CHILD_STATUS, :success?, File.read(log)
+    assert_predicate Process.wait2(pid).last, :success?, File.read(log)
   end
 end
