@@ -128,8 +128,7 @@ impl Head {
         let mut strict = self.method.start as usize == start
             && target.len() <= limits.target_bytes
             && target.bytes().all(is_target_byte)
-            && follows_line_end(bytes, len)
-            && follows_line_end(bytes, len - 2);
+            && bytes[..len].ends_with(b"\r\n\r\n");
         self.fields.clear();
         self.fields.extend(request.headers.iter().map(|header| {
             let name = Span::within(base, header.name.as_bytes());
@@ -233,10 +232,6 @@ impl<'a> Noted<'a> {
     }
 
     fn connection(&mut self, value: &[u8]) {
-        if value.eq_ignore_ascii_case(b"keep-alive") {
-            self.keep_alive = true;
-            return;
-        }
         for option in members(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
