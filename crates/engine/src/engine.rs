@@ -99,6 +99,11 @@ impl Engine {
         }
     }
 
+    /// Whether other workers wait for the same listeners.
+    pub(crate) fn has_siblings(&self) -> bool {
+        matches!(self.counters, Counters::Shared(..))
+    }
+
     /// Takes in a connection that was just accepted.
     pub(crate) fn welcome(&self, socket: std::os::fd::OwnedFd, listener: &Listener, now: u64) {
         let mut holding = self.holding.lock();

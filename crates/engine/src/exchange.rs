@@ -38,6 +38,7 @@ enum BodyFraming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     NotStarted,
+    EarlyHints,
     Head,
     Body(BodyFraming),
     Ended,
@@ -123,7 +124,12 @@ impl<'a> Exchange<'a> {
 
     /// Whether an answer has been begun.
     pub fn has_started(&self) -> bool {
-        self.phase != Phase::NotStarted
+        !matches!(self.phase, Phase::NotStarted | Phase::EarlyHints)
+    }
+
+    /// Whether the app may send interim answers.
+    pub fn offers_early_hints(&self) -> bool {
+        self.config.early_hints
     }
 
     /// Whether the answer has a body that can be seen by the client; if not, the app need not make one.
@@ -135,28 +141,39 @@ impl<'a> Exchange<'a> {
         self.text(self.head().method) == b"HEAD"
     }
 
-    /// Sends an interim answer (RFC 8297); dropped for HTTP/1.0 clients and once the final answer has begun.
-    pub fn early_hints(&mut self, fields: &[(&[u8], &[u8])]) {
+    /// Begins an interim answer (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
+    /// client speaks HTTP/1.0, or the final answer has begun.
+    pub fn start_early_hints(&mut self) -> bool {
         if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.config.early_hints {
-            return;
+            return false;
         }
-        let buffer = self.connection.output.buffer();
-        buffer.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
-        for (name, value) in fields {
-            if fields::is_valid_field_name(name) && fields::is_valid_field_value(value) {
-                push_field(buffer, name, value);
-            }
+        self.connection
+            .output
+            .buffer()
+            .extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
+        self.phase = Phase::EarlyHints;
+        true
+    }
+
+    /// Ends the interim answer and sends it.
+    pub fn end_early_hints(&mut self) {
+        if self.phase == Phase::EarlyHints {
+            self.connection.output.buffer().extend_from_slice(b"\r\n");
+            self.phase = Phase::NotStarted;
+            self.flush();
+            self.start = self.connection.output.buffer().len();
         }
-        buffer.extend_from_slice(b"\r\n");
-        self.flush();
-        self.start = self.connection.output.buffer().len();
     }
 
     /// Begins the final answer.
     pub fn start(&mut self, status: u16) {
+        let is_interim_left = self.phase == Phase::EarlyHints;
         self.phase = Phase::Head;
         self.status = status;
         let buffer = self.connection.output.buffer();
+        if is_interim_left {
+            buffer.truncate(self.start);
+        }
         if status == 200 {
             buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
             return;
@@ -176,6 +193,10 @@ impl<'a> Exchange<'a> {
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
         if !fields::is_valid_field_name(name) || !fields::is_valid_field_value(value) {
             return Err(FieldError);
+        }
+        if self.phase == Phase::EarlyHints {
+            push_field(self.connection.output.buffer(), name, value);
+            return Ok(());
         }
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"date") => self.announced.date = true,

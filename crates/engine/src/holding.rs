@@ -71,6 +71,7 @@ impl Holding {
     }
 
     /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: u64) -> (Vec<Box<Connection>>, u64) {
         let mut expired = Vec::new();
         let mut earliest = NEVER;
@@ -88,6 +89,7 @@ impl Holding {
     }
 
     /// Takes every connection that is held.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {
         self.slots
             .iter_mut()

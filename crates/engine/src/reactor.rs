@@ -132,7 +132,7 @@ impl Reactor {
             }
             token::LAST_LISTENER..=token::LISTENER => {
                 if let Some(listener) = engine.listeners.get((token::LISTENER - event) as usize) {
-                    let most = if engine.room.is_some() { 1 } else { ACCEPTS_ALONE };
+                    let most = if engine.has_siblings() { 1 } else { ACCEPTS_ALONE };
                     self.accept(engine, listener, most, now);
                 }
             }
@@ -237,11 +237,12 @@ impl Reactor {
     }
 
     fn expire(&mut self, engine: &Engine, now: u64) {
+        // Deadlines that are set from here on count from scratch, so that none is forgotten while this thread looks.
+        engine.timer.earliest.store(NEVER, SeqCst);
         let (expired, earliest) = engine.holding.lock().take_expired(now);
         let paused_until = if self.listening { NEVER } else { self.resume_at.max(1) };
         let next = earliest.min(paused_until).max(now + EXPIRY_STEP_MILLISECONDS);
-        // Deadlines that came while we looked are later than now, so at worst the next look is a step late.
-        engine.timer.earliest.store(next, SeqCst);
+        engine.timer.earliest.fetch_min(next, SeqCst);
         for mut connection in expired {
             if connection.is_flushing() {
                 let seconds = engine.write_timeout() / 1000;

@@ -1,7 +1,7 @@
 //! The Rack application as the engine's [`App`]: one request becomes an env, a call, and an answer; whatever goes wrong on
 //! the way is logged once and answered, and the body is always closed.
 
-use crate::answer::{close, is_closed_error, Answer};
+use crate::answer::{close, early_hints, is_closed_error, Answer};
 use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
 use crate::request::Template;
 use crate::strings::{ids, strings};
@@ -34,13 +34,22 @@ impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let in_app = InApp::enter(self.engine);
         let mut env = Qnil as VALUE;
+        let mut hints = Qnil as VALUE;
         let mut answer = Answer::new(exchange);
         let called = protect(|| {
             env = self.app.template.fill(answer.exchange);
+            if answer.exchange.offers_early_hints() {
+                hints = early_hints::attach(answer.exchange);
+                // SAFETY: live objects, the GVL is held.
+                unsafe { rb_sys::rb_hash_aset(env, strings().rack_early_hints, hints) };
+            }
             // SAFETY: live objects, the GVL is held, exceptions are stopped.
             let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
             answer.write(triple);
         });
+        if hints != Qnil as VALUE {
+            early_hints::detach(hints);
+        }
         let error = match called {
             Ok(()) => Qnil as VALUE,
             Err(jump) => self.failed(jump, env, &mut answer),

@@ -64,7 +64,6 @@ table! {
         server_protocol: "SERVER_PROTOCOL",
         server_software: "SERVER_SOFTWARE",
         gateway_interface: "GATEWAY_INTERFACE",
-        http_version: "HTTP_VERSION",
         remote_addr: "REMOTE_ADDR",
         content_type: "CONTENT_TYPE",
         content_length: "CONTENT_LENGTH",
@@ -91,9 +90,7 @@ table! {
         http11: "HTTP/1.1",
         cgi12: "CGI/1.2",
         port80: "80",
-        slash: "/",
         empty: "",
-        localhost: "localhost",
         loopback: "127.0.0.1",
     }
 }
@@ -106,12 +103,9 @@ table! {
         close: "close",
         to_ary: "to_ary",
         to_path: "to_path",
-        to_s: "to_s",
         to_i: "to_i",
         new: "new",
         for_fd: "for_fd",
-        binmode: "binmode",
-        release: "release",
     }
 }
 

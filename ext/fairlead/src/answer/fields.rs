@@ -11,8 +11,12 @@ use std::ffi::c_int;
 
 /// Writes all fields. Inside `protect`.
 pub(super) fn write(answer: &mut Answer<'_, '_>) {
-    let headers = answer.headers;
-    let exchange: *mut Exchange<'_> = &mut *answer.exchange;
+    write_all(answer.exchange, answer.headers);
+}
+
+/// Writes the fields of `headers`. Raises what they raise.
+pub(super) fn write_all(exchange: &mut Exchange<'_>, headers: VALUE) {
+    let exchange: *mut Exchange<'_> = exchange;
     // SAFETY: the GVL is held; the exchange outlives the calls and is used by nobody else during them.
     unsafe {
         if RB_TYPE_P(headers, RUBY_T_HASH) {

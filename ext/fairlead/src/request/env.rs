@@ -154,7 +154,7 @@ unsafe fn set_fields(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
             _ => field_keys().find(name).unwrap_or_else(|| unusual_key(name)),
         };
         // A filter with false alarms: only a name that may have come before is looked up.
-        let bit = 1u64 << ((key >> 3) ^ (key >> 9)) % 64;
+        let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
         // SAFETY: see above.
         unsafe {
             if seen & bit != 0 && rb_hash_lookup(env, key) != Qnil as VALUE {
