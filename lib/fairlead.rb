@@ -11,6 +11,7 @@ module Fairlead
   autoload :PidFileError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
+  autoload :ClosedError, "fairlead/error"
 
   # For programs that carry a server inside themselves, and for rackup and Rails.
   autoload :Server, "fairlead/server"

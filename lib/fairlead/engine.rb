@@ -4,7 +4,7 @@ module Fairlead
   # The native engine of a process and the Ruby threads it runs the application on. The engine says when it can use one
   # more thread; it ends them all when it is drained or stopped.
   class Engine
-    # How long a thread may take to leave once the engine has been stopped, in seconds.
+    # How long the threads may take to leave once the engine has been stopped, in seconds.
     GRACE = 1
 
     # +shared+: the board of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
@@ -23,7 +23,7 @@ module Fairlead
     def start
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
       @created.close
-      add_thread until @threads.size >= @native.initial_threads
+      @native.initial_threads.times { add_thread }
       self
     end
 
@@ -40,7 +40,8 @@ module Fairlead
     def stop
       @ending = true
       @native.stop
-      threads.each { |thread| thread.join(GRACE) || thread.kill }
+      deadline = now + GRACE
+      threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
     end
 
     def stats = @native.stats
@@ -71,6 +72,8 @@ module Fairlead
       hooks.run(:before_thread_exit, log: @service.log)
       @lock.synchronize { @threads.delete(Thread.current) }
     end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def hooks = @service.configuration.hooks
   end

@@ -96,7 +96,7 @@ module Fairlead
 
     # Class, message and backtrace. An exception of the application may fail even to tell its message.
     def trace(error)
-      error.full_message(highlight: false, order: :top).scrub.chomp
+      error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e
       "#{error.class}, whose message cannot be told (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
     end

@@ -80,7 +80,7 @@ module Fairlead
 
     group "Processes and threads"
 
-    option :workers, Types::Workers.new,
+    option :workers, Types::Workers.new(0..64),
            scope: :process, default: 0, short: "-w", variables: %w[WEB_CONCURRENCY], valid: ["auto"], invalid: ["many"],
            doc: "Serves with that many worker processes; 0 serves from the only process there is. `auto` means one for each processor."
 

@@ -9,10 +9,12 @@ module Fairlead
   module Serving
     private
 
-    # Runs until the engine has ended. Yields each event that is none of its own, and +io+ once when it is readable.
-    def serve(io = nil, &handler)
+    # Runs until the engine has ended. Yields each event that is none of its own, +io+ once when it is readable, and, if
+    # there is a +pulse+, :PULSE at least every so many seconds.
+    def serve(io = nil, pulse: nil, &handler)
       until @ended
-        @signals.wait(nil, *[io].compact).each do |event|
+        handler.call(:PULSE) if pulse
+        @signals.wait(pulse, *[io].compact).each do |event|
           io = nil if event == io
           event == :ENDED ? @ended = true : handler.call(event)
         end

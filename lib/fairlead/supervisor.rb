@@ -9,8 +9,8 @@ module Fairlead
   # The process that forks the workers and keeps their number: it replaces those that die or hang, passes on what signals
   # ask for, and ends when the last worker has ended. It serves nothing itself.
   class Supervisor
-    # How many workers there can ever be at once, however often TTIN asks.
-    SLOTS = 64
+    # How many workers there can be at once, however often TTIN asks.
+    SLOTS = Options.fetch(:workers).type.most
 
     # How long a worker may take to leave after its requests were cut off, and one that is to stop at once, in seconds.
     GRACE = 5
@@ -44,8 +44,7 @@ module Fairlead
     def prepare
       Native.open_file_limit!
       preload if @service.preload?
-      @slots = [SLOTS, @wanted].max
-      @shared = Native::Shared.new(@slots)
+      @shared = Native::Shared.new(SLOTS)
       @lifeline = Lifeline.new
       @watch = Watch.new(@service, @shared, @children)
       run_hooks(:before_fork)
@@ -115,12 +114,13 @@ module Fairlead
       return false unless @service.reopen_logs
 
       @children.each { |child| child.signal("HUP") }
+      true
     end
 
     def change_wanted(by)
       return if @stopping
       return @log.last_worker_kept if (@wanted + by).zero?
-      return @log.workers_at_limit(@slots) if @wanted + by > @slots
+      return @log.workers_at_limit(SLOTS) if @wanted + by > SLOTS
 
       @wanted += by
       @log.workers_wanted(@wanted)

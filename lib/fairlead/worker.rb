@@ -8,10 +8,14 @@ module Fairlead
   class Worker
     include Serving
 
+    # How often it shows a sign of life, in seconds.
+    PULSE = 1.0
+
     # +lifeline+: the Supervisor::Lifeline. +shared+ and +slot+: as for Engine.
     def initialize(service, lifeline, shared, slot)
       @service = service
       @lifeline = lifeline
+      @shared = shared
       @slot = slot
       @signals = Signals.new
       @engine = Engine.new(service, shared: shared, slot: slot)
@@ -22,7 +26,7 @@ module Fairlead
       settle
       boot
       @lifeline.booted(@slot)
-      serve(@lifeline.io) { |event| act_on(event) }
+      serve(@lifeline.io, pulse: pulse) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
       0
     rescue Error => e
@@ -46,12 +50,16 @@ module Fairlead
       @engine.start
     end
 
+    # Often enough for a supervisor with little patience.
+    def pulse = [PULSE, @service.configuration.worker_timeout / 4.0].min
+
     def run_hooks(name)
       @service.configuration.hooks.run(name, @slot, log: @service.log)
     end
 
     def act_on(event)
       case event
+      when :PULSE then @shared.beat(@slot)
       when :TERM then drain
       when :QUIT then stop
       when :HUP then @service.reopen_logs

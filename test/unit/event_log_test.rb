@@ -9,6 +9,7 @@ class EventLogTest < Minitest::Test
   def setup
     @output = StringIO.new
     @errors = StringIO.new
+    [@output, @errors].each { |stream| stream.set_encoding(Encoding::UTF_8) }
   end
 
   def test_what_is_in_order_goes_to_the_output_and_what_is_not_to_the_errors
@@ -51,7 +52,6 @@ class EventLogTest < Minitest::Test
 
   def test_an_error_of_the_application_is_one_entry_with_its_backtrace
     log.app_failed(raised(RuntimeError, "boo \xFF"), "GET /")
-    @errors.string.force_encoding("UTF-8")
 
     assert_match(%r{\Aerror in the application: GET /: \S*event_log_test\.rb:\d+:.*boo .* \(RuntimeError\)\n\tfrom }, @errors.string)
     assert_predicate @errors.string, :valid_encoding?

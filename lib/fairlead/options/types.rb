@@ -47,6 +47,9 @@ module Fairlead
           @range = range
         end
 
+        # The largest one.
+        def most = @range.end
+
         def expectation
           @range.end ? "a whole number from #{@range.begin} to #{@range.end}" : "a whole number of at least #{@range.begin}"
         end
@@ -59,17 +62,13 @@ module Fairlead
 
       # A number of workers, or one for each processor.
       class Workers < Count
-        def initialize
-          super(0..1024)
-        end
-
         def expectation = "#{super}, or auto"
 
         def parse(value)
           return super unless value.to_s == "auto"
 
           require "etc"
-          Etc.nprocessors
+          [Etc.nprocessors, most].min
         end
       end
 

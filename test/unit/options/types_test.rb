@@ -16,10 +16,16 @@ class OptionTypesTest < Minitest::Test
   end
 
   def test_workers_may_be_as_many_as_there_are_processors
-    assert_equal Etc.nprocessors, Types::Workers.new.parse(:auto)
-    assert_equal Etc.nprocessors, Types::Workers.new.parse("auto")
-    assert_equal 0, Types::Workers.new.parse("0")
-    refused Types::Workers.new, -1, "automatic"
+    workers = Types::Workers.new(0..1000)
+
+    assert_equal Etc.nprocessors, workers.parse(:auto)
+    assert_equal Etc.nprocessors, workers.parse("auto")
+    assert_equal 0, workers.parse("0")
+    refused workers, -1, 1001, "automatic"
+  end
+
+  def test_there_are_no_more_workers_than_there_can_be_however_many_processors_there_are
+    assert_equal 1, Types::Workers.new(0..1).parse("auto")
   end
 
   def test_seconds_may_be_a_fraction_and_reach_the_engine_as_a_float
