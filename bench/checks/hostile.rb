@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+# 2,000 clients that trickle a request head, 200 that trickle a body, 200 that never read a large answer. Meanwhile
+# well-behaved clients are served nearly as fast as without them, memory stays small, and every slow client is sent away
+# by its own time-out: 408 for heads and bodies (RFC 9110 §15.5.9), a cut connection for those who do not read.
+require_relative "../harness"
+require_relative "../harness/check"
+require "json"
+require "open3"
+
+HEADS = 2_000
+BODIES = 200
+READERS = 200
+TIME_OUT = 6
+MEASUREMENTS = 4
+
+# How much later than its time-out a connection may end: a second until the attacker looks, a second for the server.
+GRACE = 2.5
+
+SCENARIO = Bench::Scenario.new(
+  "hostile",
+  about: "A short answer at / and 9 MB at /large.",
+  app: <<~RUBY,
+    PATH = File.expand_path("large.bin", __dir__)
+    SIZE = File.size(PATH).to_s.freeze
+    BODY = ("x" * 120 + "\\n").freeze
+    run(lambda do |env|
+      next [200, { "content-type" => "text/plain" }, [BODY]] unless env["PATH_INFO"] == "/large"
+
+      [200, { "content-type" => "application/octet-stream", "content-length" => SIZE }, File.open(PATH, "rb")]
+    end)
+  RUBY
+  answer_bytes: 121,
+  files: { "large.bin" => 9_000_000 },
+  shapes: [],
+  metrics: []
+)
+
+# Yields while the attackers are at work and returns what became of them.
+def under_attack(running)
+  command = [RbConfig.ruby, File.join(__dir__, "attackers.rb"), running.port, HEADS, BODIES, READERS].map(&:to_s)
+  Open3.popen2(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, output, _process|
+    raise Bench::Error, "the attackers could not connect" unless output.gets == "ready\n"
+
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    yield
+    left = started + TIME_OUT + GRACE - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    sleep left if left.positive?
+    input.close
+    JSON.parse(output.read)
+  end
+end
+
+# Runs the block and returns the most memory the server had meanwhile, looked at twice a second.
+def peak_memory(running)
+  most = running.group.memory_kib
+  looking = true
+  watcher = Thread.new do
+    while looking
+      most = [most, running.group.memory_kib].compact.max
+      sleep 0.5
+    end
+  end
+  yield
+  most
+ensure
+  looking = false
+  watcher&.join
+end
+
+def rates(check, running, shape)
+  Array.new(MEASUREMENTS) { check.load(running, shape, seconds: 2).rate }
+end
+
+def judge_slow(check, kind, found)
+  endings = found["endings"]
+  check.show("#{kind}: how they ended", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
+  check.at_least("#{kind}: share answered 408", endings.fetch("408", 0).fdiv([endings.values.sum, 1].max), 1.0)
+  check.at_least("#{kind}: shortest life", found["shortest"] || 0.0, TIME_OUT - 1.0, "s")
+  check.at_most("#{kind}: longest life", found["longest"], TIME_OUT + GRACE, "s")
+end
+
+Bench::Check.run("hostile clients") do |check|
+  shape = Bench::Shape.parse("1x5")
+  limits = ["--head-timeout", "--body-timeout", "--write-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
+  check.serve(SCENARIO, shape, options: limits) do |running|
+    check.load(running, shape, seconds: 1)
+    calm = rates(check, running, shape)
+    before = running.group.memory_kib
+    stormy = nil
+    became = nil
+    most = peak_memory(running) { became = under_attack(running) { stormy = rates(check, running, shape) } }
+
+    check.show("undisturbed", Bench::Cell.median(calm), "/s")
+    check.show("meanwhile", Bench::Cell.median(stormy), "/s")
+    check.at_least("meanwhile ÷ undisturbed", Bench::Cell.median(stormy) / Bench::Cell.median(calm), 0.8)
+    if before && most
+      check.show("memory (PSS) before", before / 1024.0, "MiB")
+      check.at_most("memory added per hostile connection", (most - before).fdiv(HEADS + BODIES + READERS), 32.0, "KiB")
+    end
+    judge_slow(check, "heads", became["heads"])
+    judge_slow(check, "bodies", became["bodies"])
+    check.at_least("readers: cut off", became["readers"]["endings"].fetch("cut off", 0), READERS)
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# Workers that die and servers that are told to end, under load. After `kill -9` of a worker only what that worker had in
+# hand is lost and another takes its place; after TERM no request that had reached the server is lost.
+require_relative "../harness"
+require_relative "../harness/check"
+require_relative "clients"
+
+ROUNDS = 5
+CLIENTS = 16
+SHAPE = Bench::Shape.new(workers: 2, threads: 2, connections: CLIENTS)
+
+# The app notes each request it begins before it works on it: one line, one write, whichever process it is.
+SCENARIO = Bench::Scenario.new(
+  "kill",
+  about: "Every request takes 20 ms and is noted when it begins.",
+  app: <<~RUBY,
+    BEGUN = File.open(File.expand_path("begun", __dir__), File::WRONLY | File::APPEND | File::CREAT)
+    run(lambda do |env|
+      BEGUN.syswrite(env["PATH_INFO"].delete_prefix("/") + "\\n")
+      sleep 0.02
+      [200, { "content-type" => "text/plain" }, ["done\\n"]]
+    end)
+  RUBY
+  answer_bytes: 5,
+  shapes: [],
+  metrics: []
+)
+
+def begun(site)
+  File.readlines(File.join(site.directory, "begun"), chomp: true).filter_map { |id| Integer(id, exception: false) }
+end
+
+def eventually(seconds)
+  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+  sleep 0.02 until (done = yield) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+  done
+end
+
+# Serves, lets clients run for a second, yields, and returns the clients' requests and the ids the app began.
+def with_clients(check)
+  Bench::Site.open(SCENARIO) do |site|
+    Bench::Running.start(check.server, site, SHAPE) do |running|
+      clients = Clients.new(running.port, CLIENTS)
+      sleep 1
+      yield running, clients
+      return [clients.finish, begun(site)]
+    end
+  end
+end
+
+def kill_a_worker(check)
+  victim = nil
+  replaced = nil
+  requests, began = with_clients(check) do |running, _clients|
+    victim = running.group.workers.min
+    Process.kill(:KILL, victim)
+    replaced = eventually(5) { !running.group.pids.include?(victim) && running.group.workers.size == SHAPE.workers }
+    sleep 2
+  end
+  failed = requests.reject(&:answered?)
+  check.at_least("kill -9 of a worker: replaced within 5 s", replaced ? 1 : 0, 1)
+  check.at_most("kill -9: lost while the app ran them (threads of the worker)", (failed.map(&:id) & began).size, SHAPE.threads)
+  check.at_most("kill -9: requests without an answer (one per client at most)", failed.size, CLIENTS)
+  check.at_most("kill -9: connections refused", failed.count(&:refused?), 0)
+  check.at_least("kill -9: answered after it", requests.last(20).count(&:answered?), 20)
+end
+
+def terminate(check)
+  Array.new(ROUNDS) do
+    ended = nil
+    requests, began = with_clients(check) do |running, _clients|
+      running.signal(:TERM)
+      ended = running.wait_for_end(10)
+    end
+    failed = requests.reject { |request| request.answered? || request.refused? }
+    { ended: ended, answered: requests.count(&:answered?), lost: (failed.map(&:id) & began).size,
+      waiting: failed.count { |request| !began.include?(request.id) && request.seconds > 0.01 }, crossed: failed.size }
+  end
+end
+
+def judge_termination(check)
+  found = terminate(check)
+  total = ->(name) { found.sum { |round| round[name] } }
+  check.at_least("TERM, #{ROUNDS} times: ended within 10 s", found.count { |round| round[:ended] }, ROUNDS)
+  check.show("TERM: requests answered", total[:answered])
+  check.at_most("TERM: begun by the app and not answered", total[:lost], 0)
+  check.at_most("TERM: had waited in the server and not answered", total[:waiting], 0)
+  check.show("TERM: sent as the server closed the connection", total[:crossed] - total[:lost] - total[:waiting])
+end
+
+Bench::Check.run("kill") do |check|
+  kill_a_worker(check)
+  judge_termination(check)
+end

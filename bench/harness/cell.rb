@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Bench
+  # All measurements of one server in one shape, and the figures a table shows of them: medians over the rounds.
+  Cell = Struct.new(:shape, :server, :version, :note, :measurements, :failures, keyword_init: true) do
+    def self.for(shape, server)
+      new(shape: shape, server: server.name, version: server.version, note: server.note(shape), measurements: [], failures: [])
+    end
+
+    def self.from_json(hash)
+      measurements = hash["measurements"].map { |measurement| Measurement.from_json(measurement) }
+      new(**hash.transform_keys(&:to_sym), measurements: measurements, shape: Shape.new(**hash["shape"].transform_keys(&:to_sym)))
+    end
+
+    def self.median(values)
+      values = values.compact.sort
+      return if values.empty?
+
+      (values[(values.size - 1) / 2] + values[values.size / 2]) / 2.0
+    end
+
+    def as_json
+      to_h.merge(shape: shape.to_h, measurements: measurements.map(&:to_h))
+    end
+
+    def measured?
+      !measurements.empty?
+    end
+
+    # The median over the rounds of what the block takes from a measurement.
+    def median(&value)
+      Cell.median(measurements.map(&value))
+    end
+
+    def rate
+      median(&:rate)
+    end
+
+    def rates
+      measurements.map(&:rate).minmax
+    end
+
+    def percentile(wanted)
+      median { |measurement| measurement.percentile(wanted) }
+    end
+
+    # How many times the rate of `other`: the median over the rounds, each round compared with the same round.
+    def times(other)
+      return unless measured? && other&.measured?
+
+      theirs = other.measurements.to_h { |measurement| [measurement.round, measurement.rate] }
+      Cell.median(measurements.filter_map { |mine| mine.rate / theirs[mine.round] if theirs[mine.round] })
+    end
+
+    # The percentile curve: percentile => median milliseconds over the rounds, as far as there were requests beyond it.
+    def curve
+      points = measurements.map { |measurement| measurement.curve.keys }.reduce(:&)
+      fewest = measurements.map(&:requests).min
+      points.select { |point| (100 - point) * fewest >= 100 }.sort.to_h { |point| [point, median { |measurement| measurement.curve[point] }] }
+    end
+
+    # Requests of every connection of every round over the mean of its round.
+    def shares
+      measurements.flat_map do |measurement|
+        counts = measurement.per_connection or next []
+        mean = counts.sum.fdiv(counts.size)
+        mean.zero? ? [] : counts.map { |count| count / mean }
+      end
+    end
+  end
+end

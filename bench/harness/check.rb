@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "cell"
+
+module Bench
+  # A check: figures that are ratios or fairness, each beside its aim; the program ends with status 1 when one is missed.
+  # `--server NAME` puts another server in Fairlead's place, to see what its figures would be.
+  class Check
+    attr_reader :server, :load_tool
+
+    def self.run(title, arguments = ARGV)
+      check = new(title, arguments)
+      yield check
+      exit check.finish
+    rescue Error => e
+      abort "#{title}: #{e.message}"
+    end
+
+    def initialize(title, arguments)
+      @title = title
+      @server = Server.named("fairlead")
+      OptionParser.new do |o|
+        o.banner = title
+        o.on("--server NAME", "instead of fairlead") { |name| @server = Server.named(name) }
+      end.parse(arguments)
+      @load_tool = Load.pick
+      @rows = []
+      missing = @server.missing and raise(Error, "#{@server.name}: #{missing}")
+    end
+
+    # Serves `scenario` in `shape` and yields the Running server. `options` are Fairlead's own, left out for others.
+    def serve(scenario, shape, options: [], server: @server, &block)
+      extra = server.is_a?(Servers::Fairlead) ? options : []
+      Site.open(scenario) { |site| Running.start(server, site, shape, extra: extra, &block) }
+    end
+
+    def load(running, shape, seconds: 3, requests: nil)
+      @load_tool.measure(running.url, connections: shape.connections, seconds: seconds, requests: requests)
+    end
+
+    # A figure without an aim.
+    def show(name, value, unit = "")
+      add(name, value, unit, "", true)
+    end
+
+    def at_least(name, value, aim, unit = "")
+      add(name, value, unit, "≥ #{figure(aim)}", !value.nil? && value >= aim)
+    end
+
+    def at_most(name, value, aim, unit = "")
+      add(name, value, unit, "≤ #{figure(aim)}", !value.nil? && value <= aim)
+    end
+
+    # Prints the table; 0 when every aim was met.
+    def finish
+      widths = @rows.transpose.map { |column| column.map(&:size).max }
+      puts "#{@title}: #{@server.name} #{@server.version}, #{@load_tool.version}", ""
+      @rows.each { |row| puts row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip }
+      @rows.any? { |row| row.last == "MISSED" } ? 1 : 0
+    end
+
+    private
+
+    def add(name, value, unit, aim, met)
+      verdict = aim.empty? ? "" : met ? "ok" : "MISSED"
+      @rows << [name, "#{figure(value)} #{unit}".rstrip, aim, verdict]
+      warn "  #{@rows.last.reject(&:empty?).join("  ")}"
+    end
+
+    def figure(value)
+      case value
+      when nil then "not known"
+      when Float then value.abs < 10 ? format("%.3g", value) : format("%.1f", value)
+      else value.to_s
+      end
+    end
+  end
+end

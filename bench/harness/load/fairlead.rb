@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+
+module Bench
+  module Load
+    # The load tool of this checkout, `fairlead bench` (crates/load).
+    class Fairlead
+      # Statuses 0 and 2 both come with a report: 2 says that not every answer was a good one, which the errors tell.
+      REPORTED = [0, 2].freeze
+
+      def available?
+        !Binaries.load_tool.nil?
+      end
+
+      def version
+        "fairlead bench #{File.read(File.join(ROOT, "Cargo.toml"))[/^version = "([^"]+)"/, 1]}"
+      end
+
+      # Ends after `requests` when they are given, else after `seconds`.
+      def measure(url, connections:, seconds:, requests: nil)
+        extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
+        output, error, status = Open3.capture3(Binaries.load_tool, url, "--json", "-q", "-c", connections.to_s, *extent)
+        raise Error, "the load tool failed: #{error}#{output}" unless REPORTED.include?(status.exitstatus)
+
+        measurement(JSON.parse(output))
+      end
+
+      private
+
+      def measurement(found)
+        Measurement.new(
+          rate: found["requests"]["per_second"], requests: found["requests"]["answered"], seconds: found["seconds"],
+          errors: found["errors"].reject { |_, count| count.zero? }, bytes: found["bytes"]["read"],
+          latency: curve(found["latency_ms"]["raw"]), corrected: curve(found["latency_ms"]["corrected"]),
+          per_connection: found["connections"].map { |connection| connection["answered"] }
+        )
+      end
+
+      # {"min" => …, "p99_9" => …, "max" => …} as {0.0 => …, 99.9 => …, 100.0 => …}
+      def curve(distribution)
+        distribution.reject { |name, value| name == "mean" || value.nil? }.transform_keys do |name|
+          { "min" => 0.0, "max" => 100.0 }.fetch(name) { name.delete_prefix("p").tr("_", ".").to_f }
+        end
+      end
+    end
+  end
+end

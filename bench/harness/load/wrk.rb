@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+require "tempfile"
+
+module Bench
+  module Load
+    # wrk through a Lua script that prints its results as JSON.
+    class Wrk
+      PERCENTILES = [0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 100].freeze
+
+      SCRIPT = <<~LUA.freeze
+        done = function(summary, latency, requests)
+          local points = {}
+          for _, p in ipairs({#{PERCENTILES.join(",")}}) do
+            local value = p == 0 and latency.min or p == 100 and latency.max or latency:percentile(p)
+            table.insert(points, string.format('"%s":%f', p, value / 1000))
+          end
+          local e = summary.errors
+          io.write(string.format(
+            '\\n{"requests":%d,"bytes":%d,"seconds":%f,"latency":{%s},' ..
+            '"errors":{"connect":%d,"read":%d,"write":%d,"status":%d,"timeout":%d}}\\n',
+            summary.requests, summary.bytes, summary.duration / 1e6, table.concat(points, ","),
+            e.connect, e.read, e.write, e.status, e.timeout))
+        end
+      LUA
+
+      def available?
+        !version.nil?
+      end
+
+      def version
+        output, = Open3.capture2e("wrk", "-v")
+        output[/\Awrk\s+\S+/]
+      rescue Errno::ENOENT
+        nil
+      end
+
+      # wrk knows no number of requests: where that should end the run it takes as long as needed for a guess.
+      def measure(url, connections:, seconds:, requests: nil)
+        seconds = [seconds, 8].max if requests
+        Tempfile.create(["bench", ".lua"]) do |script|
+          script.write(SCRIPT)
+          script.close
+          output, error, status = Open3.capture3("wrk", "-t", "1", "-c", connections.to_s, "-d", "#{seconds.ceil}s",
+                                                 "--timeout", "10s", "-s", script.path, url)
+          raise Error, "wrk failed: #{error}#{output}" unless status.success?
+
+          measurement(JSON.parse(output.lines.last))
+        end
+      end
+
+      private
+
+      def measurement(found)
+        Measurement.new(rate: found["requests"] / found["seconds"], requests: found["requests"], seconds: found["seconds"],
+                        errors: found["errors"].reject { |_, count| count.zero? }, latency: found["latency"].transform_keys(&:to_f),
+                        bytes: found["bytes"])
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Bench
+  # What one run of the load tool against one server found.
+  #
+  # round: which one, from 0. rate: answers per second. errors: what went wrong, by kind, with counts.
+  # latency: percentile => milliseconds, as the clients saw it; corrected: as clients would have that do not wait for one
+  # answer before they ask again (nil when the tool does not say).
+  # per_connection: requests answered on each connection, nil when the tool does not say. bytes: received.
+  # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end.
+  Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes, :cpu_us, :memory_mib, keyword_init: true) do
+    def self.from_json(hash)
+      curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
+      new(**hash.transform_keys(&:to_sym), **curves)
+    end
+
+    def percentile(wanted)
+      latency.fetch(wanted.to_f)
+    end
+
+    def corrected_percentile(wanted)
+      corrected&.fetch(wanted.to_f)
+    end
+
+    # What a plot shows: the corrected latencies where there are any.
+    def curve
+      corrected || latency
+    end
+
+    # Requests of the least served connection over those of the most served one; 1 is fair, 0 means somebody starved.
+    def least_over_most
+      return unless per_connection && per_connection.max.to_i.positive?
+
+      per_connection.min.fdiv(per_connection.max)
+    end
+
+    # Jain's fairness index over the connections: 1 when all got the same, 1/n when one got everything.
+    def jain
+      return unless per_connection && per_connection.sum.positive?
+
+      (per_connection.sum**2).fdiv(per_connection.size * per_connection.sum { |count| count**2 })
+    end
+
+    def megabytes_per_second
+      bytes && bytes / seconds / 1e6
+    end
+
+    def error_count
+      errors.values.sum
+    end
+  end
+end

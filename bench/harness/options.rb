@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "optparse"
+require "tmpdir"
+
+module Bench
+  # What was asked for on the command line of `bin/bench`.
+  class Options
+    attr_reader :scenarios, :rounds, :seconds, :connections, :label, :redraw
+
+    def self.parse(arguments)
+      new.tap { |options| options.parse(arguments) }
+    end
+
+    def initialize
+      @rounds = 5
+      @connections = 10
+      @seconds = 3.0
+    end
+
+    def parse(arguments)
+      @scenarios = parser.parse(arguments).map { |name| Scenario.named(name) }
+      @scenarios = Scenario.names.map { |name| Scenario.named(name) } if @scenarios.empty?
+      raise Error, "--workers and --threads go together" if @workers.nil? != @threads.nil?
+    rescue OptionParser::ParseError => e
+      raise Error, "#{e.message}\n#{parser.help}"
+    end
+
+    def out
+      @out || (@quick ? File.join(Dir.tmpdir, "fairlead-bench") : File.join(ROOT, "bench/results"))
+    end
+
+    # Seconds of load before each measurement that are not counted.
+    def warmup
+      @quick ? 0.5 : 1
+    end
+
+    def shapes(scenario)
+      return scenario.shapes(connections) unless @workers
+
+      [Shape.new(workers: @workers, threads: @threads, connections: connections)]
+    end
+
+    # The servers asked for, or all that are here; what is not here is reported to the block.
+    def servers
+      wanted = @servers ? @servers.map { |name| Server.named(name) } : Server.all
+      wanted.reject { |server| server.missing&.tap { |reason| yield server, reason } }
+    end
+
+    private
+
+    def parser
+      @parser ||= OptionParser.new do |o|
+        o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
+        o.on("--servers A,B", Array, "only these (#{Server.all.map(&:name).join(", ")})") { |names| @servers = names }
+        o.on("--rounds N", Integer, "measurements of each server, in turn (5)") { |number| @rounds = number }
+        o.on("--seconds S", Float, "of one measurement (3); lag makes a number of requests instead") { |seconds| @seconds = seconds }
+        o.on("--connections N", Integer, "keep-alive connections (10)") { |number| @connections = number }
+        o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
+        o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
+        o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }
+        o.on("--out DIR", "where the tables and plots go (bench/results)") { |directory| @out = File.expand_path(directory) }
+        o.on("--quick", "one short round, into the temporary directory: to see that it works") { quick }
+        o.on("--redraw", "measure nothing: draw again from the figures in --out") { @redraw = true }
+      end
+    end
+
+    def quick
+      @quick = true
+      @rounds = 1
+      @seconds = 1.0
+    end
+  end
+end

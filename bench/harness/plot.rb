@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require_relative "plot/svg"
+require_relative "plot/palette"
+require_relative "plot/panels"
+require_relative "plot/rates"
+require_relative "plot/fairness"
+require_relative "plot/latencies"
+
+module Bench
+  # Plots of a Result as SVG text. Every plot is a stack of panels, one for each shape; `draw` gives nil when there is
+  # nothing to draw.
+  module Plot
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Bench
+  module Plot
+    # A colour for each server, the same in every plot: mid tones that stand out from white and from near black.
+    module Palette
+      COLOURS = {
+        "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "native" => "#8b949e", "puma" => "#e5534b",
+        "iodine" => "#d29922", "falcon" => "#db6d28", "itsi" => "#b083f0", "unicorn" => "#46954a", "thin" => "#e275ad",
+        "webrick" => "#39a0a0", "agoo" => "#a0793d"
+      }.freeze
+
+      # Not a Ruby server, or not the default configuration: drawn so that nobody takes them for a competitor.
+      REFERENCES = %w[native fairlead-no-room].freeze
+
+      module_function
+
+      def colour(server)
+        COLOURS.fetch(server, "#768390")
+      end
+
+      def dashes(server)
+        "5 4" if REFERENCES.include?(server)
+      end
+
+      def opacity(server)
+        REFERENCES.include?(server) ? 0.45 : 0.9
+      end
+    end
+  end
+end

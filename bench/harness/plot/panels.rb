@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Bench
+  module Plot
+    # What all plots share: a title, and below it one panel for each shape that has something to show. A subclass says
+    # what it shows (`title`, `cells`, `panel_height`) and draws one panel (`draw_panel`).
+    class Panels
+      WIDTH = 860
+      LEFT = 140
+      RIGHT = 700
+      ROW = 26
+      TITLE_HEIGHT = 44
+      PANEL_TITLE = 26
+
+      def initialize(result)
+        @result = result
+        @panels = result.by_shape.filter_map do |shape, cells|
+          shown = shown_cells(cells)
+          [shape, shown] unless shown.empty?
+        end
+      end
+
+      def draw
+        return if @panels.empty?
+
+        height = TITLE_HEIGHT + @panels.sum { |_, cells| PANEL_TITLE + panel_height(cells) } + 8
+        @svg = Svg.new(WIDTH, height, "#{@result.basename}: #{title}")
+        @svg.text(20, 30, "#{@result.basename}: #{title}", css: "title")
+        @svg.text(WIDTH - 20, 30, direction, anchor: "end", css: "soft")
+        draw_panels
+        @svg.to_s
+      end
+
+      private
+
+      def draw_panels
+        y = TITLE_HEIGHT
+        @panels.each do |shape, cells|
+          @svg.text(20, y + 14, shape.to_s, css: "panel")
+          draw_panel(shape, cells, y + PANEL_TITLE)
+          y += PANEL_TITLE + panel_height(cells)
+        end
+      end
+
+      def name_row(cell, baseline)
+        @svg.text(LEFT - 10, baseline, cell.server, anchor: "end", css: cell.server == "fairlead" ? "strong" : nil)
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Bench
+  # The processes of one started server, read from /proc: how many, their memory, the CPU time they used. A server is
+  # spawned as the leader of its own process group, so its workers are known whatever server it is.
+  # Without /proc (macOS) every figure is nil.
+  class ProcessGroup
+    TICKS_PER_SECOND = Etc.sysconf(Etc::SC_CLK_TCK).to_f
+
+    def initialize(leader)
+      @leader = leader
+    end
+
+    def self.readable?
+      File.exist?("/proc/self/smaps_rollup")
+    end
+
+    def pids
+      Dir.glob("/proc/[0-9]*/stat").filter_map do |path|
+        fields = stat(path)
+        Integer(path[/\d+/]) if fields && fields[2].to_i == @leader && fields[0] != "Z"
+      end
+    end
+
+    # The worker processes: all but the supervisor, or the one process there is.
+    def workers
+      found = pids
+      found.size > 1 ? found - [@leader] : found
+    end
+
+    # Proportional set size in KiB: shared pages count once over all processes, which is what preloading is about.
+    def memory_kib(of: pids)
+      return unless ProcessGroup.readable?
+
+      of.sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i }
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil
+    end
+
+    # Seconds of user and system time used so far by the living processes.
+    def cpu_seconds(of: pids)
+      return unless ProcessGroup.readable?
+
+      of.sum { |pid| cpu_ticks(pid) } / TICKS_PER_SECOND
+    end
+
+    def cpu_ticks(pid)
+      fields = stat("/proc/#{pid}/stat")
+      fields ? fields[11].to_i + fields[12].to_i : 0
+    end
+
+    private
+
+    # The fields after the command name, which may itself hold spaces and parentheses: state is the first.
+    def stat(path)
+      File.read(path).rpartition(")").last.split
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil
+    end
+  end
+end

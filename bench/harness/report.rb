@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Bench
+  # The Markdown page of one result: what was asked, on what machine, a table for each shape, what to know about it.
+  class Report
+    # metric => [heading, how a cell (among the cells of its shape) shows it]
+    METRICS = {
+      rate: ["requests/s", ->(cell, _) { number(cell.rate) }],
+      spread: ["min–max", ->(cell, _) { cell.rates.map { |rate| number(rate) }.join("–") }],
+      vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"])) }],
+      vs_fairlead: ["÷ Fairlead", ->(cell, cells) { ratio(cell.times(cells["fairlead"])) }],
+      p50: ["p50 ms", ->(cell, _) { milliseconds(cell.percentile(50)) }],
+      p99: ["p99 ms", ->(cell, _) { milliseconds(cell.percentile(99)) }],
+      p99c: ["p99 corrected ms", ->(cell, _) { milliseconds(cell.median { |measurement| measurement.corrected_percentile(99) }) }],
+      max: ["max ms", ->(cell, _) { milliseconds(cell.percentile(100)) }],
+      fairness: ["least/most", ->(cell, _) { ratio(cell.median(&:least_over_most)) }],
+      throughput: ["MB/s", ->(cell, _) { number(cell.median(&:megabytes_per_second)) }],
+      cpu: ["CPU µs/request", ->(cell, _) { number(cell.median(&:cpu_us)) }],
+      memory: ["PSS MiB", ->(cell, _) { number(cell.median(&:memory_mib)) }],
+      errors: ["errors", ->(cell, _) { number(cell.measurements.sum(&:error_count)) }]
+    }.freeze
+
+    PLOTS = {
+      "rate" => "requests per second", "fair" => "requests of each connection", "latency" => "latency by percentile, corrected for coordinated omission"
+    }.freeze
+
+    def initialize(result, plots)
+      @result = result
+      @plots = plots
+    end
+
+    def to_markdown
+      [heading, *@result.by_shape.map { |shape, cells| section(shape, cells) }].join("\n")
+    end
+
+    class << self
+      def number(value)
+        return "–" unless value
+        return format("%.1f", value) if value < 100 && value != value.round
+
+        value.round.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, " ")
+      end
+
+      def ratio(value)
+        value ? format("%.2f", value) : "–"
+      end
+
+      def milliseconds(value)
+        return "–" unless value
+
+        format(value < 10 ? "%.2f" : "%.0f", value)
+      end
+    end
+
+    private
+
+    def heading
+      facts = @result.facts.map { |name, value| "- #{name}: #{value}" }
+      images = @plots.map { |plot| "![#{@result.scenario.name}: #{PLOTS[plot]}](#{@result.basename}-#{plot}.svg)\n" }
+      <<~MARKDOWN
+        # #{@result.basename}
+
+        #{@result.scenario.about}
+        How it was measured, and what such figures cannot say: [METHOD.md](../METHOD.md).
+
+        #{facts.join("\n")}
+
+        #{images.join("\n")}
+      MARKDOWN
+    end
+
+    def section(shape, cells)
+      by_name = cells.to_h { |cell| [cell.server, cell] }
+      columns = METRICS.values_at(*@result.scenario.metrics)
+      rows = cells.select(&:measured?).map do |cell|
+        ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
+      end
+      lines = ["## `-w #{shape.workers} -t #{shape.threads}`, #{shape.connections} connections", "", *table(["server", *columns.map(&:first)], rows), ""]
+      [*lines, *remarks(shape, cells)].join("\n")
+    end
+
+    def table(headings, rows)
+      ["| #{headings.join(" | ")} |", "|---#{"|--:" * (headings.size - 1)}|", *rows.map { |row| "| #{row.join(" | ")} |" }]
+    end
+
+    def remarks(shape, cells)
+      best = @result.scenario.best_rate(shape)
+      lines = cells.filter_map { |cell| "- #{cell.server}: #{cell.note}" if cell.note && cell.measured? }
+      lines += cells.reject { |cell| cell.failures.empty? }.map do |cell|
+        "- #{cell.server} failed #{cell.failures.size} of #{cell.failures.size + cell.measurements.size} times: #{cell.failures.first.lines.first.chomp}"
+      end
+      lines.unshift("- With these threads and connections #{self.class.number(best)} requests/s is the best possible.") if best
+      lines.empty? ? lines : [*lines, ""]
+    end
+  end
+end

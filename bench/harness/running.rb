@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Bench
+  # A server that was started for a measurement: waited for until it answers, ended by its process id and reaped.
+  class Running
+    START_DEADLINE = 20
+    STOP_DEADLINE = 10
+
+    # Nothing from the person's shell may change what a server does.
+    CLEARED = %w[
+      PORT PIDFILE WEB_CONCURRENCY RUBYOPT BUNDLE_GEMFILE FAIRLEAD_MIN_THREADS FAIRLEAD_MAX_THREADS
+      RAILS_MIN_THREADS RAILS_MAX_THREADS MIN_THREADS MAX_THREADS PUMA_MIN_THREADS PUMA_MAX_THREADS
+    ].freeze
+    ENVIRONMENT = CLEARED.to_h { |name| [name, nil] }.merge("APP_ENV" => "production", "RACK_ENV" => "production", "RAILS_ENV" => "production").freeze
+
+    attr_reader :pid, :port, :group
+
+    # Starts `server` in `site`, yields the Running once every process is there and a request was answered.
+    def self.start(server, site, shape, extra: [])
+      running = new(server, site, shape, extra)
+      running.wait_until_ready
+      yield running
+    ensure
+      running&.stop
+    end
+
+    def initialize(server, site, shape, extra)
+      @server = server
+      @site = site
+      @shape = shape
+      @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+      @pid = Process.spawn(ENVIRONMENT, *server.command(site, @port, shape), *extra,
+                           chdir: site.directory, in: File::NULL, %i[out err] => [site.log, "w"], pgroup: true,
+                           rlimit_nofile: Process.getrlimit(:NOFILE).last)
+      @group = ProcessGroup.new(@pid)
+    end
+
+    def url(path = "/")
+      "http://127.0.0.1:#{@port}#{path}"
+    end
+
+    def wait_until_ready
+      deadline = now + START_DEADLINE
+      until answers? && all_processes?
+        failed("ended while starting") if ended?
+        failed("did not answer within #{START_DEADLINE} s") if now > deadline
+        sleep 0.02
+      end
+    end
+
+    def signal(name)
+      Process.kill(name, @pid)
+    rescue Errno::ESRCH
+      nil
+    end
+
+    # Waits for the server's own end; true when it came in time.
+    def wait_for_end(seconds)
+      deadline = now + seconds
+      sleep 0.02 until ended? || now > deadline
+      ended?
+    end
+
+    def stop
+      signal(:TERM) unless ended?
+      wait_for_end(STOP_DEADLINE)
+      Process.kill(:KILL, -@pid)
+    rescue Errno::ESRCH
+      nil
+    ensure
+      Process.wait(@pid) unless ended?
+    end
+
+    def ended?
+      @ended ||= !Process.wait(@pid, Process::WNOHANG).nil?
+    end
+
+    private
+
+    def answers?
+      Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|
+        socket.write("GET / HTTP/1.1\r\nhost: 127.0.0.1:#{@port}\r\nconnection: close\r\n\r\n")
+        socket.wait_readable(5) && socket.readpartial(16) =~ %r{\AHTTP/1\.[01] 2}
+      end
+    rescue SystemCallError, EOFError
+      false
+    end
+
+    def all_processes?
+      !ProcessGroup.readable? || @group.pids.size >= @server.processes(@shape)
+    end
+
+    def failed(how)
+      raise Error, "#{@server.name} #{how}:\n#{@site.log_tail}"
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Bench
+  # What the harness needs to know of a server program: is it here, which version, how is it started. One subclass in one
+  # file of `bench/servers` for each; defining it registers it.
+  class Server
+    @all = []
+
+    class << self
+      def inherited(subclass)
+        super
+        Server.register(subclass)
+      end
+
+      def register(subclass)
+        @all << subclass
+      end
+
+      def all
+        @all.map(&:new).sort_by { |server| [server.rank, server.name] }
+      end
+
+      def named(name)
+        all.find { |server| server.name == name } || raise(Error, "no server #{name}; there are #{all.map(&:name).join(", ")}")
+      end
+    end
+
+    def name
+      self.class.name.split("::").last.downcase
+    end
+
+    # The gem it comes from; nil when it is no gem.
+    def gem_name
+      name
+    end
+
+    # Place in tables: Fairlead first, then its peers, then the ceiling.
+    def rank
+      1
+    end
+
+    # Why it cannot be measured here, or nil.
+    def missing
+      "gem #{gem_name} is not installed" unless specification
+    end
+
+    def version
+      specification.version.to_s
+    end
+
+    # Whether this server can take this shape and scenario at all.
+    def runs?(_shape, _scenario)
+      true
+    end
+
+    # What a reader must know about how the shape was met, or nil.
+    def note(_shape)
+      nil
+    end
+
+    # The processes there are once it has started.
+    def processes(shape)
+      shape.single? ? 1 : shape.workers + 1
+    end
+
+    # The command line as an Array. `site` is where the app is (Site), `port` a free port on 127.0.0.1.
+    def command(site, port, shape)
+      raise NotImplementedError
+    end
+
+    private
+
+    def specification
+      Gem::Specification.find_by_name(gem_name)
+    rescue Gem::MissingSpecError
+      nil
+    end
+
+    # This Ruby running an executable of the server's gem; distributions keep it apart from the gem.
+    def executable(name = self.name)
+      directories = [specification.bin_dir, File.join(specification.full_gem_path, "exe"), Gem.bindir, *ENV["PATH"].split(":")]
+      path = directories.map { |directory| File.join(directory, name) }.find { |file| File.exist?(file) }
+      [RbConfig.ruby, path || raise(Error, "gem #{gem_name} has no executable #{name}")]
+    end
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Bench
+  # How a server is set up and how many clients it meets: `workers` processes of `threads` threads, `connections`
+  # keep-alive connections. One worker means one process: servers that can serve without a supervisor do so.
+  Shape = Struct.new(:workers, :threads, :connections, keyword_init: true) do
+    def self.parse(text, connections: 10)
+      workers, threads = text.split("x").map { |number| Integer(number, 10) }
+      new(workers: workers, threads: threads, connections: connections)
+    end
+
+    # Requests that can be inside the app at once.
+    def concurrency
+      workers * threads
+    end
+
+    def single?
+      workers == 1
+    end
+
+    def to_s
+      "-w #{workers} -t #{threads}, #{connections} connections"
+    end
+  end
+end

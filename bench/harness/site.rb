@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "tmpdir"
+
+module Bench
+  # The directory a server is started in: config.ru, the files its scenario serves, the server's log.
+  class Site
+    attr_reader :directory
+
+    def self.open(scenario)
+      Dir.mktmpdir("fairlead-bench-") { |directory| yield new(directory, scenario) }
+    end
+
+    def initialize(directory, scenario)
+      @directory = directory
+      File.write(rackup, scenario.app)
+      scenario.files.each { |name, bytes| File.binwrite(File.join(directory, name), "\0" * bytes) }
+    end
+
+    def rackup
+      File.join(@directory, "config.ru")
+    end
+
+    def log
+      File.join(@directory, "server.log")
+    end
+
+    # Writes a file the server's command line refers to and returns its path.
+    def write(name, text)
+      File.join(@directory, name).tap { |path| File.write(path, text) }
+    end
+
+    # The last lines of the server's log, for the message that says it did not start.
+    def log_tail(lines = 12)
+      return "" unless File.exist?(log)
+
+      File.read(log, encoding: Encoding::BINARY).scrub.lines.last(lines).join
+    end
+  end
+end

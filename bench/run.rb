@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# `bin/bench`: measures the servers that are here over the scenarios and writes tables and plots. See bench/METHOD.md.
+require_relative "harness"
+require_relative "harness/options"
+require_relative "harness/cell"
+require_relative "harness/turns"
+require_relative "harness/machine"
+require_relative "harness/report"
+require_relative "harness/plot"
+require_relative "harness/result"
+
+begin
+  options = Bench::Options.parse(ARGV)
+
+  measure = lambda do |scenario|
+    servers = options.servers { |server, reason| warn "skipped #{server.name}: #{reason}" }
+    load_tool = Bench::Load.pick
+    facts = Bench::Machine.facts(options, load_tool)
+    Bench::Result.new(scenario, facts, Bench::Turns.new(scenario, servers, options, load_tool).run, label: options.label)
+  end
+
+  options.scenarios.each do |scenario|
+    result = options.redraw ? Bench::Result.load(scenario, options.out, options.label) : measure.call(scenario)
+    result.write(options.out)
+    puts File.join(options.out, "#{result.basename}.md")
+  end
+rescue Bench::Error => e
+  abort "bench: #{e.message}"
+rescue Interrupt
+  abort
+end

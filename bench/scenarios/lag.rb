@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+# Long waits, as for another service: whether clients are served in the order they came, by any thread that is free.
+Bench::Scenario.define(
+  "lag",
+  about: "Every request sleeps 200 ms: whether a free thread, in whatever worker, takes the client that waits longest.",
+  app: <<~RUBY,
+    run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
+  RUBY
+  answer_bytes: 7,
+  shapes: %w[1x5 2x2],
+  hold: 0.2,
+  requests_each: 20,
+  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c max fairness errors]
+)

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+# How much of the machine the server itself takes: an answer of 121 bytes that costs the app nothing.
+Bench::Scenario.define(
+  "short",
+  about: "A constant answer of 121 bytes, text/plain: what the server itself costs.",
+  app: <<~RUBY,
+    BODY = ("x" * 120 + "\\n").freeze
+    run ->(_env) { [200, { "content-type" => "text/plain" }, [BODY]] }
+  RUBY
+  answer_bytes: 121,
+  shapes: %w[1x1 1x5 2x2],
+  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c fairness cpu memory errors],
+  fixed_answer: true
+)

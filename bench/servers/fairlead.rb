@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Bench
+  module Servers
+    # Fairlead as it is in this checkout.
+    class Fairlead < Server
+      def rank
+        0
+      end
+
+      def missing
+        "the extension is not built (bin/setup)" if Dir[File.join(ROOT, "lib/fairlead/fairlead.{so,bundle}")].empty?
+      end
+
+      def version
+        File.read(File.join(ROOT, "lib/fairlead/version.rb"))[/"([^"]+)"/, 1]
+      end
+
+      def note(shape)
+        "one process (`-w 0`)" if shape.single?
+      end
+
+      def command(site, port, shape)
+        workers = shape.single? ? 0 : shape.workers
+        [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "-C", "-", "-e", "production",
+         "-b", "tcp://127.0.0.1:#{port}", "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", site.rackup]
+      end
+    end
+  end
+end

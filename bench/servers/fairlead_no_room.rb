@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require_relative "fairlead"
+
+module Bench
+  module Servers
+    # Fairlead whose workers share no queue: what the waiting room gives, and what it costs.
+    class FairleadNoRoom < Fairlead
+      def name
+        "fairlead-no-room"
+      end
+
+      def runs?(shape, _scenario)
+        !shape.single?
+      end
+
+      def note(_shape)
+        "`--no-waiting-room`"
+      end
+
+      def command(site, port, shape)
+        super + ["--no-waiting-room"]
+      end
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+module Bench
+  module Servers
+    # Falcon: a fiber for each request, so a shape's threads mean nothing to it.
+    class Falcon < Server
+      def note(_shape)
+        "a fiber for each request, whatever `-t` says"
+      end
+
+      def processes(shape)
+        shape.workers + 1
+      end
+
+      def command(site, port, shape)
+        [*executable, "serve", "-b", "http://127.0.0.1:#{port}", "-n", shape.workers.to_s, "-c", site.rackup]
+      end
+    end
+  end
+end

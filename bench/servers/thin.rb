@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+module Bench
+  module Servers
+    # Thin: one process, an event loop, and a thread pool where the shape asks for threads. It keeps a connection alive
+    # only when the app states the length of its answer.
+    class Thin < Server
+      def runs?(shape, _scenario)
+        shape.single?
+      end
+
+      def note(shape)
+        how = shape.threads == 1 ? "the app runs on the event loop" : "`--threaded --threadpool-size #{shape.threads}`"
+        "#{how}; with Rack::ContentLength, as it needs for keep-alive"
+      end
+
+      def command(site, port, shape)
+        threads = shape.threads == 1 ? [] : ["--threaded", "--threadpool-size", shape.threads.to_s]
+        rackup = site.write("thin.ru", "use Rack::ContentLength\n#{File.read(site.rackup)}")
+        [*executable, "start", "-q", "-e", "production", "-a", "127.0.0.1", "-p", port.to_s, "-R", rackup, *threads]
+      end
+    end
+  end
+end
