@@ -22,6 +22,13 @@ module Fairlead
         end
       end
 
+      # How long the block took, in seconds.
+      def seconds_of
+        start = monotonic
+        yield
+        monotonic - start
+      end
+
       def monotonic
         Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
