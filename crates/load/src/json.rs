@@ -14,19 +14,21 @@ pub(crate) fn document(options: &Options, measured: &Measured) -> String {
     json.object(|json| {
         json.string("version", env!("CARGO_PKG_VERSION"));
         settings(json, options);
-        json.number("seconds", measured.seconds());
+        json.float("seconds", measured.seconds());
         json.number("interrupted", measured.stopped);
         json.number("gave_up", measured.gave_up);
         json.key("requests").object(|json| {
             json.number("answered", tally.answered());
-            json.number("per_second", measured.per_second(tally.answered()));
+            json.float("per_second", measured.per_second(tally.answered()));
             json.number("failed", tally.failed());
             json.number("unanswered", tally.unanswered);
             json.number("unsent", tally.unsent);
+            let waiting = tally.unanswered + tally.unsent > 0;
+            json.optional("longest_wait", waiting.then_some(tally.longest_wait as f64 / 1e9));
         });
         json.key("bytes").object(|json| {
             json.number("read", tally.bytes);
-            json.number("per_second", measured.per_second(tally.bytes));
+            json.float("per_second", measured.per_second(tally.bytes));
         });
         json.key("statuses").object(|json| {
             (1..)
@@ -55,10 +57,13 @@ fn settings(json: &mut Writer, options: &Options) {
         json.number("pipeline", options.pipeline);
         json.number("keep_alive", options.keep_alive);
         json.optional("duration", options.duration.map(|duration| duration.as_secs_f64()));
-        json.optional("requests", options.requests);
+        match options.requests {
+            Some(requests) => json.number("requests", requests),
+            None => json.number("requests", "null"),
+        }
         json.optional("rate", options.rate);
-        json.number("warmup", options.warmup.as_secs_f64());
-        json.number("timeout", options.timeout.as_secs_f64());
+        json.float("warmup", options.warmup.as_secs_f64());
+        json.float("timeout", options.timeout.as_secs_f64());
     });
 }
 
@@ -141,14 +146,19 @@ impl Writer {
         self.key(key).quote(value);
     }
 
-    /// A value whose `Display` is its JSON: booleans, integers, finite floats.
+    /// A value whose `Display` is its JSON: booleans, integers.
     fn number(&mut self, key: &str, value: impl Display) {
         self.key(key).raw(value);
     }
 
-    fn optional(&mut self, key: &str, value: Option<impl Display>) {
+    /// Always with a fraction or an exponent, so that readers with several types of numbers see one.
+    fn float(&mut self, key: &str, value: f64) {
+        self.number(key, format_args!("{value:?}"));
+    }
+
+    fn optional(&mut self, key: &str, value: Option<f64>) {
         match value {
-            Some(value) => self.number(key, value),
+            Some(value) => self.float(key, value),
             None => self.number(key, "null"),
         }
     }
@@ -187,8 +197,8 @@ mod tests {
         let mut writer = Writer::default();
         writer.object(|json| {
             json.string("a \"quoted\" \\ key", "line\nbreak \u{1} [{é");
-            json.number("b", 1.5);
-            json.optional("c", None::<u64>);
+            json.float("b", 2.0);
+            json.optional("c", None);
             json.key("d")
                 .array(&[1, 2], |json, item| json.object(|json| json.number("x", item)));
             json.key("e").array(&[0; 0], |json, item| json.raw(item));
@@ -197,7 +207,7 @@ mod tests {
         });
         let read: Value = serde_json::from_str(&writer.text).expect(&writer.text);
         let expected = json!({
-            "a \"quoted\" \\ key": "line\nbreak \u{1} [{é", "b": 1.5, "c": null,
+            "a \"quoted\" \\ key": "line\nbreak \u{1} [{é", "b": 2.0, "c": null,
             "d": [{"x": 1}, {"x": 2}], "e": [], "f": {}, "g": true,
         });
         assert_eq!(read, expected);

@@ -18,7 +18,7 @@
 //! | `settings` | `url`, `method`, `path`, `connections`, `threads`, `pipeline`, `keep_alive`, `duration`, `requests`, `rate`, `warmup`, `timeout` |
 //! | `seconds` | time measured, without the warm-up |
 //! | `interrupted`, `gave_up` | whether the run was stopped; whether it ended because nothing was answered any more |
-//! | `requests` | `answered`, `per_second` (answered), `failed`, `unanswered` (waiting at the end), `unsent` (due and not sent, or left of `--requests`) |
+//! | `requests` | `answered`, `per_second` (answered), `failed`, `unanswered` (waiting at the end), `unsent` (due and not sent, or left of `--requests`), `longest_wait` of these at the end |
 //! | `bytes` | `read`, `per_second` |
 //! | `statuses` | answers by class: `1xx` to `5xx` |
 //! | `errors` | failed requests by kind: `connect`, `read`, `write`, `timeout`, `closed` (before the answer was complete), `malformed`; `status`: answers other than 2xx and 3xx |

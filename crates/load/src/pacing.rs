@@ -76,15 +76,23 @@ impl Pacing {
                 })
             }
             Some(per_second) => {
-                let first_counted = (options.warmup.as_secs_f64() * per_second).ceil() as u64;
-                let end = options
+                let schedule = Schedule {
+                    per_second,
+                    connections: options.connections as u64,
+                    first_counted: 0,
+                    end: 0,
+                };
+                let first_counted = schedule.first_due_from(nanos(options.warmup));
+                let last = options.duration.map_or(u64::MAX, |duration| {
+                    schedule.first_due_from(nanos(options.warmup).saturating_add(nanos(duration)))
+                });
+                let limit = options
                     .requests
                     .map_or(u64::MAX, |requests| first_counted.saturating_add(requests));
                 Pacing::Rate(Schedule {
-                    per_second,
-                    connections: options.connections as u64,
                     first_counted,
-                    end,
+                    end: last.min(limit),
+                    ..schedule
                 })
             }
         }
@@ -129,6 +137,16 @@ impl Budget {
 impl Schedule {
     pub(crate) fn due(&self, index: u64) -> Nanos {
         (index as f64 / self.per_second * 1e9) as Nanos
+    }
+
+    /// The first request that is due at `time` or later.
+    fn first_due_from(&self, time: Nanos) -> u64 {
+        // One less than the quotient, because floating point may have rounded it up.
+        let mut index = ((time as f64 / 1e9 * self.per_second) as u64).saturating_sub(1);
+        while self.due(index) < time {
+            index += 1;
+        }
+        index
     }
 
     pub(crate) fn has(&self, index: u64) -> bool {
@@ -251,6 +269,16 @@ mod tests {
             .map(|s| s.counted)
             .collect();
         assert_eq!(counted, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn nothing_is_due_at_the_end_or_later() {
+        for (rate, duration, requests) in [("100", "0.5", 50), ("10", "1.1", 11), ("3", "0.7", 3), ("0.5", "1", 1)] {
+            let pacing = pacing(&["--rate", rate, "-c", "1", "-d", duration]);
+            let mut turn = 0;
+            let count = std::iter::from_fn(|| pacing.take(&mut turn, 9 * SECOND)).count();
+            assert_eq!(count, requests, "{rate} per second for {duration} s");
+        }
     }
 
     #[test]

@@ -62,11 +62,13 @@ impl Poller {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token as u64), interest.flags())
     }
 
-    /// Makes the next wait end after `delay`, to the microsecond.
-    pub(crate) fn alarm(&mut self, delay: Duration) -> io::Result<()> {
-        let timer = match &self.timer {
-            Some(timer) => timer,
-            None => {
+    /// Makes waits end `delay` from now, to the microsecond; `None` takes that back. An alarm that went off keeps
+    /// ending waits until it is set anew.
+    pub(crate) fn set_alarm(&mut self, delay: Option<Duration>) -> io::Result<()> {
+        let timer = match (&self.timer, delay) {
+            (Some(timer), _) => timer,
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {
                 let timer = timerfd_create(
                     TimerfdClockId::Monotonic,
                     TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
@@ -75,24 +77,13 @@ impl Poller {
                 self.timer.insert(timer)
             }
         };
-        // Zero would switch the timer off.
-        let it_value = timespec(delay.max(Duration::from_nanos(1)));
+        // To the kernel zero means never, not now.
+        let it_value = timespec(delay.map_or(Duration::ZERO, |delay| delay.max(Duration::from_nanos(1))));
         let once = Itimerspec {
-            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+            it_interval: timespec(Duration::ZERO),
             it_value,
         };
         timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).map(drop)
-    }
-
-    /// Takes the alarm back. One that went off keeps ending waits until it is set anew or taken back.
-    pub(crate) fn silence(&self) -> io::Result<()> {
-        let Some(timer) = &self.timer else { return Ok(()) };
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let off = Itimerspec {
-            it_interval: zero,
-            it_value: zero,
-        };
-        timerfd_settime(timer, TimerfdTimerFlags::empty(), &off).map(drop)
     }
 
     /// Waits for sockets, at the most for `timeout`; a signal ends the wait too. Returns how many are ready.

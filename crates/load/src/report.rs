@@ -62,8 +62,14 @@ fn summary(out: &mut String, options: &Options, measured: &Measured) {
         bytes(tally.bytes as f64),
         bytes(bytes_per_second)
     );
-    if tally.unanswered > 0 {
-        line!(out, "unanswered {} still waiting at the end", tally.unanswered);
+    // Some requests are always under way at the end; one that waits longer than any answer took is news.
+    if tally.unanswered > 0 && tally.longest_wait > tally.raw().max() {
+        let longest = tally.longest_wait as f64 / 1e9;
+        line!(
+            out,
+            "unanswered {} at the end, after up to {longest:.2} s: longer than any answer took",
+            tally.unanswered
+        );
     }
     if tally.unsent > 0 {
         line!(

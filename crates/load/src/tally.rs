@@ -86,6 +86,8 @@ pub(crate) struct Tally {
     pub(crate) unanswered: u64,
     /// Requests that were due, or left of the number asked for, and not sent when the run ended.
     pub(crate) unsent: u64,
+    /// How long the oldest of these two had been due when the run ended.
+    pub(crate) longest_wait: Nanos,
     raw: Histogram<u64>,
     /// From the moment they were due, in the open loop only.
     from_due: Option<Histogram<u64>>,
@@ -112,6 +114,7 @@ impl Tally {
             opened: 0,
             unanswered: 0,
             unsent: 0,
+            longest_wait: 0,
             raw: histogram(),
             from_due: open_loop.then(histogram),
             waited: histogram(),
@@ -133,6 +136,7 @@ impl Tally {
         self.opened += other.opened;
         self.unanswered += other.unanswered;
         self.unsent += other.unsent;
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
         add(&mut self.raw, &other.raw);
         if let (Some(ours), Some(theirs)) = (&mut self.from_due, &other.from_due) {
             add(ours, theirs);
@@ -168,9 +172,22 @@ impl Tally {
         self.failures[Failure::Malformed as usize] += 1;
     }
 
-    /// The run ended before a request that was due got its answer.
-    pub(crate) fn waited(&mut self, due: Nanos, now: Nanos) {
-        self.waited.saturating_record(now.saturating_sub(due));
+    /// The run ended before a request got its answer…
+    pub(crate) fn unanswered(&mut self, due: Nanos, now: Nanos) {
+        self.unanswered += 1;
+        self.longest_wait = self.longest_wait.max(self.waited(due, now));
+    }
+
+    /// …or before a request that was due could even be sent.
+    pub(crate) fn unsent(&mut self, due: Nanos, now: Nanos) {
+        self.unsent += 1;
+        self.longest_wait = self.longest_wait.max(self.waited(due, now));
+    }
+
+    fn waited(&mut self, due: Nanos, now: Nanos) -> Nanos {
+        let waited = now.saturating_sub(due);
+        self.waited.saturating_record(waited);
+        waited
     }
 
     pub(crate) fn answered(&self) -> u64 {
@@ -334,7 +351,7 @@ mod tests {
     #[test]
     fn a_request_without_answer_counts_once_it_has_waited_longer_than_expected() {
         let mut tally = served(&[10]);
-        tally.waited(0, MS / 2);
+        tally.unanswered(0, MS / 2);
         assert_eq!(tally.corrected(Some(MS)).len(), 10, "still young");
         tally.failure(0, started(0), Failure::Timeout, 20 * MS);
         let corrected = tally.corrected(Some(MS));

@@ -58,6 +58,8 @@ pub(crate) struct Worker<'a> {
     tally: Tally,
     /// The open loop's way through the schedule.
     cursor: Cursor,
+    /// When the poller will wake us for the next request in the schedule.
+    alarm: Option<Nanos>,
     /// The time of the last wait or read.
     now: Nanos,
     counted_from: Nanos,
@@ -87,6 +89,7 @@ impl<'a> Worker<'a> {
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             tally: Tally::new(own.len(), options.rate.is_some()),
             cursor: Cursor::new(options.connections, own),
+            alarm: None,
             now: plan.clock.now(),
             counted_from,
             end: options
@@ -137,7 +140,8 @@ impl<'a> Worker<'a> {
 
     /// Whether a limited number of requests has been dealt with.
     fn is_done(&self) -> bool {
-        self.in_flight == 0
+        self.plan.options.requests.is_some()
+            && self.in_flight == 0
             && match self.plan.pacing {
                 Pacing::Closed(budget) => budget.is_spent(),
                 Pacing::Rate(schedule) => {
@@ -147,21 +151,16 @@ impl<'a> Worker<'a> {
     }
 
     fn wait(&mut self) -> io::Result<usize> {
-        let mut until = self.next_tick.min(self.end).min(self.next_retry);
         if let Pacing::Rate(schedule) = self.plan.pacing {
             let next = self.cursor.index();
-            let due = if schedule.has(next) {
-                schedule.due(next)
-            } else {
-                Nanos::MAX
-            };
-            if due < until {
-                self.poller.alarm(Duration::from_nanos(due.saturating_sub(self.now)))?;
-            } else {
-                self.poller.silence()?;
-                until = until.min(due);
+            let due = schedule.has(next).then(|| schedule.due(next));
+            if due != self.alarm {
+                self.poller
+                    .set_alarm(due.map(|due| Duration::from_nanos(due.saturating_sub(self.now))))?;
+                self.alarm = due;
             }
         }
+        let until = self.next_tick.min(self.end).min(self.next_retry);
         self.poller.wait(Duration::from_nanos(until.saturating_sub(self.now)))
     }
 
@@ -382,18 +381,15 @@ impl<'a> Worker<'a> {
     fn count_leftovers(&mut self) {
         for connection in &self.connections {
             for started in connection.waiting.iter().filter(|started| started.counted) {
-                self.tally.unanswered += 1;
-                self.tally.waited(started.due, self.now);
+                self.tally.unanswered(started.due, self.now);
             }
             let Pacing::Rate(schedule) = self.plan.pacing else {
                 continue;
             };
-            let until = self.now.min(self.end);
             let mut index = connection.turn;
-            while schedule.has(index) && schedule.due(index) < until {
+            while schedule.has(index) && schedule.due(index) < self.now {
                 if schedule.counts(index) {
-                    self.tally.unsent += 1;
-                    self.tally.waited(schedule.due(index), self.now);
+                    self.tally.unsent(schedule.due(index), self.now);
                 }
                 index = schedule.next(index);
             }

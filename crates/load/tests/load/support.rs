@@ -1,0 +1,262 @@
+//! Small servers that do what a test tells them, and the tool run against them.
+
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// No test takes anywhere near this long unless something hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(crate) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// What a server made of a test's function got to see so far.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) connections: AtomicUsize,
+    pub(crate) requests: AtomicUsize,
+}
+
+/// A server; its threads end with their connections, and the one that accepts with the process.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) seen: Arc<Seen>,
+}
+
+/// The server's end of a connection.
+pub(crate) struct Peer {
+    /// From 0, in the order they were accepted.
+    pub(crate) number: usize,
+    reader: BufReader<Box<dyn Read + Send>>,
+    writer: Box<dyn Write + Send>,
+    shut_down: Box<dyn FnMut() -> io::Result<()> + Send>,
+    seen: Arc<Seen>,
+}
+
+/// The two directions of an accepted stream, and how to end the second.
+type Stream = (
+    Box<dyn Read + Send>,
+    Box<dyn Write + Send>,
+    Box<dyn FnMut() -> io::Result<()> + Send>,
+);
+
+/// A request as it arrived.
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Server {
+    /// Runs `serve` on a thread of its own for every connection; it closes when `serve` returns.
+    pub(crate) fn start(serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("bound"));
+        let accept = move || -> io::Result<Stream> {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
+            Ok((
+                Box::new(reader),
+                Box::new(writer),
+                Box::new(move || stream.shutdown(Shutdown::Write)),
+            ))
+        };
+        Server {
+            url,
+            seen: Server::spawn(accept, serve),
+        }
+    }
+
+    /// The same on a unix socket.
+    pub(crate) fn start_unix(
+        path: &Path,
+        serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Server {
+        let listener = UnixListener::bind(path).expect("a free path");
+        let accept = move || -> io::Result<Stream> {
+            let (stream, _) = listener.accept()?;
+            let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
+            Ok((
+                Box::new(reader),
+                Box::new(writer),
+                Box::new(move || stream.shutdown(Shutdown::Write)),
+            ))
+        };
+        Server {
+            url: format!("unix://{}", path.display()),
+            seen: Server::spawn(accept, serve),
+        }
+    }
+
+    fn spawn(
+        accept: impl Fn() -> io::Result<Stream> + Send + 'static,
+        serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Arc<Seen> {
+        let seen = Arc::new(Seen::default());
+        let (serve, all_seen) = (Arc::new(serve), Arc::clone(&seen));
+        std::thread::spawn(move || {
+            while let Ok((reader, writer, shut_down)) = accept() {
+                let number = all_seen.connections.fetch_add(1, Ordering::SeqCst);
+                let (reader, seen) = (BufReader::new(reader), Arc::clone(&all_seen));
+                let mut peer = Peer {
+                    number,
+                    reader,
+                    writer,
+                    shut_down,
+                    seen,
+                };
+                let serve = Arc::clone(&serve);
+                // A client that goes away is how every run ends.
+                std::thread::spawn(move || drop(serve(&mut peer)));
+            }
+        });
+        seen
+    }
+
+    /// A server that gives every request the same answer and keeps connections open.
+    pub(crate) fn answering(answer: &'static [u8]) -> Server {
+        Server::start(move |peer| loop {
+            peer.request()?;
+            peer.send(answer)?;
+        })
+    }
+
+    pub(crate) fn requests(&self) -> usize {
+        self.seen.requests.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Peer {
+    /// The next request, head and content; an error when the client has closed.
+    pub(crate) fn request(&mut self) -> io::Result<Request> {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if self.reader.read_line(&mut head)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        self.seen.requests.fetch_add(1, Ordering::SeqCst);
+        let lower = head.to_ascii_lowercase();
+        let length = lower
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        let mut body = vec![0; length.map_or(0, |length| length.parse().expect("the tool sends numbers"))];
+        self.reader.read_exact(&mut body)?;
+        Ok(Request { head, body })
+    }
+
+    /// Only the head of the next request.
+    pub(crate) fn head(&mut self) -> io::Result<()> {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            if self.reader.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes)
+    }
+
+    /// How many connections the server has accepted so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
+    }
+
+    /// Holds the connection, answering nothing, until the client closes it.
+    pub(crate) fn hold(&mut self) -> io::Result<()> {
+        io::copy(&mut self.reader, &mut io::sink()).map(drop)
+    }
+}
+
+impl Drop for Peer {
+    /// Ends our direction, then reads what is left: closing with unread input would take back what was sent.
+    fn drop(&mut self) {
+        let _ = (self.shut_down)().and_then(|()| self.hold());
+    }
+}
+
+/// What the tool printed and how it exited.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+pub(crate) fn spawn(args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-load"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("the tool was built")
+}
+
+/// Waits for the tool to end by itself.
+pub(crate) fn finish(mut child: Child) -> Outcome {
+    let mut pipes = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let reader = std::thread::spawn(move || {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        pipes
+            .0
+            .read_to_string(&mut stdout)
+            .and_then(|_| pipes.1.read_to_string(&mut stderr))
+            .expect("UTF-8");
+        (stdout, stderr)
+    });
+    if !eventually(|| child.try_wait().expect("our child").is_some()) {
+        child.kill().expect("our child");
+    }
+    let status = child
+        .wait()
+        .expect("our child")
+        .code()
+        .expect("the tool ends by itself, in time");
+    let (stdout, stderr) = reader.join().expect("read");
+    Outcome { status, stdout, stderr }
+}
+
+/// Waits until `condition` holds; `false` when it does not within the deadline.
+pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !condition() {
+        if start.elapsed() > DEADLINE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// Runs the tool to its end.
+pub(crate) fn bench(args: &[&str]) -> Outcome {
+    finish(spawn(args))
+}
+
+/// Runs the tool with `--json` and returns the document; the exit status has to be `status`.
+pub(crate) fn measure(status: i32, args: &[&str]) -> Value {
+    let outcome = bench(&[args, &["--json"]].concat());
+    assert_eq!(outcome.status, status, "{outcome:?}");
+    outcome.json()
+}
