@@ -6,7 +6,8 @@ require "socket"
 # They come back after a lost connection and give up after a few refused ones.
 class Clients
   # id: the number in its path. outcome: :answered, :refused (no connection) or :unanswered. seconds: until then.
-  Request = Struct.new(:id, :outcome, :seconds) do
+  # fresh: whether it was the first on its connection.
+  Request = Struct.new(:id, :outcome, :seconds, :fresh) do
     def answered?
       outcome == :answered
     end
@@ -40,8 +41,8 @@ class Clients
     refusals = 0
     socket = nil
     while @running && refusals < REFUSALS
-      socket ||= connect
-      request, socket = ask(socket)
+      fresh = socket.nil?
+      request, socket = ask(socket || connect, fresh)
       refusals = request.refused? ? refusals + 1 : 0
       sleep 0.05 if request.refused?
     end
@@ -56,27 +57,26 @@ class Clients
   end
 
   # Makes one request; returns it and the socket, or nil when the connection is over.
-  def ask(socket)
+  def ask(socket, fresh)
     id = @lock.synchronize { @last_id += 1 }
     started = now
-    goes_on = socket ? exchange(socket, id) : nil
-    outcome = socket.nil? ? :refused : goes_on.nil? ? :unanswered : :answered
+    outcome, goes_on = socket ? exchange(socket, id) : :refused
     socket&.close unless goes_on
-    request = Request.new(id, outcome, now - started)
+    request = Request.new(id, outcome, now - started, fresh)
     @lock.synchronize { @requests << request }
     [request, goes_on ? socket : nil]
   end
 
-  # true: answered, and the connection stays; false: answered, and it closes; nil: no whole answer.
+  # The outcome, and whether the connection goes on.
   def exchange(socket, id)
     socket.write("GET /#{id} HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    head = socket.gets("\r\n\r\n") or return
+    head = socket.gets("\r\n\r\n").to_s
     length = head[/^content-length:\s*(\d+)/i, 1].to_i
-    return unless head.start_with?("HTTP/1.1 200") && socket.read(length)&.bytesize == length
+    return :unanswered unless head.start_with?("HTTP/1.1 200") && socket.read(length)&.bytesize == length
 
-    !head.match?(/^connection:\s*close/i)
+    [:answered, !head.match?(/^connection:\s*close/i)]
   rescue SystemCallError
-    nil
+    :unanswered
   end
 
   def now

@@ -75,8 +75,16 @@ def terminate(check)
     end
     failed = requests.reject { |request| request.answered? || request.refused? }
     { ended: ended, answered: requests.count(&:answered?), lost: (failed.map(&:id) & began).size,
-      waiting: failed.count { |request| !began.include?(request.id) && request.seconds > 0.01 }, crossed: failed.size }
+      **never_begun(failed.reject { |request| began.include?(request.id) }) }
   end
+end
+
+# Requests the app never saw. One that failed at once crossed the closing of its connection, which no server can prevent.
+# One that waited was in the server's hands, or, the first on its connection, in those of a listener nobody accepts from.
+def never_begun(requests)
+  waited, crossed = requests.partition { |request| request.seconds > 0.01 }
+  unaccepted, waiting = waited.partition(&:fresh)
+  { crossed: crossed.size, unaccepted: unaccepted.size, waiting: waiting.size }
 end
 
 def judge_termination(check)
@@ -86,7 +94,8 @@ def judge_termination(check)
   check.show("TERM: requests answered", total[:answered])
   check.at_most("TERM: begun by the app and not answered", total[:lost], 0)
   check.at_most("TERM: had waited in the server and not answered", total[:waiting], 0)
-  check.show("TERM: sent as the server closed the connection", total[:crossed] - total[:lost] - total[:waiting])
+  check.at_most("TERM: connected, left waiting and not answered", total[:unaccepted], 0)
+  check.show("TERM: sent as the server closed the connection", total[:crossed])
 end
 
 Bench::Check.run("kill") do |check|

@@ -63,8 +63,8 @@ module Bench
     private
 
     def add(name, value, unit, aim, met)
-      verdict = aim.empty? ? "" : met ? "ok" : "MISSED"
-      @rows << [name, "#{figure(value)} #{unit}".rstrip, aim, verdict]
+      verdict = met ? "ok" : "MISSED"
+      @rows << [name, "#{figure(value)} #{unit}".rstrip, aim, aim.empty? ? "" : verdict]
       warn "  #{@rows.last.reject(&:empty?).join("  ")}"
     end
 

@@ -8,7 +8,8 @@ module Bench
   # answer before they ask again (nil when the tool does not say).
   # per_connection: requests answered on each connection, nil when the tool does not say. bytes: received.
   # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end.
-  Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes, :cpu_us, :memory_mib, keyword_init: true) do
+  Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
+                           :cpu_us, :memory_mib, keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
       new(**hash.transform_keys(&:to_sym), **curves)
@@ -36,7 +37,7 @@ module Bench
 
     # Jain's fairness index over the connections: 1 when all got the same, 1/n when one got everything.
     def jain
-      return unless per_connection && per_connection.sum.positive?
+      return unless per_connection&.any?(&:positive?)
 
       (per_connection.sum**2).fdiv(per_connection.size * per_connection.sum { |count| count**2 })
     end

@@ -21,7 +21,9 @@ module Bench
     }.freeze
 
     PLOTS = {
-      "rate" => "requests per second", "fair" => "requests of each connection", "latency" => "latency by percentile, corrected for coordinated omission"
+      "rate" => "requests per second",
+      "fair" => "requests of each connection",
+      "latency" => "latency by percentile, corrected for coordinated omission"
     }.freeze
 
     def initialize(result, plots)
@@ -75,8 +77,8 @@ module Bench
       rows = cells.select(&:measured?).map do |cell|
         ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
       end
-      lines = ["## `-w #{shape.workers} -t #{shape.threads}`, #{shape.connections} connections", "", *table(["server", *columns.map(&:first)], rows), ""]
-      [*lines, *remarks(shape, cells)].join("\n")
+      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{shape.connections} connections"
+      [title, "", *table(["server", *columns.map(&:first)], rows), "", *remarks(shape, cells)].join("\n")
     end
 
     def table(headings, rows)
@@ -87,7 +89,8 @@ module Bench
       best = @result.scenario.best_rate(shape)
       lines = cells.filter_map { |cell| "- #{cell.server}: #{cell.note}" if cell.note && cell.measured? }
       lines += cells.reject { |cell| cell.failures.empty? }.map do |cell|
-        "- #{cell.server} failed #{cell.failures.size} of #{cell.failures.size + cell.measurements.size} times: #{cell.failures.first.lines.first.chomp}"
+        attempts = cell.failures.size + cell.measurements.size
+        "- #{cell.server} failed #{cell.failures.size} of #{attempts} times: #{cell.failures.first.lines.first.chomp}"
       end
       lines.unshift("- With these threads and connections #{self.class.number(best)} requests/s is the best possible.") if best
       lines.empty? ? lines : [*lines, ""]
