@@ -7,6 +7,7 @@ use crate::request::Wire;
 use crate::tally::Tally;
 use crate::worker::{Ending, Plan, Worker};
 use rustix::io;
+use rustix::net::SocketAddrAny;
 use rustix::process::{getrlimit, setrlimit, Resource};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -51,12 +52,16 @@ impl Measured {
 pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<Measured, String> {
     let addresses = options.url.endpoint.resolve()?;
     allow_open_files(options.connections)?;
+    run_against(options, &addresses, stop)
+}
+
+fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool) -> Result<Measured, String> {
     let wire = Wire::new(options);
     let pacing = Pacing::new(options);
     let progress = Progress::new(options.quiet);
     let plan = Plan {
         options,
-        addresses: &addresses,
+        addresses,
         wire: &wire,
         pacing: &pacing,
         progress: &progress,
@@ -146,6 +151,34 @@ fn allow_open_files(connections: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::options;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener};
+
+    fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        (listener, address)
+    }
+
+    #[test]
+    fn addresses_are_tried_until_one_answers() {
+        let ((_, dead), (listener, live)) = (listener(), listener());
+        let server = std::thread::spawn(move || {
+            let (client, _) = listener.accept()?;
+            for line in BufReader::new(&client).lines() {
+                if line?.is_empty() {
+                    (&client).write_all(b"HTTP/1.1 204 None\r\n\r\n")?;
+                }
+            }
+            std::io::Result::Ok(())
+        });
+        let options = options(&["http://localhost/", "-n", "3", "-c", "1", "-q"]);
+        let measured = run_against(&options, &[dead.into(), live.into()], &AtomicBool::new(false)).expect("reachable");
+        assert!(measured.is_good(), "{measured:?}");
+        assert_eq!((measured.tally.answered(), measured.tally.opened), (3, 1));
+        server.join().expect("no panic").expect("served");
+    }
 
     #[test]
     fn threads_share_the_connections_evenly_and_completely() {

@@ -11,6 +11,7 @@
 //!   the mean: connections × pipeline × time / answers, that is, the time per request if every connection
 //!   had been treated alike. The median would not do: where a server serves half of its clients first, the
 //!   median is what the favoured half sees; and where fast and slow answers are both normal, it would call every slow one a stall.
+//!   What is added lies below the stall that caused it, so the extreme percentiles may even come out a little lower.
 //! - Requests that never got an answer (timed out, or still waiting at the end for longer than `e`) count with the time
 //!   they had waited, which is the least they can have taken.
 

@@ -2,7 +2,7 @@
 
 use crate::support::{bench, measure, Server, OK};
 use serde_json::{json, Value};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 /// The errors that were counted, without the zeros.
@@ -97,6 +97,26 @@ fn closing_in_the_middle_of_an_answer_fails_the_request() {
             [("closed", 6)]
         );
     }
+}
+
+#[test]
+fn a_reset_during_the_upload_fails_the_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("bound"));
+    std::thread::spawn(move || loop {
+        // Closing with unread input makes the kernel send a reset.
+        listener
+            .accept()
+            .and_then(|(mut client, _)| client.read_exact(&mut [0; 100]))
+            .expect("a request");
+    });
+    let report = measure(2, &[&url, "-n", "4", "-c", "2", "--body", &"x".repeat(100_000)]);
+    let failed = errors(&report)
+        .iter()
+        .filter(|(kind, _)| ["read", "write", "closed"].contains(kind))
+        .map(|(_, n)| n)
+        .sum();
+    assert_eq!((&report["requests"]["failed"], failed), (&json!(4), 4u64), "{report}");
 }
 
 #[test]
