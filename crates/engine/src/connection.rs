@@ -72,8 +72,8 @@ enum State {
     },
     /// A whole request is here, or runs.
     Ready,
-    /// An answer is on its way; `since` is when the socket was first full.
-    Flush { since: u64, close: bool },
+    /// An answer is on its way, `since` when; `moved` is when the socket last took some of it.
+    Flush { since: u64, moved: u64, close: bool },
     /// Everything is said; what still comes is thrown away.
     Linger,
 }
@@ -175,19 +175,21 @@ impl Connection {
     /// When the reactor has to look at the connection even if nothing happens, in milliseconds.
     pub(crate) fn deadline(&self, config: &Config) -> u64 {
         let rate = |since: u64, grace, bytes: u64, rate: u64| {
-            since + as_milliseconds(grace) + bytes.saturating_mul(1000).checked_div(rate).unwrap_or(0)
+            let earned = bytes.saturating_mul(1000).checked_div(rate).unwrap_or(u64::MAX);
+            (since + as_milliseconds(grace)).saturating_add(earned)
         };
         match self.state {
             State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
             State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
             State::Head { since } => since + as_milliseconds(config.head_timeout),
             State::Body { since, .. } => rate(since, config.body_timeout, self.body.len(), config.body_min_rate),
-            State::Flush { since, .. } => rate(
+            State::Flush { since, moved, .. } => rate(
                 since,
                 config.write_timeout,
                 self.output.progress(),
                 config.write_min_rate,
-            ),
+            )
+            .min(moved + as_milliseconds(config.write_timeout)),
             State::Linger => self.idle_since + LINGER_MILLISECONDS,
             State::Ready => u64::MAX,
         }
@@ -355,7 +357,11 @@ impl Connection {
             self.input.drain(..parsed);
         }
         self.searched = 0;
-        self.state = State::Flush { since: now, close };
+        self.state = State::Flush {
+            since: now,
+            moved: now,
+            close,
+        };
         self.flush(config, now)
     }
 
@@ -388,11 +394,18 @@ impl Connection {
     }
 
     fn flush(&mut self, config: &Config, now: u64) -> Next {
-        let State::Flush { close, .. } = self.state else {
+        let before = self.output.progress();
+        let State::Flush { close, moved, .. } = &mut self.state else {
             return Next::Close;
         };
+        let close = *close;
         match self.output.flush(&self.socket) {
-            Ok(Flush::Pending) => return Next::Wait(Interest::Write),
+            Ok(Flush::Pending) => {
+                if self.output.progress() > before {
+                    *moved = now;
+                }
+                return Next::Wait(Interest::Write);
+            }
             Err(_) => return Next::Close,
             Ok(Flush::Done) => {}
         }

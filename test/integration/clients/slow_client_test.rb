@@ -50,6 +50,14 @@ class SlowClientTest < Minitest::Test
     assert_operator elapsed, :>, 1
   end
 
+  def test_a_body_may_come_at_any_rate_when_the_minimum_is_0
+    server = serve(ECHO, "--body-timeout", "0.3", "--body-min-rate", 0)
+    client = client_of(server).write("POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n")
+    trickle(client, "0123456789", pause: 0.1)
+
+    assert_equal "0123456789", client.read_answer.body
+  end
+
   def test_408_also_meets_a_body_that_stops_after_expect_continue
     server = serve(ECHO, "--body-timeout", 1)
     client = client_of(server)
