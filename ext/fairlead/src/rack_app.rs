@@ -3,12 +3,10 @@
 
 use crate::answer::{close, early_hints, is_closed_error, Answer};
 use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
-use crate::request::Template;
+use crate::request::{Env, Template};
 use crate::strings::{ids, strings};
 use fairlead_engine::{App, Engine, Exchange};
-use rb_sys::{
-    rb_eException, rb_errinfo, rb_funcallv, rb_hash_lookup, rb_set_errinfo, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
-};
+use rb_sys::{rb_eException, rb_errinfo, rb_funcallv, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE};
 use std::cell::Cell;
 
 /// The Ruby objects of one engine. Its owner marks them.
@@ -33,18 +31,23 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let in_app = InApp::enter(self.engine);
-        let mut env = Qnil as VALUE;
-        let mut hints = Qnil as VALUE;
+        let nil = Qnil as VALUE;
+        let mut env = Env {
+            hash: nil,
+            after_reply: nil,
+            response_finished: nil,
+        };
+        let mut hints = nil;
         let mut answer = Answer::new(exchange);
         let called = protect(|| {
             env = self.app.template.fill(answer.exchange);
             if answer.exchange.offers_early_hints() {
                 hints = early_hints::attach(answer.exchange);
                 // SAFETY: live objects, the GVL is held.
-                unsafe { rb_sys::rb_hash_aset(env, strings().rack_early_hints, hints) };
+                unsafe { rb_sys::rb_hash_aset(env.hash, strings().rack_early_hints, hints) };
             }
             // SAFETY: live objects, the GVL is held, exceptions are stopped.
-            let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
+            let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env.hash) };
             answer.write(triple);
         });
         if hints != Qnil as VALUE {
@@ -52,7 +55,7 @@ impl App for OnThread<'_> {
         }
         let error = match called {
             Ok(()) => Qnil as VALUE,
-            Err(jump) => self.failed(jump, env, &mut answer),
+            Err(jump) => self.failed(jump, env.hash, &mut answer),
         };
         self.finish(env, error, &mut answer);
         drop(in_app);
@@ -121,21 +124,20 @@ impl OnThread<'_> {
     }
 
     /// After the answer: closes the body and runs what the application wants to have run.
-    fn finish(&self, env: VALUE, error: VALUE, answer: &mut Answer<'_, '_>) {
-        let replies = listed(env, strings().rack_after_reply);
-        let finished = listed(env, strings().rack_response_finished);
-        if answer.body == Qnil as VALUE && replies.1 == 0 && finished.1 == 0 {
+    fn finish(&self, env: Env, error: VALUE, answer: &mut Answer<'_, '_>) {
+        let (replies, finished) = (length(env.after_reply), length(env.response_finished));
+        if answer.body == Qnil as VALUE && replies == 0 && finished == 0 {
             return;
         }
         // The client has its answer before the application tidies up.
         answer.exchange.finish();
-        self.logged(env, || close(answer));
-        for index in 0..replies.1 {
-            self.logged(env, || {
+        self.logged(env.hash, || close(answer));
+        for index in 0..replies {
+            self.logged(env.hash, || {
                 // SAFETY: live objects, the GVL is held, exceptions are stopped.
                 unsafe {
                     rb_funcallv(
-                        rb_sys::rb_ary_entry(replies.0, index as _),
+                        rb_sys::rb_ary_entry(env.after_reply, index as _),
                         ids().call,
                         0,
                         std::ptr::null(),
@@ -143,13 +145,13 @@ impl OnThread<'_> {
                 };
             });
         }
-        let arguments = [env, answer.status, answer.headers, error];
-        for index in (0..finished.1).rev() {
-            self.logged(env, || {
+        let arguments = [env.hash, answer.status, answer.headers, error];
+        for index in (0..finished).rev() {
+            self.logged(env.hash, || {
                 // SAFETY: as above; the arguments are on the stack.
                 unsafe {
                     rb_funcallv(
-                        rb_sys::rb_ary_entry(finished.0, index as _),
+                        rb_sys::rb_ary_entry(env.response_finished, index as _),
                         ids().call,
                         4,
                         arguments.as_ptr(),
@@ -176,18 +178,14 @@ impl OnThread<'_> {
     }
 }
 
-/// The Array under a key of the env, and its length; nothing for anything else.
-fn listed(env: VALUE, key: VALUE) -> (VALUE, isize) {
-    // SAFETY: a Hash of ours, or nil when it could not be made; no Ruby code runs, because the keys are Strings.
+/// The length of a list of ours; 0 when it could not be made.
+fn length(list: VALUE) -> isize {
+    // SAFETY: nil or an Array on the stack.
     unsafe {
-        if env == Qnil as VALUE {
-            return (env, 0);
-        }
-        let list = rb_hash_lookup(env, key);
-        if RB_TYPE_P(list, rb_sys::ruby_value_type::RUBY_T_ARRAY) {
-            (list, RARRAY_LEN(list) as isize)
+        if list == Qnil as VALUE {
+            0
         } else {
-            (list, 0)
+            RARRAY_LEN(list) as isize
         }
     }
 }

@@ -26,12 +26,8 @@ struct NativeEngine {
 
 impl DataTypeFunctions for NativeEngine {
     fn mark(&self, marker: &gc::Marker) {
-        for value in [
-            self.app.app,
-            self.app.app_error,
-            self.app.start_thread,
-            self.app.template.value(),
-        ] {
+        let [all, similar] = self.app.template.values();
+        for value in [self.app.app, self.app.app_error, self.app.start_thread, all, similar] {
             mark(marker, value);
         }
     }

@@ -19,10 +19,15 @@ pub(crate) fn init(string_io: VALUE, file_input: VALUE, empty_input: VALUE) {
     EMPTY_INPUT.store(empty_input as usize, Relaxed);
 }
 
+/// The input of a request without a body, shared by all.
+pub(super) fn empty() -> VALUE {
+    EMPTY_INPUT.load(Relaxed) as VALUE
+}
+
 /// The input for a body. Needs the GVL, inside `protect`.
 pub(crate) fn make(body: Body) -> VALUE {
     match body {
-        Body::Empty => EMPTY_INPUT.load(Relaxed) as VALUE,
+        Body::Empty => empty(),
         Body::Memory(bytes) => {
             let string = new(&bytes);
             drop(bytes);

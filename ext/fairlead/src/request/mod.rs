@@ -2,6 +2,8 @@
 
 mod env;
 mod input;
+mod template;
 
-pub(crate) use env::Template;
+pub(crate) use env::Env;
 pub(crate) use input::init as init_input;
+pub(crate) use template::Template;

@@ -1,0 +1,172 @@
+//! What requests have in common: a Hash that is copied for each and then completed.
+//!
+//! Two are kept: one for all requests, and one that also has what follows from the `Host`, the peer and the listener,
+//! because most requests in a row share those. Their Strings are frozen; those that a request brings are its own.
+
+use crate::strings::{interned, new, strings};
+use fairlead_engine::{Exchange, Origin};
+use fairlead_wire::host_and_port;
+use rb_sys::{
+    rb_ary_new_capa, rb_ary_push, rb_hash_aset, rb_hash_dup, rb_hash_new, rb_str_freeze, Qfalse, Qnil, Qtrue, VALUE,
+};
+use std::cell::{Cell, RefCell};
+use std::fmt::Write;
+use std::net::IpAddr;
+
+/// The two Hashes of an engine. Its owner marks [`Template::values`]. Used under the GVL only.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// For every request.
+    all: VALUE,
+    /// For those that come to `recent`; nil at first.
+    similar: Cell<VALUE>,
+    recent: RefCell<Surroundings>,
+    /// What the last request had that was not similar: a template is made when it comes twice.
+    candidate: RefCell<Surroundings>,
+}
+
+/// What the server's part of an env follows from.
+#[derive(Debug, Default, PartialEq, Eq, Clone)]
+struct Surroundings {
+    host: Vec<u8>,
+    peer: Option<IpAddr>,
+    /// Address of the listener's [`Origin`], which lives as long as the engine.
+    origin: usize,
+}
+
+impl Surroundings {
+    fn are(&self, host: &[u8], peer: Option<IpAddr>, origin: usize) -> bool {
+        self.origin == origin && self.peer == peer && self.host == host
+    }
+
+    fn set(&mut self, host: &[u8], peer: Option<IpAddr>, origin: usize) {
+        self.host.clear();
+        self.host.extend_from_slice(host);
+        self.peer = peer;
+        self.origin = origin;
+    }
+}
+
+impl Template {
+    /// Makes the template; needs the GVL and may raise.
+    pub(crate) fn new(errors: VALUE, server_software: VALUE, multithread: bool, multiprocess: bool) -> Template {
+        let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
+        let keys = strings();
+        // SAFETY: plain Hash and Array operations on live objects, with the GVL.
+        unsafe {
+            let version = rb_ary_new_capa(2);
+            rb_ary_push(version, rb_sys::rb_uint2inum(1));
+            rb_ary_push(version, rb_sys::rb_uint2inum(6));
+            let all = rb_hash_new();
+            for (key, value) in [
+                (keys.request_method, keys.get),
+                (keys.script_name, keys.empty),
+                (keys.query_string, keys.empty),
+                (keys.server_protocol, keys.http11),
+                (keys.server_software, server_software),
+                (keys.gateway_interface, keys.cgi12),
+                (keys.rack_version, version),
+                (keys.rack_errors, errors),
+                (keys.rack_input, super::input::empty()),
+                (keys.rack_multithread, flag(multithread)),
+                (keys.rack_multiprocess, flag(multiprocess)),
+                (keys.rack_run_once, flag(false)),
+                (keys.rack_hijack_p, flag(false)),
+            ] {
+                rb_hash_aset(all, key, value);
+            }
+            Template {
+                all,
+                similar: Cell::new(Qnil as VALUE),
+                recent: RefCell::default(),
+                candidate: RefCell::default(),
+            }
+        }
+    }
+
+    pub(crate) fn values(&self) -> [VALUE; 2] {
+        [self.all, self.similar.get()]
+    }
+
+    /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
+    pub(super) fn copy(&self, exchange: &mut Exchange<'_>) -> VALUE {
+        let peer = exchange.peer().map(|peer| peer.ip());
+        let host = exchange.head().host.map_or(&b""[..], |host| exchange.text(host));
+        let origin = exchange.origin();
+        let address = std::ptr::from_ref(origin) as usize;
+        // SAFETY: both Hashes are marked by the owner; what is made here is on the stack.
+        unsafe {
+            if self.recent.borrow().are(host, peer, address) {
+                return rb_hash_dup(self.similar.get());
+            }
+            let env = rb_hash_dup(self.all);
+            set_server(env, host, origin);
+            set_peer(env, peer);
+            if self.candidate.borrow().are(host, peer, address) {
+                self.similar.set(rb_hash_dup(env));
+                self.recent.borrow_mut().set(host, peer, address);
+            } else {
+                self.candidate.borrow_mut().set(host, peer, address);
+            }
+            env
+        }
+    }
+}
+
+/// # Safety
+/// With the GVL, inside `protect`, with a live `env`.
+unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
+    let keys = strings();
+    let (name, port) = match host_and_port(host) {
+        Some((name, port)) if !name.is_empty() => (name, port.unwrap_or(80)),
+        _ => (origin.host.as_bytes(), origin.port),
+    };
+    // SAFETY: by the caller's promise.
+    unsafe {
+        rb_hash_aset(env, keys.rack_url_scheme, interned(origin.scheme.as_bytes()));
+        rb_hash_aset(env, keys.server_name, rb_str_freeze(new(name)));
+        let port = if port == 80 || port == 0 {
+            keys.port80
+        } else {
+            text(format_args!("{port}"))
+        };
+        rb_hash_aset(env, keys.server_port, port);
+    }
+}
+
+/// # Safety
+/// As [`set_server`].
+unsafe fn set_peer(env: VALUE, peer: Option<IpAddr>) {
+    let keys = strings();
+    let address = peer.map_or(keys.loopback, |peer| text(format_args!("{}", peer.to_canonical())));
+    // SAFETY: by the caller's promise.
+    unsafe { rb_hash_aset(env, keys.remote_addr, address) };
+}
+
+/// A frozen String of a number or an address. Inside `protect`: it is put together on the stack.
+pub(super) fn text(arguments: std::fmt::Arguments<'_>) -> VALUE {
+    let mut short = Short {
+        bytes: [0; 48],
+        length: 0,
+    };
+    let _ = short.write_fmt(arguments);
+    // SAFETY: a new String.
+    unsafe { rb_str_freeze(new(&short.bytes[..short.length])) }
+}
+
+struct Short {
+    bytes: [u8; 48],
+    length: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        let end = self.length + part.len();
+        self.bytes
+            .get_mut(self.length..end)
+            .ok_or(std::fmt::Error)?
+            .copy_from_slice(part.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
