@@ -7,13 +7,21 @@ module Fairlead
     # How long the threads may take to leave once the engine has been stopped, in seconds.
     GRACE = 1
 
+    # Whether this process ends. Ruby then kills every thread, and none is to be replaced.
+    @exiting = false
+    at_exit { @exiting = true }
+
+    class << self
+      attr_reader :exiting
+    end
+
     # +shared+: the board of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
     def initialize(service, shared: nil, slot: 0)
       @service = service
       @shared = shared
       @slot = slot
       @threads = []
-      @numbers = 1.step
+      @started = 0
       @lock = Mutex.new
       @created = Thread::Queue.new
       @ending = false
@@ -53,7 +61,7 @@ module Fairlead
     # Called by the engine, from any thread and also before #start has its result; a new thread waits for that.
     def add_thread
       @lock.synchronize do
-        name = "fairlead #{@numbers.next}"
+        name = "fairlead #{@started += 1}"
         thread = Thread.new { serve(name) }
         thread.name = name
         thread.report_on_exception = false
@@ -65,12 +73,13 @@ module Fairlead
       @created.pop
       hooks.run(:before_thread_start, log: @service.log)
       @native.run
+      sent_home = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
       @service.log.thread_died(name, e)
-      add_thread unless @ending
     ensure
       hooks.run(:before_thread_exit, log: @service.log)
       @lock.synchronize { @threads.delete(Thread.current) }
+      add_thread unless sent_home || @ending || Engine.exiting
     end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

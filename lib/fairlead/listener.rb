@@ -30,19 +30,28 @@ module Fairlead
       "#{address[:scheme]}://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
     end
 
-    # Stops listening in this process; others that hold the socket go on.
+    # Lets go of the socket in this process; others that hold it go on.
     def close
       @socket.close unless @socket.closed?
     end
 
-    # Removes the file of the socket, if this process made it and nobody has put another one in its place.
+    # Stops listening for good, also for those that hold the socket without accepting any more, as an engine that has ended.
+    def remove
+      unlink
+      @socket.shutdown unless @socket.closed?
+      close
+    rescue Errno::ENOTCONN # not every system shuts down a socket that only listens
+      close
+    end
+
+    private
+
+    # The file of the socket, if this process made it and nobody has put another one in its place.
     def unlink
       File.unlink(@file) if @file && @owner == Process.pid && identity == @identity
     rescue Errno::ENOENT
       nil
     end
-
-    private
 
     def identity
       stat = File.lstat(@file)

@@ -26,13 +26,10 @@ module Fairlead
     # What the engine takes: [[descriptor, address], …].
     def to_engine = map { |listener| [listener.fileno, listener.address] }
 
-    # Stops listening in this process.
+    # Lets go of the sockets in this process.
     def close = each(&:close)
 
-    # Stops listening for good: the files of Unix sockets go too.
-    def remove
-      each(&:unlink)
-      close
-    end
+    # Stops listening for good; the files of Unix sockets go too.
+    def remove = each(&:remove)
   end
 end

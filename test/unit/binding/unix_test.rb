@@ -21,7 +21,7 @@ class UnixBindingTest < Minitest::Test
       assert_equal "unix:#{folder}/app.sock", listener.to_s
       assert_nil listener.port
       UNIXSocket.open("app.sock", &:close)
-      listener.unlink
+      listener.remove
       refute_path_exists "app.sock"
     end
   end
@@ -90,7 +90,7 @@ class UnixBindingTest < Minitest::Test
   def test_only_the_process_that_made_the_file_removes_it
     in_folder do
       listener = open("unix://app.sock")
-      Process.wait(fork { listener.unlink || exit!(0) })
+      Process.wait(fork { listener.remove || exit!(0) })
 
       assert_path_exists "app.sock"
     end
@@ -101,7 +101,7 @@ class UnixBindingTest < Minitest::Test
       listener = open("unix://app.sock")
       File.unlink("app.sock")
       open("unix://app.sock")
-      listener.unlink
+      listener.remove
 
       assert_path_exists "app.sock"
     end
