@@ -24,7 +24,12 @@ pub(crate) fn unix_seconds() -> u64 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec as u64
 }
 
-/// The value of a `Date` field (RFC 9110 §6.6.1), kept until the second changes. One for each thread.
+/// The value of a `Date` field (RFC 9110 §6.6.1) for now.
+pub(crate) fn http_date() -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(unix_seconds()))
+}
+
+/// The same, kept until the second changes. One for each thread.
 #[derive(Default)]
 pub(crate) struct DateCache {
     second: u64,
@@ -36,7 +41,7 @@ impl DateCache {
         let now = unix_seconds();
         if now != self.second || self.text.is_empty() {
             self.second = now;
-            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now));
+            self.text = http_date();
         }
         self.text.as_bytes()
     }

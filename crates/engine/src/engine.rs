@@ -1,7 +1,7 @@
 //! What the threads of one worker share, and the moves of a connection between them: park, refuse, close, hand over.
 
 use crate::board::{Board, Slot};
-use crate::clock::{as_milliseconds, milliseconds};
+use crate::clock::{as_milliseconds, http_date, milliseconds};
 use crate::config::{Config, Logs};
 use crate::connection::{Connection, Next, Refusal};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
@@ -165,9 +165,10 @@ impl Engine {
         ));
         let text = reason(refusal.status);
         let answer = format!(
-            "HTTP/1.1 {} {text}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}\n",
+            "HTTP/1.1 {} {text}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\ndate: {}\r\nconnection: close\r\n\r\n{text}\n",
             refusal.status,
             text.len() + 1,
+            http_date(),
         );
         connection.output.buffer().extend_from_slice(answer.as_bytes());
         connection.refused(milliseconds())
