@@ -50,7 +50,7 @@ module Fairlead
       end
 
       # Sends a request of HTTP/1.1 with these fields.
-      def request(method = "GET", target = "/", fields = {}, body = "")
+      def request(method = "GET", target = "/", fields = {}, body: "")
         fields = { "host" => "localhost" }.merge(fields)
         fields["content-length"] = body.bytesize if !body.empty? && !fields.key?("transfer-encoding")
         lines = fields.map { |name, value| "#{name}: #{value}\r\n" }
@@ -174,7 +174,7 @@ module Fairlead
       # The same with any method and a body.
       def ask(server, method, target = "/", fields = {}, body = "")
         client = connect(server)
-        client.request(method, target, fields, body).final_answer(to: method)
+        client.request(method, target, fields, body: body).final_answer(to: method)
       ensure
         client&.close
       end

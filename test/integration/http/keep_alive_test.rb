@@ -60,7 +60,7 @@ class KeepAliveTest < Minitest::Test
 
     100.times do |index|
       body = "x" * (index % 3)
-      assert_equal "hello #{body}", client.request("POST", "/", {}, body).answer.body
+      assert_equal "hello #{body}", client.request("POST", "/", {}, body: body).answer.body
     end
   end
 

@@ -44,7 +44,7 @@ class PipeliningTest < Minitest::Test
     hidden = "GET /hidden HTTP/1.1\r\nhost: a\r\n\r\n"
 
     %w[GET POST DELETE].each do |method|
-      client.request(method, "/open", {}, hidden).request("GET", "/next")
+      client.request(method, "/open", {}, body: hidden).request("GET", "/next")
       assert_equal %w[/open /next], Array.new(2) { client.answer.body }, method
     end
   end

@@ -80,7 +80,7 @@ class RequestBodyTest < Minitest::Test
     [65_535, 65_536, 65_537, 3_000_000].each do |size|
       body = Random.new(size).bytes(size)
       digest = Digest::SHA256.hexdigest(body)
-      assert_equal digest, client.request("POST", "/", {}, body).answer.body, size
+      assert_equal digest, client.request("POST", "/", {}, body: body).answer.body, size
       chunks = body.bytes.each_slice(50_000).map { |part| "#{part.size.to_s(16)}\r\n#{part.pack("C*")}\r\n" }
       assert_equal digest, client.write("#{chunked_head}#{chunks.join}0\r\n\r\n").answer.body, "#{size} chunked"
     end
