@@ -50,6 +50,7 @@ module Fairlead
       @native.stop
       deadline = now + GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
+      @native.flush_logs
     end
 
     def stats = @native.stats

@@ -51,10 +51,14 @@ impl Engine {
         self.phase.store(Phase::Stopped as u8, SeqCst);
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
+        self.empty_queue();
+        self.finish();
+    }
+
+    pub(crate) fn empty_queue(&self) {
         while let Some(connection) = self.ready.pop() {
             self.close(connection);
         }
-        self.finish();
     }
 
     /// Waits until every connection is gone, at the most for `timeout`; false if some are left.
@@ -69,6 +73,11 @@ impl Engine {
             }
         }
         true
+    }
+
+    /// Waits until what was logged so far is written, though not for ever: the descriptors may then be closed.
+    pub fn flush_logs(&self) {
+        self.journal.flush();
     }
 
     /// Ends draining when nothing is left to answer, here or in the waiting room.

@@ -7,7 +7,6 @@ use std::fmt::{Arguments, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes that wait for the writer; further lines are dropped.
@@ -16,11 +15,13 @@ const MOST_PENDING: usize = 1024 * 1024;
 /// Lines are written together, at most this late.
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
+/// How long the end waits for the last lines to be written: their reader may never take them.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 pub(crate) struct Journal {
     shared: Arc<Shared>,
     /// What the thread takes with it when it starts.
     files: Mutex<Option<Files>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
     access: Option<crate::access_log::Format>,
     prefix: String,
 }
@@ -34,6 +35,7 @@ struct Files {
 struct Shared {
     pending: Mutex<Pending>,
     changed: Condvar,
+    written: Condvar,
     lost: AtomicU64,
 }
 
@@ -44,6 +46,8 @@ struct Pending {
     /// Whether the writer waits for the first line.
     asleep: bool,
     closed: bool,
+    /// Whether the writer has lines that are not yet written.
+    writing: bool,
 }
 
 impl Journal {
@@ -55,7 +59,6 @@ impl Journal {
                 access,
                 errors: logs.errors,
             })),
-            thread: Mutex::default(),
             access: format,
             prefix: logs.prefix,
         }
@@ -85,6 +88,11 @@ impl Journal {
         );
     }
 
+    /// Waits until every line is written, but not for a reader that takes none.
+    pub(crate) fn flush(&self) {
+        self.shared.flush(false);
+    }
+
     fn add(&self, which: impl FnOnce(&mut Pending) -> &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut pending = self.shared.pending.lock();
         let buffer = which(&mut pending);
@@ -106,7 +114,7 @@ impl Journal {
             if let Some(files) = files.take() {
                 let shared = Arc::clone(&self.shared);
                 let named = std::thread::Builder::new().name("fairlead log".into());
-                *self.thread.lock() = named.spawn(move || write_lines(&shared, files)).ok();
+                let _ = named.spawn(move || write_lines(&shared, files));
             }
         }
     }
@@ -114,18 +122,30 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.shared.pending.lock().closed = true;
-        self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.get_mut().take() {
-            let _ = thread.join();
-        }
+        self.shared.flush(true);
+    }
+}
+
+impl Shared {
+    fn flush(&self, close: bool) {
+        let mut pending = self.pending.lock();
+        pending.closed |= close;
+        self.changed.notify_one();
+        let unwritten = |pending: &mut Pending| pending.writing || !pending.is_empty();
+        self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
+    }
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.access.is_empty() && self.errors.is_empty()
     }
 }
 
 fn write_lines(shared: &Shared, files: Files) {
     loop {
         let mut pending = shared.pending.lock();
-        while pending.access.is_empty() && pending.errors.is_empty() {
+        while pending.is_empty() {
             if pending.closed {
                 return;
             }
@@ -134,15 +154,15 @@ fn write_lines(shared: &Shared, files: Files) {
         }
         let access = std::mem::take(&mut pending.access);
         let errors = std::mem::take(&mut pending.errors);
-        let closed = pending.closed;
+        pending.writing = true;
         drop(pending);
         write_all(files.access, &access);
         write_all(files.errors, &errors);
-        if !closed {
-            let mut pending = shared.pending.lock();
-            if !pending.closed {
-                shared.changed.wait_for(&mut pending, BATCH_TIME);
-            }
+        let mut pending = shared.pending.lock();
+        pending.writing = false;
+        shared.written.notify_all();
+        if !pending.closed {
+            shared.changed.wait_for(&mut pending, BATCH_TIME);
         }
     }
 }

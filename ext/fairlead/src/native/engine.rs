@@ -48,6 +48,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
+    class.define_method("flush_logs", method!(NativeEngine::flush_logs, 0))?;
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
@@ -163,6 +164,11 @@ impl NativeEngine {
             crate::gvl::protect(|| unsafe { rb_sys::rb_thread_check_ints() })
                 .map_err(|_| Error::new(ruby.exception_interrupt(), "interrupted"))?;
         }
+    }
+
+    /// Returns once what was logged is written; the logs may be closed then.
+    fn flush_logs(&self) {
+        crate::gvl::without_gvl(&mut || self.engine.flush_logs(), &self.engine);
     }
 
     fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "support/http_client"
+
+# The access log as its readers find it: a line for each answer, in the asked-for format, and none that a client forged.
+class AccessLogTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  APP = <<~RUBY
+    run lambda { |env|
+      raise "no" if env["PATH_INFO"] == "/raise"
+      warn("running") || sleep(0.2) if env["PATH_INFO"] == "/slow"
+      [env["PATH_INFO"] == "/missing" ? 404 : 200, {}, ["hello"]]
+    }
+  RUBY
+
+  TIME = %r{\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000}
+
+  def test_the_common_format
+    server = serve_with_log("common")
+    get(server, "/a?b=c", "user-agent" => "test")
+
+    assert_match(%r{\A127\.0\.0\.1 - - \[#{TIME}\] "GET /a\?b=c HTTP/1\.1" 200 5 \d+\.\d{4}\n\z}, lines(server, 1).join)
+  end
+
+  def test_the_combined_format_escapes_what_the_client_sent
+    server = serve_with_log("combined")
+    get(server, "/", "referer" => "http://a/\"x\\", "user-agent" => "b\te\xff".b)
+    get(server, "/missing")
+    first, second = lines(server, 2)
+
+    assert_match(%r{"GET / HTTP/1\.1" 200 5 "http://a/\\x22x\\x5c" "b\\x09e\\xff" \d}, first)
+    assert_match(%r{"GET /missing HTTP/1\.1" 404 5 "-" "-" \d}, second)
+  end
+
+  def test_the_json_format_is_an_object_in_each_line
+    server = serve_with_log("json")
+    get(server, "/slow?q=%22", "user-agent" => "a\"b\\c\te")
+    entry = JSON.parse(lines(server, 1).first)
+
+    assert_equal(["127.0.0.1", "GET", "/slow?q=%22", "HTTP/1.1", 200, 5, "a\"b\\c\te", ""],
+                 entry.values_at("remote", "method", "target", "protocol", "status", "bytes", "user_agent", "referer"))
+    assert_includes 0.2..3, entry["seconds"]
+    assert_in_delta Time.now.to_i, entry["time"], 60
+  end
+
+  def test_there_is_a_line_for_each_answer_of_each_kind
+    server = serve_with_log("common", "-t", 5)
+    client = connect(server)
+    50.times { client.get("/kept") }
+    ask(server, "HEAD", "/head")
+    ask(server, "POST", "/post", {}, "body")
+    get(server, "/raise")
+    log = lines(server, 53)
+
+    assert_equal({ "kept" => 50, "head" => 1, "post" => 1, "raise" => 1 }, log.map { |line| line[%r{"\w+ /(\w+)}, 1] }.tally)
+    assert_includes log.grep(%r{/raise}).first, '" 500 '
+  end
+
+  def test_after_hup_lines_go_to_a_new_file_and_none_is_lost
+    ["single", "-w 2"].each do |processes|
+      server = serve_with_log("common", *(processes.split if processes.start_with?("-")))
+      get(server, "/before")
+      lines(server, 1)
+      File.rename(server.path("access.log"), server.path("access.log.1"))
+      server.signal(:HUP)
+      server.wait_for_output(/opened the access log anew/)
+      wait_until("lines in the new file of #{processes}") { get(server, "/after") && !lines(server, 0).empty? }
+
+      assert_match(%r{GET /after}, lines(server, 1).last)
+      assert_match(%r{GET /before}, File.readlines(server.path("access.log.1")).first)
+    end
+  end
+
+  def test_the_last_answers_before_the_end_are_logged
+    [[], ["-w", 2]].each do |processes|
+      server = serve_with_log("common", "-t", 5, *processes)
+      client = connect(server)
+      client.get("/before")
+      client.request("GET", "/slow")
+      server.wait_for_output(/running/)
+      server.stop
+
+      assert_equal "hello", client.answer.body
+      assert_equal(%w[before slow], lines(server, 2).map { |line| line[%r{GET /(\w+)}, 1] })
+    end
+  end
+
+  def test_a_reader_of_the_log_that_stops_reading_does_not_stop_the_server
+    reader = nil
+    server = launch(APP, "-t", 2, "--access-log", "access.pipe") do |one|
+      File.mkfifo(one.path("access.pipe"))
+      reader = File.open(one.path("access.pipe"), File::RDWR)
+      one.start
+    end
+    client = connect(server)
+    answered = Array.new(1000) { client.get("/#{"x" * 2000}").status }
+
+    assert_equal [200], answered.uniq
+    assert_equal 0, server.stop(seconds: 5).exitstatus
+  ensure
+    reader&.close
+  end
+
+  private
+
+  def serve_with_log(format, *arguments)
+    serve(APP, "--access-log", "access.log", "--access-log-format", format, *arguments)
+  end
+
+  # The lines of the log, once there are so many.
+  def lines(server, count)
+    wait_until("#{count} lines") do
+      found = File.exist?(server.path("access.log")) ? File.readlines(server.path("access.log")) : []
+      found if found.size >= count
+    end
+  end
+end
