@@ -125,9 +125,16 @@ impl Engine {
             next = self.refuse(&mut connection, refusal);
         }
         match next {
-            Next::Ready => self.ready.push(connection),
+            Next::Ready => self.enqueue(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::Close | Next::Refuse(_) => self.close(connection),
+        }
+    }
+
+    fn enqueue(&self, connection: Box<Connection>) {
+        self.ready.push(connection);
+        if self.is_stopped() {
+            self.empty_queue();
         }
     }
 
@@ -145,7 +152,8 @@ impl Engine {
             }
         }
         // The lock is held until the connection is in its place: an event may come at once, to another thread.
-        if self.poller.arm(connection.socket(), connection.key(), interest).is_ok() {
+        // Whoever stops the engine marks it first and empties the holding then, so nothing is put there unseen.
+        if !self.is_stopped() && self.poller.arm(connection.socket(), connection.key(), interest).is_ok() {
             holding.put(connection, deadline);
         } else {
             drop(holding);

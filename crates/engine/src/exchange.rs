@@ -6,8 +6,8 @@
 
 use crate::body::Body;
 use crate::clock::DateCache;
-use crate::config::Config;
 use crate::connection::Connection;
+use crate::engine::Engine;
 use crate::listener::Origin;
 use crate::output::{Flush, Spill};
 use fairlead_wire::{fields, has_no_body, reason, Head, Span, Version};
@@ -55,7 +55,7 @@ struct Announced {
 /// A request to be answered.
 pub struct Exchange<'a> {
     connection: &'a mut Connection,
-    config: &'a Config,
+    engine: &'a Engine,
     date: &'a mut DateCache,
     phase: Phase,
     announced: Announced,
@@ -69,17 +69,12 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(
-        connection: &'a mut Connection,
-        config: &'a Config,
-        date: &'a mut DateCache,
-        close: bool,
-    ) -> Exchange<'a> {
-        let close = close || !connection.head.keep_alive;
+    pub(crate) fn new(connection: &'a mut Connection, engine: &'a Engine, date: &'a mut DateCache) -> Exchange<'a> {
+        let close = !connection.head.keep_alive;
         let start = connection.output.buffer().len();
         Exchange {
             connection,
-            config,
+            engine,
             date,
             phase: Phase::NotStarted,
             announced: Announced::default(),
@@ -129,7 +124,7 @@ impl<'a> Exchange<'a> {
 
     /// Whether the app may send interim answers.
     pub fn offers_early_hints(&self) -> bool {
-        self.config.early_hints
+        self.engine.config.early_hints
     }
 
     /// Whether the answer has a body that can be seen by the client; if not, the app need not make one.
@@ -144,7 +139,8 @@ impl<'a> Exchange<'a> {
     /// Begins an interim answer (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
     /// client speaks HTTP/1.0, or the final answer has begun.
     pub fn start_early_hints(&mut self) -> bool {
-        if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.config.early_hints {
+        if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.engine.config.early_hints
+        {
             return false;
         }
         self.connection
@@ -251,6 +247,8 @@ impl<'a> Exchange<'a> {
             }
         };
         self.close |= framing == BodyFraming::Raw && (is_http10 || !self.announced.transfer_encoding);
+        // What began before the drain ends its connection as well.
+        self.close |= self.engine.is_draining();
         let close = self.close;
         let date = self.date.text();
         let buffer = self.connection.output.buffer();
@@ -303,7 +301,7 @@ impl<'a> Exchange<'a> {
             }
             BodyFraming::Chunked if bytes.is_empty() => Ok(0),
             BodyFraming::Chunked => {
-                if self.connection.output.pending() > self.config.response_disk_bytes {
+                if self.connection.output.pending() > self.engine.config.response_disk_bytes {
                     return Ok(0);
                 }
                 let mut line = [0u8; 20];
@@ -336,9 +334,9 @@ impl<'a> Exchange<'a> {
 
     fn push(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
         let spill = Spill {
-            memory_bytes: self.config.response_memory_bytes,
-            disk_bytes: self.config.response_disk_bytes,
-            directory: &self.config.temp_dir,
+            memory_bytes: self.engine.config.response_memory_bytes,
+            disk_bytes: self.engine.config.response_disk_bytes,
+            directory: &self.engine.config.temp_dir,
         };
         let taken = self.connection.push_output(bytes, spill).map_err(|_| self.lost())?;
         self.body_bytes += taken as u64;
@@ -363,7 +361,7 @@ impl<'a> Exchange<'a> {
     /// When the client is gone or took nothing for that long.
     pub fn wait_for_client(&mut self) -> Result<(), Gone> {
         use rustix::event::{poll, PollFd, PollFlags, Timespec};
-        let timeout: Duration = self.config.write_timeout;
+        let timeout: Duration = self.engine.config.write_timeout;
         let timeout = Timespec {
             tv_sec: timeout.as_secs() as _,
             tv_nsec: timeout.subsec_nanos() as _,

@@ -233,7 +233,7 @@ impl Engine {
         if eager > 0 {
             self.hand_over();
         }
-        let mut exchange = Exchange::new(&mut connection, &self.config, date, self.is_draining());
+        let mut exchange = Exchange::new(&mut connection, self, date);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.journal
                 .error(format_args!("[BUG] the server panicked while it ran a request"));

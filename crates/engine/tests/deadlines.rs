@@ -1,0 +1,202 @@
+//! Slow and greedy clients, time-outs, and the end: draining and stopping.
+
+mod support;
+
+use fairlead_engine::Config;
+use std::io::Write;
+use std::sync::{mpsc, Mutex};
+use std::time::{Duration, Instant};
+use support::*;
+
+const SHORT: Duration = Duration::from_millis(200);
+
+#[test]
+fn a_head_that_trickles_is_refused_when_its_time_is_over() {
+    let server = Server::start(
+        Config {
+            head_timeout: SHORT,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let mut slow = server.connect();
+    let began = Instant::now();
+    // Every byte comes in time for a time-out between bytes; the whole head does not.
+    for byte in b"GET / HTTP/1.1\r\nHost: test\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" {
+        if slow.stream.write_all(&[*byte]).is_err() || began.elapsed() > PATIENCE {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(slow.answer().status, 408);
+    assert!(slow.rest().is_empty());
+}
+
+#[test]
+fn a_client_that_says_nothing_is_left_without_a_word() {
+    let server = Server::start(
+        Config {
+            head_timeout: SHORT,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    assert!(server.connect().rest().is_empty());
+}
+
+#[test]
+fn a_body_below_the_least_rate_is_refused() {
+    let server = Server::start(
+        Config {
+            body_timeout: SHORT,
+            body_min_rate: 1_000_000,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let mut slow = server.connect();
+    slow.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nsome");
+    assert_eq!(slow.answer().status, 408);
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_a_used_one_is_not() {
+    let server = Server::start(
+        Config {
+            keep_alive_timeout: SHORT,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let (mut idle, mut used) = (server.connect(), server.connect());
+    assert_eq!(idle.get("/").status, 200);
+    let until = Instant::now() + SHORT * 3;
+    while Instant::now() < until {
+        assert_eq!(used.get("/").status, 200);
+        std::thread::sleep(SHORT / 8);
+    }
+    assert!(idle.is_closed());
+}
+
+#[test]
+fn a_client_that_takes_nothing_holds_no_thread_and_is_cut_off() {
+    let server = Server::start(
+        Config {
+            write_timeout: SHORT * 3,
+            write_min_rate: 1 << 30,
+            ..config()
+        },
+        |exchange| {
+            if path(exchange) == "/large" {
+                exchange.start(200);
+                exchange.end_head(Some(50 << 20));
+                let part = vec![b'x'; 1 << 20];
+                for _ in 0..50 {
+                    let mut rest = &part[..];
+                    while let Ok(taken @ 1..) = exchange.write(rest) {
+                        rest = &rest[taken..];
+                    }
+                }
+            } else {
+                reply(exchange, "ok");
+            }
+        },
+    );
+    let mut greedy = server.connect();
+    greedy.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+    // The only thread is free although nobody has read a byte.
+    assert_eq!(server.connect().get("/").text(), "ok");
+    eventually("the greedy client is cut off", || {
+        server.engine.stats().connections <= 1
+    });
+}
+
+#[test]
+fn a_large_answer_arrives_whole_at_a_slow_reader() {
+    let server = Server::start(config(), |exchange| {
+        exchange.start(200);
+        exchange.end_head(Some(8 << 20));
+        for number in 0..8u8 {
+            let part = vec![number; 1 << 20];
+            let mut rest = &part[..];
+            while let Ok(taken @ 1..) = exchange.write(rest) {
+                rest = &rest[taken..];
+            }
+        }
+    });
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    std::thread::sleep(SHORT);
+    let answer = client.answer();
+    let expected: Vec<u8> = (0..8u8).flat_map(|number| vec![number; 1 << 20]).collect();
+    assert!(answer.body == expected, "the bytes differ");
+}
+
+#[test]
+fn above_the_limit_a_connection_is_refused_with_an_answer() {
+    let server = Server::start(
+        Config {
+            max_connections: 2,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let (mut first, mut second) = (server.connect(), server.connect());
+    assert_eq!((first.get("/").status, second.get("/").status), (200, 200));
+    let mut third = server.connect();
+    assert_eq!(third.answer().status, 503);
+    drop(second);
+    eventually("there is a place again", || server.connect().get("/").status == 200);
+    assert!(server.engine.stats().refused_connections >= 1);
+}
+
+#[test]
+fn draining_answers_what_has_arrived_and_then_ends() {
+    let (release, hold) = mpsc::channel::<()>();
+    let hold = Mutex::new(hold);
+    let server = Server::start(config(), move |exchange| {
+        if path(exchange) == "/hold" {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+        }
+        reply(exchange, "ok");
+    });
+    let (mut idle, mut held, mut queued) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(idle.get("/").status, 200);
+    held.send("GET /hold HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("it runs", || server.engine.stats().busy_threads == 1);
+    queued.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("it waits", || server.engine.stats().queued == 1);
+    server.engine.drain();
+    assert!(
+        !server.engine.wait(Some(Duration::from_millis(50))),
+        "a request is still running"
+    );
+    release.send(()).expect("it waits");
+    for client in [&mut held, &mut queued] {
+        let answer = client.answer();
+        assert_eq!(answer.status, 200);
+        assert!(answer.head.contains("connection: close\r\n"), "{}", answer.head);
+    }
+    assert!(server.engine.wait(Some(PATIENCE)), "everything is answered");
+    assert!(idle.is_closed());
+}
+
+#[test]
+fn a_request_on_its_way_when_draining_begins_is_answered() {
+    let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+    let mut client = server.connect();
+    assert_eq!(client.get("/").status, 200);
+    server.engine.drain();
+    assert_eq!(client.get("/").text(), "ok");
+    assert!(server.engine.wait(Some(PATIENCE)));
+}
+
+#[test]
+fn stopping_closes_everything_at_once() {
+    let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+    let mut client = server.connect();
+    assert_eq!(client.get("/").status, 200);
+    server.engine.stop();
+    assert!(client.is_closed());
+    assert!(server.engine.wait(Some(PATIENCE)));
+}

@@ -1,0 +1,230 @@
+//! Requests and answers over real sockets: framing, order, limits, and what a faulty app does to its client.
+
+mod support;
+
+use fairlead_engine::{Body, Config, Exchange};
+use std::io::Read;
+use std::net::Shutdown;
+use std::time::Duration;
+use support::*;
+
+fn echo(exchange: &mut Exchange<'_>) {
+    let text = match exchange.take_body() {
+        Body::Empty => format!("{} nothing", path(exchange)),
+        Body::Memory(bytes) => format!("{} memory {}", path(exchange), String::from_utf8_lossy(&bytes)),
+        Body::File(mut file, length) => {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).expect("a readable file");
+            format!(
+                "{} file {length} {}",
+                path(exchange),
+                bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>()
+            )
+        }
+    };
+    reply(exchange, &text);
+}
+
+#[test]
+fn a_connection_carries_many_requests() {
+    let server = Server::start(config(), echo);
+    let mut client = server.connect();
+    for number in 0..100 {
+        assert_eq!(client.get(&format!("/{number}")).text(), format!("/{number} nothing"));
+    }
+    assert_eq!(server.engine.stats().requests, 100);
+    assert_eq!(server.engine.stats().connections, 1);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let server = Server::start(config(), echo);
+    let mut client = server.connect();
+    let requests: String = (0..200)
+        .map(|n| format!("GET /{n} HTTP/1.1\r\nHost: test\r\n\r\n"))
+        .collect();
+    client.send(&requests);
+    for number in 0..200 {
+        assert_eq!(client.answer().text(), format!("/{number} nothing"));
+    }
+}
+
+#[test]
+fn a_pipeline_gets_one_turn_at_a_time() {
+    let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&order);
+    let server = Server::start(config(), move |exchange| {
+        let path = path(exchange);
+        if path == "/first" {
+            // While this request runs, the others arrive.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        seen.lock().expect("no panic").push(path);
+        reply(exchange, "ok");
+    });
+    let mut greedy = server.connect();
+    let mut modest = server.connect();
+    let pipeline: String = (0..50)
+        .map(|n| format!("GET /greedy/{n} HTTP/1.1\r\nHost: test\r\n\r\n"))
+        .collect();
+    greedy.send(&format!("GET /first HTTP/1.1\r\nHost: test\r\n\r\n{pipeline}"));
+    std::thread::sleep(Duration::from_millis(20));
+    modest.send("GET /modest HTTP/1.1\r\nHost: test\r\n\r\n");
+    (0..51).for_each(|_| assert_eq!(greedy.answer().status, 200));
+    assert_eq!(modest.answer().status, 200);
+    let order = order.lock().expect("no panic");
+    let place = order.iter().position(|path| path == "/modest").expect("it was served");
+    assert!(place <= 3, "the modest client came {place}th: {order:?}");
+}
+
+#[test]
+fn bodies_arrive_whole_in_memory_and_on_disk() {
+    let server = Server::start(config(), echo);
+    let mut client = server.connect();
+    client
+        .send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhel")
+        .send("lo");
+    assert_eq!(client.answer().text(), "/a memory hello");
+    client.send("POST /b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n");
+    assert_eq!(client.answer().text(), "/b memory abcde");
+    let large = "\u{1}".repeat(100_000);
+    client.send(&format!(
+        "POST /c HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{large}"
+    ));
+    assert_eq!(client.answer().text(), "/c file 100000 100000");
+    assert_eq!(client.get("/d").text(), "/d nothing");
+}
+
+#[test]
+fn a_body_is_asked_for_only_when_it_has_not_come() {
+    let server = Server::start(config(), echo);
+    let mut client = server.connect();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.answer().status, 100);
+    client.send("hi");
+    assert_eq!(client.answer().text(), "/ memory hi");
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nho");
+    assert_eq!(client.answer().text(), "/ memory ho");
+}
+
+#[test]
+fn a_client_that_half_closes_is_answered() {
+    let server = Server::start(config(), echo);
+    let mut client = server.connect();
+    client.send("GET /last HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.stream.shutdown(Shutdown::Write).expect("half-closed");
+    assert_eq!(client.answer().text(), "/last nothing");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn refusals_have_their_status_and_end_the_connection() {
+    let server = Server::start(
+        Config {
+            body_max_bytes: 10,
+            ..config()
+        },
+        echo,
+    );
+    for (request, status) in [
+        ("GET / HTTP/1.1\nHost: test\r\n\r\n".to_string(), 400),
+        ("GET / HTTP/2.0\r\nHost: test\r\n\r\n".to_string(), 505),
+        (
+            format!("GET /{} HTTP/1.1\r\nHost: test\r\n\r\n", "a".repeat(5_000)),
+            414,
+        ),
+        (
+            format!("GET / HTTP/1.1\r\nHost: test\r\nA: {}\r\n\r\n", "a".repeat(20_000)),
+            431,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 11\r\n\r\n".to_string(),
+            413,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello world\r\n0\r\n\r\n"
+                .to_string(),
+            413,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n".to_string(),
+            501,
+        ),
+    ] {
+        let mut client = server.connect();
+        client.send(&request);
+        let answer = client.answer();
+        assert_eq!(answer.status, status, "{request:.60}");
+        assert!(answer.head.contains("connection: close\r\n"));
+        assert!(client.rest().is_empty(), "nothing may follow");
+    }
+    assert_eq!(server.engine.stats().refused_requests, 7);
+    assert_eq!(server.connect().get("/still-here").status, 200);
+}
+
+#[test]
+fn a_panic_is_answered_and_the_connection_lives_on() {
+    let server = Server::start(config(), |exchange| {
+        assert!(path(exchange) != "/panic", "asked for");
+        reply(exchange, "fine");
+    });
+    let mut client = server.connect();
+    assert_eq!(client.get("/panic").status, 500);
+    assert_eq!(client.get("/").text(), "fine");
+}
+
+#[test]
+fn an_app_without_an_answer_is_a_500() {
+    let server = Server::start(config(), |_| {});
+    assert_eq!(server.connect().get("/").status, 500);
+}
+
+#[test]
+fn a_short_body_closes_the_connection_and_a_long_one_is_cut() {
+    let server = Server::start(config(), |exchange| {
+        let announced = if path(exchange) == "/short" { b"9" } else { b"3" };
+        exchange.start(200);
+        exchange.field(b"content-length", announced).expect("a number");
+        exchange.end_head(None);
+        let _ = exchange.write(b"hello");
+    });
+    let mut client = server.connect();
+    assert_eq!(client.get("/long").text(), "hel");
+    client.send("GET /short HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert!(client.rest().ends_with(b"\r\n\r\nhello"));
+}
+
+#[test]
+fn a_field_that_would_split_the_answer_is_left_out() {
+    let server = Server::start(config(), |exchange| {
+        exchange.start(200);
+        assert!(exchange.field(b"x-a", b"1\r\nset-cookie: evil").is_err());
+        assert!(exchange.field(b"x b", b"1").is_err());
+        assert!(exchange.field(b"content-length", b"1, 2").is_err());
+        exchange.end_head(Some(0));
+    });
+    let answer = server.connect().get("/");
+    assert!(
+        !answer.head.contains("evil") && !answer.head.contains("x b"),
+        "{}",
+        answer.head
+    );
+}
+
+#[test]
+fn http_1_0_gets_no_chunks_and_closes_unless_asked() {
+    let server = Server::start(config(), |exchange| {
+        exchange.start(200);
+        exchange.end_head(None);
+        let _ = exchange.write(b"unknown length");
+    });
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    let text = String::from_utf8(client.rest()).expect("text");
+    assert!(
+        text.contains("connection: close") && !text.contains("chunked") && text.ends_with("\r\n\r\nunknown length")
+    );
+    let mut modern = server.connect();
+    modern.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    assert!(modern.rest().ends_with(b"\r\n\r\ne\r\nunknown length\r\n0\r\n\r\n"));
+}

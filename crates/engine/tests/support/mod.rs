@@ -1,0 +1,247 @@
+//! A real engine on port 0 whose app is a closure, and a client that reads answers.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "each test file uses a part"
+)]
+
+use fairlead_engine::{App, Board, Config, Engine, Exchange, Listener, Logs, Origin, Room};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+type Call = dyn Fn(&mut Exchange<'_>) + Send + Sync;
+
+struct Closure {
+    call: Arc<Call>,
+}
+
+impl App for Closure {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        (self.call)(exchange);
+    }
+}
+
+/// One engine with its threads; drained and joined at the end.
+pub struct Server {
+    pub engine: Arc<Engine>,
+    pub address: SocketAddr,
+    threads: Vec<JoinHandle<()>>,
+}
+
+pub fn config() -> Config {
+    Config {
+        min_threads: 1,
+        max_threads: 1,
+        head_timeout: Duration::from_secs(30),
+        head_max_bytes: 16_384,
+        head_max_fields: 64,
+        target_max_bytes: 4_096,
+        body_timeout: Duration::from_secs(20),
+        body_min_rate: 500,
+        body_max_bytes: 1 << 20,
+        body_memory_bytes: 4_096,
+        temp_dir: std::env::temp_dir(),
+        keep_alive_timeout: Duration::from_secs(65),
+        write_timeout: Duration::from_secs(30),
+        write_min_rate: 500,
+        response_memory_bytes: 65_536,
+        response_disk_bytes: 1 << 30,
+        max_connections: 1_000,
+        waiting_room: true,
+        early_hints: false,
+    }
+}
+
+/// A socket on port 0 that several servers may share.
+pub fn listen() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").expect("a free port")
+}
+
+/// A waiting room for several servers.
+pub fn room() -> (Arc<Room>, &'static Board) {
+    let board: &'static Board = Box::leak(Box::default());
+    (Arc::new(Room::new(board).expect("a socket pair")), board)
+}
+
+impl Server {
+    pub fn start(config: Config, call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static) -> Server {
+        Server::on(&listen(), config, None, Arc::new(call))
+    }
+
+    pub fn on(socket: &TcpListener, config: Config, shared: Option<(Arc<Room>, usize)>, call: Arc<Call>) -> Server {
+        let address = socket.local_addr().expect("an address");
+        let origin = Origin {
+            scheme: "http".into(),
+            host: "127.0.0.1".into(),
+            port: address.port(),
+            unix: false,
+        };
+        let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
+        let count = config.max_threads;
+        let engine = Engine::new(config, vec![listener], Logs::default(), shared).expect("an engine");
+        engine.start(false).expect("a watchdog");
+        let threads = (0..count)
+            .map(|_| {
+                let (engine, call) = (Arc::clone(&engine), Arc::clone(&call));
+                std::thread::spawn(move || engine.serve(&Closure { call }))
+            })
+            .collect();
+        Server {
+            engine,
+            address,
+            threads,
+        }
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.engine.stop();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub struct Client {
+    pub stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        Client {
+            stream,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub fn send(&mut self, text: &str) -> &mut Client {
+        self.stream.write_all(text.as_bytes()).expect("the server reads");
+        self
+    }
+
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        self.answer()
+    }
+
+    /// The next answer; it must have a content-length.
+    pub fn answer(&mut self) -> Answer {
+        loop {
+            if let Some(answer) = self.take_answer() {
+                return answer;
+            }
+            assert!(
+                self.fill() > 0,
+                "the server closed early: {:?}",
+                String::from_utf8_lossy(&self.buffer)
+            );
+        }
+    }
+
+    fn take_answer(&mut self) -> Option<Answer> {
+        let text = String::from_utf8_lossy(&self.buffer).into_owned();
+        let end = text.find("\r\n\r\n")? + 4;
+        let head = text[..end].to_string();
+        let status = head[9..12].parse().expect("a status");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.parse().expect("a length"));
+        if self.buffer.len() < end + length {
+            return None;
+        }
+        let body = self.buffer[end..end + length].to_vec();
+        self.buffer.drain(..end + length);
+        Some(Answer { status, head, body })
+    }
+
+    fn fill(&mut self) -> usize {
+        let mut bytes = [0; 65_536];
+        let count = self.stream.read(&mut bytes).expect("an answer in time");
+        self.buffer.extend_from_slice(&bytes[..count]);
+        count
+    }
+
+    /// Reads until the server closes; a reset counts as a close.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = [0; 65_536];
+        while let Ok(count @ 1..) = self.stream.read(&mut bytes) {
+            self.buffer.extend_from_slice(&bytes[..count]);
+        }
+        std::mem::take(&mut self.buffer)
+    }
+
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0; 1]), Ok(0))
+    }
+}
+
+/// Answers with a text.
+pub fn reply(exchange: &mut Exchange<'_>, text: &str) {
+    exchange.start(200);
+    exchange.end_head(Some(text.len() as u64));
+    let _ = exchange.write(text.as_bytes());
+}
+
+pub fn path(exchange: &Exchange<'_>) -> String {
+    String::from_utf8_lossy(exchange.text(exchange.head().target)).into_owned()
+}
+
+/// Waits until something holds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "it did not happen in time: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Counts how many are in a place at once.
+#[derive(Default)]
+pub struct Crowd {
+    now: AtomicUsize,
+    pub most: AtomicUsize,
+}
+
+impl Crowd {
+    pub fn enter(&self) {
+        self.most.fetch_max(self.now.fetch_add(1, SeqCst) + 1, SeqCst);
+    }
+
+    pub fn leave(&self) {
+        self.now.fetch_sub(1, SeqCst);
+    }
+
+    pub fn count(&self) -> usize {
+        self.now.load(SeqCst)
+    }
+}
