@@ -2,19 +2,20 @@
 
 require "test_helper"
 require "digest"
-require "support/client"
+require "support/http_client"
 require "support/processes"
 
 # Clients that take a large answer slowly, or not at all, from a server with one thread: the thread is free again at once,
 # memory stays bounded, and who takes nothing is cut off.
 class SlowReaderTest < Minitest::Test
   include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
   SIZE = 8_000_000
 
   # Every kind of body, of the same bytes: a file, one String, many, a stream.
-  APP = <<~RUBY
+  APP = <<~RUBY.freeze
     BLOCK = "0123456789abcdef" * 4000
     TEXT = (BLOCK * #{SIZE / 64_000}).freeze
     File.write("large", TEXT)
@@ -48,27 +49,27 @@ class SlowReaderTest < Minitest::Test
     server = serve(APP, "-t", 1, "--write-timeout", 1)
     KINDS.each do |kind|
       client = reader(server)
-      client.ask(kind)
+      client.request("GET", kind)
 
       assert_equal "quick", quick(server), "while #{kind} is not read"
       wait_until("the end of a client that does not read #{kind}") { established(server).zero? }
-      assert_operator client.read_to_end.bytesize, :<, SIZE
+      assert_operator client.rest.bytesize, :<, SIZE
     end
     assert_equal KINDS.size, server.stderr.scan("closed a client that did not take its answer").size
   end
 
   def test_a_client_that_reads_late_gets_every_byte
     server = serve(APP, "-t", 1)
-    clients = KINDS.map { |kind| reader(server).ask(kind) }
+    clients = KINDS.map { |kind| reader(server).request("GET", kind) }
 
     assert_equal "quick", quick(server)
-    digests = clients.map { |client| Digest::SHA256.hexdigest(client.read_answer.body) }
+    digests = clients.map { |client| Digest::SHA256.hexdigest(client.answer.body) }
     assert_equal [Digest::SHA256.file(server.path("large")).hexdigest], digests.uniq
   end
 
   def test_a_client_that_reads_below_the_minimum_rate_is_cut_off
     server = serve(APP, "-t", 1, "--write-timeout", 1, "--write-min-rate", 1_000_000)
-    client = reader(server).ask("/string")
+    client = reader(server).request("GET", "/string")
     taken = 0
     seconds = seconds_of { taken += sip(client) until established(server).zero? }
 
@@ -81,7 +82,7 @@ class SlowReaderTest < Minitest::Test
     server = serve(APP, "-t", 1, "--temp-dir", folder, files: { "#{folder}/.keep" => "" })
     quick(server)
     before = memory(server.pid)
-    clients = Array.new(20) { reader(server).ask("/each") }
+    clients = Array.new(20) { reader(server).request("GET", "/each") }
 
     assert_equal "quick", quick(server)
     assert_operator memory(server.pid) - before, :<, SIZE * 5
@@ -93,15 +94,15 @@ class SlowReaderTest < Minitest::Test
 
   def test_an_answer_beyond_the_disk_limit_waits_for_its_client_and_is_whole
     server = serve(APP, "-t", 1, "--response-disk-bytes", "1m", "--response-memory-bytes", "64k")
-    client = reader(server).ask("/each")
+    client = reader(server).request("GET", "/each")
 
-    assert_equal Digest::SHA256.file(server.path("large")).hexdigest, Digest::SHA256.hexdigest(client.read_answer.body)
+    assert_equal Digest::SHA256.file(server.path("large")).hexdigest, Digest::SHA256.hexdigest(client.answer.body)
     assert_equal "quick", quick(server)
   end
 
   def test_a_client_that_reads_nothing_beyond_the_disk_limit_gives_the_thread_back_in_time
     server = serve(APP, "-t", 1, "--response-disk-bytes", "1m", "--write-timeout", 1)
-    client = reader(server).ask("/each")
+    client = reader(server).request("GET", "/each")
 
     assert_equal "quick", quick(server)
     wait_until("the body to be closed") { server.stderr.include?("closed\n") }
@@ -110,9 +111,15 @@ class SlowReaderTest < Minitest::Test
 
   private
 
-  def reader(server) = Fairlead::Test::Client.new(server.port, receive_buffer: 4096)
+  # A client whose system takes next to nothing for it.
+  def reader(server)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
+    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
+    adopt(socket)
+  end
 
-  def quick(server) = Fairlead::Test::Client.get(server.port, "/quick").body
+  def quick(server) = get(server, "/quick").body
 
   # Takes a little of the answer, now and then: the pause is the point.
   def sip(client)

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/processes"
+
+# More clients than there is place for, all at once, or with nothing sensible to say: refused in words, without a spin,
+# and served again as soon as there is place.
+class CrowdTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
+
+  APP = "run ->(env) { [200, {}, ['hello']] }"
+  ONE_A_SECOND = /refused 503 a connection/
+
+  def test_a_connection_above_max_connections_is_refused
+    server = serve(APP, "--max-connections", 3)
+    clients = Array.new(3) { connect(server).tap(&:get) }
+    refusal = connect(server).answer
+
+    assert_equal [503, "close", "1"], [refusal.status, refusal["connection"], refusal["retry-after"]]
+    assert_equal([200] * 3, clients.map { |client| client.get.status })
+    clients.first.close
+    assert_equal "hello", wait_until("a free place") { served(server) }
+  end
+
+  def test_without_descriptors_connections_are_refused_in_words_and_the_processor_rests
+    server = serve_with_few_descriptors
+    clients = crowd(server, 60)
+    answers = clients.map { |client| answer(client) }
+
+    assert_equal [200, 503], answers.uniq.compact.sort
+    used = processor_time(server.pid)
+    nobody_gets_in_for(1.5, server)
+    assert_operator processor_time(server.pid) - used, :<, 0.5
+    assert_includes 1..5, server.stderr.scan(ONE_A_SECOND).size
+    clients.each(&:close)
+    assert_equal "hello", wait_until("free descriptors") { served(server) }
+  end
+
+  def test_five_hundred_clients_at_once_are_all_served
+    server = serve(APP, "-t", 5)
+    clients = Array.new(500) { connect(server).request }
+
+    assert_equal([["hello"], 500], clients.map { |client| client.answer.body }.then { |bodies| [bodies.uniq, bodies.size] })
+    clients.each(&:close)
+  end
+
+  def test_garbage_is_refused_and_harms_nobody
+    server = serve(APP)
+    random = Random.new(7)
+    good = connect(server)
+    100.times do
+      client = connect(server)
+      client.write(random.bytes(random.rand(1..3000)))
+      client.half_close
+      rest = client.rest
+
+      assert_match(%r{\A(HTTP/1\.1 (400|414|431|501|505) |\z)}, rest)
+      client.close
+    end
+
+    assert_equal "hello", good.get.body
+    refute_match(/BUG/, server.stderr)
+  end
+
+  # The body of a request, if there is a place for it.
+  def served(server)
+    answer = get(server)
+    answer.body if answer.status == 200
+  rescue SystemCallError, Fairlead::Test::HttpClient::CutOff
+    nil
+  end
+
+  private
+
+  # That many clients, of which each has asked if it could.
+  def crowd(server, count)
+    Array.new(count) do
+      client = connect(server)
+      client.request
+    rescue SystemCallError
+      client
+    end
+  end
+
+  def answer(client)
+    client.answer.status
+  rescue SystemCallError, Fairlead::Test::HttpClient::CutOff
+    nil
+  end
+
+  # Keeps trying for that long, as clients do.
+  def nobody_gets_in_for(seconds, server)
+    deadline = monotonic + seconds
+    while monotonic < deadline
+      refute served(server)
+      sleep 0.05
+    end
+  end
+
+  # Processes inherit the limit of whoever starts them; it is hard, because the server raises the soft one.
+  def serve_with_few_descriptors
+    serve(APP, "-I", ".", "-C", "few.rb", files: { "few.rb" => "Process.setrlimit(:NOFILE, 40, 40)" })
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# A client that sends thousands of requests without waiting for answers gets one request's turn at a time, like any other.
+class FloodTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  COUNTING = <<~RUBY
+    COUNT = Hash.new(0)
+    run lambda { |env|
+      sleep 0.002
+      COUNT[env["PATH_INFO"]] += 1
+      [200, { "x-flood" => COUNT["/flood"].to_s }, ["."]]
+    }
+  RUBY
+
+  def test_a_pipeline_of_thousands_gets_one_turn_for_each_turn_of_another_client
+    server = serve(COUNTING, "-t", 1)
+    flood = connect(server)
+    flood.write("GET /flood HTTP/1.1\r\nhost: a\r\n\r\n" * 3000)
+    flood.answer
+    polite = connect(server)
+    first, last = Array.new(100) { polite.get("/polite")["x-flood"].to_i }.values_at(0, -1)
+
+    assert_includes 80..220, last - first, "turns of the pipeline during 99 turns of the other client"
+  end
+
+  def test_a_pipeline_whose_answers_are_not_read_stops_being_served
+    server = serve("TEXT = 'x' * 50_000; run ->(env) { [200, {}, [TEXT]] }", "-t", 1, "--write-timeout", 1)
+    flood = connect(server)
+    writer = Thread.new { flood.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 1_000_000) }
+    writer.report_on_exception = false
+
+    assert_equal(["x" * 50_000], Array.new(20) { get(server).body }.uniq)
+    assert_raises(SystemCallError) { writer.value }
+    assert_equal 200, get(server).status
+  end
+
+  def test_many_busy_connections_do_not_keep_a_new_one_waiting
+    server = serve(COUNTING, "-t", 1)
+    crowd = Array.new(20) { connect(server).request("GET", "/crowd") }
+    feeding = true
+    feeder = Thread.new { crowd.each { |client| client.answer && client.request("GET", "/crowd") } while feeding }
+    seconds = seconds_of { 5.times { get(server) } }
+    feeding = false
+    feeder.join
+
+    assert_operator seconds, :<, 3, "5 rounds of 21 requests of 2 ms take 0.2 s"
+  end
+end
