@@ -80,25 +80,47 @@ end
 
 # A connection that asks for /large and reads nothing until it is told to look what there is.
 class Reader
+  attr_reader :socket
+
   def initialize(port, tally)
     @socket = TCPSocket.new("127.0.0.1", port)
     @tally = tally
     @opened = now
+    @received = 0
     @socket.write("GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n")
   end
 
   def tick; end
 
-  # Takes what the kernels hold, giving it a tenth of a second: the end of it tells a server that has given up from one
-  # that goes on sending.
+  # Takes what there is. Its end tells a server that has given up from one that goes on sending; true when it is known.
+  def take
+    @received += @socket.readpartial(1 << 20).bytesize
+    ended("sent whole") if @received > LARGE
+  rescue EOFError
+    ended("closed")
+  rescue SystemCallError
+    ended("reset")
+  end
+
   def finish
-    received = 0
-    received += @socket.readpartial(1 << 20).bytesize while @socket.wait_readable(0.1) && received < LARGE
-    @tally.ended(received < LARGE ? "still open" : "sent whole", now - @opened)
-  rescue EOFError, SystemCallError
-    @tally.ended("cut off", now - @opened)
-  ensure
+    ended("still open") unless @socket.closed?
+  end
+
+  private
+
+  def ended(how)
+    @tally.ended(how, now - @opened)
     @socket.close
+    true
+  end
+end
+
+# Lets readers take what the kernels hold for them, for a few seconds at the most.
+def read_out(readers, seconds: 5)
+  deadline = now + seconds
+  until readers.empty? || now > deadline
+    ready, = IO.select(readers.map(&:socket), nil, nil, 0.1)
+    readers -= readers.select { |reader| ready&.include?(reader.socket) && reader.take }
   end
 end
 
@@ -118,5 +140,6 @@ slices.cycle do |slice|
   due += 1.0 / SLICES
   break if $stdin.wait_readable([due - now, 0].max)
 end
+read_out(clients.grep(Reader))
 clients.each(&:finish)
 puts JSON.generate(tallies.transform_values(&:to_h))

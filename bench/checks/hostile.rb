@@ -46,8 +46,9 @@ def under_attack(running)
     yield
     left = started + TIME_OUT + GRACE - Process.clock_gettime(Process::CLOCK_MONOTONIC)
     sleep left if left.positive?
+    left_over = socket_memory
     input.close
-    JSON.parse(output.read)
+    JSON.parse(output.read).merge("socket_memory" => left_over)
   end
 end
 
@@ -68,16 +69,43 @@ ensure
   watcher&.join
 end
 
-def rates(check, running, shape)
-  Array.new(MEASUREMENTS) { check.load(running, shape, seconds: 2).rate }
+# Rate and CPU time per answer, medians.
+def service(check, running, shape)
+  found = Array.new(MEASUREMENTS) do
+    before = running.group.cpu_seconds
+    measurement = check.load(running, shape, seconds: 2)
+    measurement.cpu_us = (running.group.cpu_seconds - before) * 1e6 / measurement.requests if before
+    measurement
+  end
+  { rate: Bench::Cell.median(found.map(&:rate)), cpu: Bench::Cell.median(found.map(&:cpu_us)) }
+end
+
+# What the kernel holds for all sockets of the machine, in MiB.
+def socket_memory
+  File.read("/proc/net/sockstat")[/^TCP:.* mem (\d+)/, 1].to_i * Etc.sysconf(Etc::SC_PAGESIZE) / 1_048_576.0
+rescue Errno::ENOENT
+  nil
+end
+
+def show_endings(check, kind, endings)
+  check.show("#{kind}: how they ended", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
 end
 
 def judge_slow(check, kind, found)
   endings = found["endings"]
-  check.show("#{kind}: how they ended", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
+  show_endings(check, kind, endings)
   check.at_least("#{kind}: share answered 408", endings.fetch("408", 0).fdiv([endings.values.sum, 1].max), 1.0)
   check.at_least("#{kind}: shortest life", found["shortest"] || 0.0, TIME_OUT - 1.0, "s")
   check.at_most("#{kind}: longest life", found["longest"], TIME_OUT + GRACE, "s")
+end
+
+def compare(check, calm, stormy)
+  check.show("undisturbed", calm[:rate], "/s")
+  check.show("meanwhile", stormy[:rate], "/s")
+  check.at_least("meanwhile ÷ undisturbed", stormy[:rate] / calm[:rate], 0.8)
+  return unless calm[:cpu]
+
+  check.show("CPU time per answer, undisturbed and meanwhile", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
 end
 
 Bench::Check.run("hostile clients") do |check|
@@ -85,21 +113,21 @@ Bench::Check.run("hostile clients") do |check|
   limits = ["--head-timeout", "--body-timeout", "--write-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
   check.serve(SCENARIO, shape, options: limits) do |running|
     check.load(running, shape, seconds: 1)
-    calm = rates(check, running, shape)
+    calm = service(check, running, shape)
     before = running.group.memory_kib
     stormy = nil
     became = nil
-    most = peak_memory(running) { became = under_attack(running) { stormy = rates(check, running, shape) } }
+    most = peak_memory(running) { became = under_attack(running) { stormy = service(check, running, shape) } }
 
-    check.show("undisturbed", Bench::Cell.median(calm), "/s")
-    check.show("meanwhile", Bench::Cell.median(stormy), "/s")
-    check.at_least("meanwhile ÷ undisturbed", Bench::Cell.median(stormy) / Bench::Cell.median(calm), 0.8)
+    compare(check, calm, stormy)
     if before && most
       check.show("memory (PSS) before", before / 1024.0, "MiB")
       check.at_most("memory added per hostile connection", (most - before).fdiv(HEADS + BODIES + READERS), 32.0, "KiB")
     end
     judge_slow(check, "heads", became["heads"])
     judge_slow(check, "bodies", became["bodies"])
-    check.at_least("readers: cut off", became["readers"]["endings"].fetch("cut off", 0), READERS)
+    show_endings(check, "readers", became["readers"]["endings"])
+    check.at_most("memory the kernel still holds for sockets", became["socket_memory"], 100.0, "MiB") if became["socket_memory"]
+    check.at_least("readers: cut off", became["readers"]["endings"].values_at("closed", "reset").compact.sum, READERS)
   end
 end
