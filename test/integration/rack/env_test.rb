@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/rack_apps"
+
+# The env that an application gets (Rack SPEC, "The Environment"), under the eyes of Rack::Lint.
+class EnvTest < Minitest::Test
+  include Fairlead::Test::HttpServing
+
+  # Answers with the env: Strings, true and false as they are, everything else by its class.
+  TELL = <<~RUBY
+    plain = env.transform_values { |value| [String, TrueClass, FalseClass].include?(value.class) ? value : value.class.name }
+    body = JSON.generate(plain.transform_values { |value| value.is_a?(String) ? value.dup.force_encoding("UTF-8").scrub : value })
+    [200, { "content-type" => "application/json" }, [body]]
+  RUBY
+
+  def test_the_whole_env_of_a_request
+    server = serve(linted(TELL))
+    env = env_of(connect(server).request("GET", "/a/b?c=d", { "host" => "example.com:1234", "accept" => "*/*", "x-request-id" => "7" }))
+
+    expected = {
+      "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => "/a/b", "QUERY_STRING" => "c=d",
+      "REQUEST_PATH" => "/a/b", "REQUEST_URI" => "/a/b?c=d",
+      "SERVER_NAME" => "example.com", "SERVER_PORT" => "1234", "SERVER_PROTOCOL" => "HTTP/1.1",
+      "SERVER_SOFTWARE" => "fairlead #{Fairlead::VERSION}", "GATEWAY_INTERFACE" => "CGI/1.2", "REMOTE_ADDR" => "127.0.0.1",
+      "HTTP_HOST" => "example.com:1234", "HTTP_ACCEPT" => "*/*", "HTTP_X_REQUEST_ID" => "7",
+      "rack.url_scheme" => "http", "rack.version" => "Array", "rack.errors" => "Rack::Lint::ErrorWrapper",
+      "rack.input" => "Rack::Lint::InputWrapper", "rack.hijack?" => false, "rack.multithread" => true,
+      "rack.multiprocess" => false, "rack.run_once" => false,
+      "rack.after_reply" => "Array", "rack.response_finished" => "Array"
+    }
+    assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort
+  end
+
+  def test_threads_and_processes_are_told
+    alone = env_of(connect(serve(linted(TELL), "-t", "1")).request)
+    many = env_of(connect(serve(linted(TELL), "-w", "2")).request)
+
+    assert_equal [false, false], alone.values_at("rack.multithread", "rack.multiprocess")
+    assert_equal [true, true], many.values_at("rack.multithread", "rack.multiprocess")
+  end
+
+  def test_each_request_has_an_env_of_its_own_that_may_be_changed
+    server = serve(linted(<<~RUBY))
+      seen = env.key?("my.key") || env["PATH_INFO"].frozen? || env["HTTP_X"].frozen? || env["QUERY_STRING"].frozen? || env["rack.after_reply"].any?
+      env["my.key"] = 1
+      env["PATH_INFO"] << "x"
+      env["HTTP_X"] << "x"
+      env["SCRIPT_NAME"] = "/x"
+      env["rack.after_reply"] << -> {}
+      env.delete("rack.version")
+      [200, { "content-type" => "text/plain" }, [seen.inspect]]
+    RUBY
+    client = connect(server)
+
+    3.times { assert_equal "false", client.get("/", "x" => "y").body }
+  end
+
+  def test_server_name_and_port_come_from_host
+    client = connect(serve(linted(TELL)))
+    { "a" => %w[a 80], "A.b:81" => %w[A.b 81], "a:" => %w[a 80], "[::1]" => %w[[::1] 80], "[::1]:82" => %w[[::1] 82],
+      "127.0.0.1:83" => %w[127.0.0.1 83] }.each do |host, expected|
+      env = env_of(client.request("GET", "/", { "host" => host }))
+      assert_equal [*expected, host], env.values_at("SERVER_NAME", "SERVER_PORT", "HTTP_HOST"), host
+    end
+  end
+
+  def test_without_host_they_are_those_of_the_listener
+    server = serve(linted(TELL))
+    env = env_of(connect(server).write("GET / HTTP/1.0\r\n\r\n"))
+
+    assert_equal ["127.0.0.1", server.port.to_s, nil, "HTTP/1.0"],
+                 env.values_at("SERVER_NAME", "SERVER_PORT", "HTTP_HOST", "SERVER_PROTOCOL")
+  end
+
+  def test_type_and_length_of_a_body_have_no_prefix
+    client = connect(serve(linted(TELL)))
+    env = env_of(client.request("POST", "/", { "Content-Type" => "text/x" }, body: "abc"))
+
+    assert_equal %w[text/x 3], env.values_at("CONTENT_TYPE", "CONTENT_LENGTH")
+    assert_empty env.keys.grep(/HTTP_CONTENT/)
+    assert_equal [nil, nil], env_of(client.request).values_at("CONTENT_TYPE", "CONTENT_LENGTH")
+  end
+
+  def test_the_strings_of_a_request_are_binary
+    server = serve(linted(<<~RUBY))
+      strings = env.select { |key, value| key.match?(/\\A(HTTP_X|PATH_INFO|QUERY_STRING|REQUEST_URI)/) }.values
+      [200, { "content-type" => "text/plain" }, [strings.map { |string| [string.encoding, string.bytes.max > 127] }.uniq.inspect]]
+    RUBY
+
+    assert_equal "[[#<Encoding:ASCII-8BIT>, false], [#<Encoding:ASCII-8BIT>, true]]", get(server, "/a?b", "x" => "\xE4\xC3\xA4").body
+  end
+
+  def test_what_the_application_writes_to_errors_is_in_the_log
+    server = serve(linted('env["rack.errors"].puts("one"); env["rack.errors"].write("two\n"); env["rack.errors"].flush; [204, {}, []]'))
+
+    assert_equal 204, get(server).status
+    assert_equal "one\ntwo\n", server.stderr
+  end
+
+  private
+
+  def env_of(client) = JSON.parse(client.answer.body)
+end
