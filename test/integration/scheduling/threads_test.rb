@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# How many requests run at once, and on how many threads.
+class ThreadsTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  # Holds each request until +together+ of them run, but not for ever; tells how many there were at most, on which
+  # thread it ran, and how many threads there are.
+  APP = <<~RUBY
+    LOCK = Mutex.new
+    RUNNING = [0, 0]
+    run lambda { |env|
+      together = env["QUERY_STRING"].to_i
+      LOCK.synchronize { RUNNING[0] += 1; RUNNING[1] = RUNNING.max }
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+      sleep 0.005 until RUNNING[1] >= together || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      LOCK.synchronize { RUNNING[0] -= 1 }
+      threads = Thread.list.count { |thread| thread.name.to_s.match?(/fairlead \\d/) }
+      [200, {}, ["\#{RUNNING[1]} \#{Thread.current.name} \#{threads}"]]
+    }
+  RUBY
+
+  def test_five_requests_run_at_once_on_five_threads
+    server = serve(APP, "-t", 5)
+
+    assert_equal 5, most_at_once(server, clients: 5, together: 5)
+  end
+
+  def test_no_more_run_at_once_than_there_are_threads
+    server = serve(APP, "-t", 3)
+
+    assert_equal 3, most_at_once(server, clients: 6, together: 4)
+  end
+
+  def test_threads_are_started_when_they_are_needed_and_not_before
+    server = serve(APP, "-t", "1:5")
+    client = connect(server)
+    quick = Array.new(30) { threads(client.get("/?0")) }
+
+    assert_operator quick.max, :<=, 2
+    assert_equal 5, most_at_once(server, clients: 10, together: 5)
+    assert_equal 5, threads(client.get("/?0"))
+  end
+
+  def test_the_minimum_is_started_at_once
+    server = serve(APP, "-t", "4:8")
+
+    assert_equal 4, threads(get(server, "/?0"))
+  end
+
+  def test_one_thread_takes_one_request_at_a_time_in_the_order_of_arrival
+    server = serve(<<~RUBY, "-t", 1)
+      ORDER = []
+      run ->(env) { sleep(env["PATH_INFO"] == "/first" ? 0.3 : 0.01); [200, {}, [(ORDER << env["PATH_INFO"]).join]] }
+    RUBY
+    names = %w[/first /a /b /c /d]
+    clients = names.map { |name| connect(server).request("GET", name).tap { sleep 0.02 } }
+
+    assert_equal names.join, clients.map { |client| client.answer.body }.last
+  end
+
+  def test_a_thread_that_the_app_kills_is_replaced
+    server = serve("run ->(env) { env['PATH_INFO'] == '/kill' ? Thread.current.kill : [200, {}, ['alive']] }", "-t", 2)
+    5.times do
+      assert_raises(Fairlead::Test::HttpClient::CutOff) { get(server, "/kill") }
+    end
+
+    assert_equal %w[alive] * 10, Array.new(10) { get(server).body }
+  end
+
+  private
+
+  def most_at_once(server, clients:, together:)
+    asked = Array.new(clients) { connect(server).request("GET", "/?#{together}") }
+    asked.map { |client| client.answer.body.to_i }.max
+  end
+
+  def threads(answer) = Integer(answer.body[/\d+\z/], 10)
+end
