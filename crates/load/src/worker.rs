@@ -196,20 +196,24 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn is_overdue(&self, index: usize) -> bool {
-        let oldest = self.connections[index].waiting.front();
-        oldest.is_some_and(|oldest| oldest.sent.saturating_add(self.timeout) <= self.now)
-    }
-
     fn fail_overdue(&mut self) -> io::Result<()> {
         for index in 0..self.connections.len() {
+            let mut failed = false;
             while self.is_overdue(index) {
                 let opened = self.connections[index].is_open();
                 self.fail(index, if opened { Failure::Timeout } else { Failure::Connect });
+                failed = true;
             }
-            self.proceed(index)?;
+            if failed {
+                self.proceed(index)?;
+            }
         }
         Ok(())
+    }
+
+    fn is_overdue(&self, index: usize) -> bool {
+        let oldest = self.connections[index].waiting.front();
+        oldest.is_some_and(|oldest| oldest.sent.saturating_add(self.timeout) <= self.now)
     }
 
     /// Takes up the requests that `index` may send now and writes them, opening the connection if need be.

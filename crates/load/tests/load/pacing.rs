@@ -3,8 +3,8 @@
 use crate::support::{measure, Server, OK};
 use serde_json::{json, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Serves one request at a time and makes everybody wait once, for `stall`, at request number `at`.
 fn stalling(at: usize, stall: Duration) -> Server {
@@ -129,6 +129,26 @@ fn a_fixed_rate_sends_what_it_promises_and_no_more() {
     );
     let limited = measure(0, &[&server.url, "-c", "3", "-n", "21", "--rate", "500"]);
     assert_eq!(limited["requests"]["answered"], 21);
+}
+
+#[test]
+fn a_fixed_rate_is_even_and_does_not_come_in_bursts() {
+    let arrivals = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&arrivals);
+    let server = Server::start(move |peer| loop {
+        peer.request()?;
+        seen.lock().expect("no panic").push(Instant::now());
+        peer.send(OK)?;
+    });
+    measure(0, &[&server.url, "-c", "5", "-n", "40", "--rate", "50"]);
+    let arrivals = arrivals.lock().expect("no panic");
+    let gaps = arrivals
+        .windows(2)
+        .filter(|pair| pair[1] - pair[0] > Duration::from_secs(1) / 100);
+    assert!(
+        gaps.count() > 20,
+        "most requests come at least half an interval after the one before: {arrivals:?}"
+    );
 }
 
 #[test]

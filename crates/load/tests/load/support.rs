@@ -1,5 +1,6 @@
 //! Small servers that do what a test tells them, and the tool run against them.
 
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener};
@@ -72,12 +73,15 @@ impl Server {
         }
     }
 
-    /// The same on a unix socket.
+    /// The same on a unix socket, with the shortest queue of connections there is.
     pub(crate) fn start_unix(
         path: &Path,
         serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
     ) -> Server {
-        let listener = UnixListener::bind(path).expect("a free path");
+        let listener = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+        net::bind(&listener, &SocketAddrUnix::new(path).expect("a short path")).expect("a free path");
+        net::listen(&listener, 0).expect("bound");
+        let listener = UnixListener::from(listener);
         let accept = move || -> io::Result<Stream> {
             let (stream, _) = listener.accept()?;
             let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
