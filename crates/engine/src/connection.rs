@@ -81,7 +81,7 @@ enum State {
 /// A connection and its current request.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     key: Key,
     origin: Arc<Origin>,
     peer: Option<SocketAddr>,
@@ -102,7 +102,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd, key: Key, origin: Arc<Origin>, now: u64) -> Connection {
+    pub(crate) fn new(socket: Arc<OwnedFd>, key: Key, origin: Arc<Origin>, now: u64) -> Connection {
         Connection {
             socket,
             key,
@@ -141,7 +141,7 @@ impl Connection {
         self.key
     }
 
-    pub(crate) fn socket(&self) -> &OwnedFd {
+    pub(crate) fn socket(&self) -> &Arc<OwnedFd> {
         &self.socket
     }
 
@@ -196,8 +196,9 @@ impl Connection {
     }
 
     /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
-    pub(crate) fn expire(&mut self) -> Next {
+    pub(crate) fn expire(&mut self, config: &Config, now: u64) -> Next {
         match self.state {
+            State::Flush { .. } => self.flush_late(config, now),
             State::Head { .. } => Next::Refuse(Refusal {
                 status: 408,
                 reason: "head took too long",
@@ -227,7 +228,7 @@ impl Connection {
     fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
         let mut turn = 0;
         loop {
-            let count = match io::read(&self.socket, &mut *scratch) {
+            let count = match receive(&self.socket, scratch) {
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
@@ -426,9 +427,21 @@ impl Connection {
         }
     }
 
+    /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
+    /// than its time-out: whether it takes anything at all shows when it is offered more.
+    fn flush_late(&mut self, config: &Config, now: u64) -> Next {
+        let before = self.output.progress();
+        let next = self.flush(config, now);
+        let stands_still = self.output.progress() == before || self.deadline(config) <= now;
+        if next == Next::Wait(Interest::Write) && stands_still {
+            return Next::Close;
+        }
+        next
+    }
+
     fn discard(&mut self, scratch: &mut [u8]) -> Next {
         for _ in 0..READ_TURN / scratch.len() {
-            match io::read(&self.socket, &mut *scratch) {
+            match receive(&self.socket, scratch) {
                 Ok(0) => return Next::Close,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -437,6 +450,10 @@ impl Connection {
         }
         Next::Wait(Interest::Read)
     }
+}
+
+fn receive(socket: &OwnedFd, space: &mut [u8]) -> io::Result<usize> {
+    net::recv(socket, space, net::RecvFlags::empty()).map(|(count, _)| count)
 }
 
 fn head_limits(config: &Config) -> HeadLimits {

@@ -16,7 +16,6 @@ use crate::serve::Threads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
-use rustix::fd::AsFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 use std::sync::Arc;
 
@@ -108,11 +107,13 @@ impl Engine {
     pub(crate) fn welcome(&self, socket: std::os::fd::OwnedFd, listener: &Listener, now: u64) {
         let mut holding = self.holding.lock();
         let key = holding.reserve();
-        let connection = Box::new(Connection::new(socket, key, Arc::clone(listener.origin()), now));
-        if self.poller.add(connection.socket(), key, Interest::Read).is_err() {
+        if self.poller.add(&socket, key, Interest::Read).is_err() {
             holding.release(key);
             return;
         }
+        let socket = Arc::new(socket);
+        holding.register(key, &socket, Some(Interest::Read));
+        let connection = Box::new(Connection::new(socket, key, Arc::clone(listener.origin()), now));
         let deadline = connection.deadline(&self.config);
         self.counters().connections.fetch_add(1, Relaxed);
         self.timer.expect(deadline, &self.poller);
@@ -153,7 +154,7 @@ impl Engine {
         }
         // The lock is held until the connection is in its place: an event may come at once, to another thread.
         // Whoever stops the engine marks it first and empties the holding then, so nothing is put there unseen.
-        if !self.is_stopped() && self.poller.arm(connection.socket(), connection.key(), interest).is_ok() {
+        if !self.is_stopped() && holding.want(connection.key(), interest, &self.poller).is_ok() {
             holding.put(connection, deadline);
         } else {
             drop(holding);
@@ -219,10 +220,12 @@ impl Engine {
         let origin = Arc::clone(self.listeners.get(listener)?.origin());
         let mut holding = self.holding.lock();
         let key = holding.reserve();
-        if self.poller.add_disarmed(socket.as_fd(), key).is_err() {
+        if self.poller.add_silent(&socket, key).is_err() {
             holding.release(key);
             return None;
         }
+        let socket = Arc::new(socket);
+        holding.register(key, &socket, None);
         drop(holding);
         let connection = Connection::new(socket, key, origin, milliseconds());
         match connection.adopted(input, body, arrived, served, &self.config) {

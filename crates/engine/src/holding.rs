@@ -4,6 +4,10 @@
 //! carries a generation: an event for a connection that is gone finds nobody.
 
 use crate::connection::Connection;
+use crate::poller::{Interest, Poller};
+use rustix::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Index in the low, generation in the high half; also the connection's epoll token.
 pub(crate) type Key = u64;
@@ -16,6 +20,10 @@ pub(crate) const NEVER: u64 = u64::MAX;
 
 struct Slot {
     generation: u32,
+    /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
+    /// connection, but the poller may have to silence it meanwhile.
+    socket: Option<Arc<OwnedFd>>,
+    interest: Option<Interest>,
     /// Milliseconds; what happens then is the connection's business.
     deadline: u64,
     connection: Option<Box<Connection>>,
@@ -34,6 +42,8 @@ impl Holding {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
                 generation: 0,
+                socket: None,
+                interest: None,
                 deadline: NEVER,
                 connection: None,
             });
@@ -48,8 +58,31 @@ impl Holding {
         let slot = &mut self.slots[index as usize];
         debug_assert_eq!(slot.generation, generation);
         slot.generation = generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.socket = None;
+        slot.interest = None;
         slot.connection = None;
         self.free.push(index);
+    }
+
+    /// Notes the socket of a new connection and what the poller wants of it.
+    pub(crate) fn register(&mut self, key: Key, socket: &Arc<OwnedFd>, interest: Option<Interest>) {
+        let (index, _) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        slot.socket = Some(Arc::clone(socket));
+        slot.interest = interest;
+    }
+
+    /// Makes the poller want `interest` of a connection: a system call only where that is a change.
+    pub(crate) fn want(&mut self, key: Key, interest: Interest, poller: &Poller) -> io::Result<()> {
+        let (index, _) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        if slot.interest != Some(interest) {
+            if let Some(socket) = &slot.socket {
+                poller.change(socket, key, interest)?;
+                slot.interest = Some(interest);
+            }
+        }
+        Ok(())
     }
 
     /// Lets the reactor own a connection until its next event, or its deadline.
@@ -60,12 +93,15 @@ impl Holding {
         slot.connection = Some(connection);
     }
 
-    /// Takes the connection that an event belongs to.
-    pub(crate) fn take(&mut self, key: Key) -> Option<Box<Connection>> {
+    /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is back.
+    pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
         let (index, generation) = parts(key);
         let slot = self.slots.get_mut(index as usize)?;
         if slot.generation != generation {
             return None;
+        }
+        if slot.connection.is_none() && slot.interest.take().is_some() {
+            let _ = poller.silence(slot.socket.as_ref()?, key);
         }
         slot.connection.take()
     }

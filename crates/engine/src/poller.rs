@@ -1,7 +1,8 @@
-//! The operating system's poller: epoll with one-shot interest, and an eventfd that interrupts a wait.
+//! The operating system's poller: epoll, level-triggered, and an eventfd that interrupts a wait.
 //!
-//! Any thread may arm a connection; only the thread that holds the reactor waits. This is the one file that a port to
-//! kqueue has to replace.
+//! A connection keeps its interest while a thread runs its request, so that the usual request costs no system call for it;
+//! an event that comes meanwhile takes the interest away (`reactor.rs`). Any thread may change an interest; only the thread
+//! that holds the reactor waits. This is the one file that a port to kqueue has to replace.
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{eventfd, EventfdFlags, Timespec};
@@ -28,13 +29,15 @@ pub(crate) enum Interest {
 
 impl Interest {
     fn flags(self) -> EventFlags {
-        EventFlags::ONESHOT
-            | match self {
-                Interest::Read => EventFlags::IN,
-                Interest::Write => EventFlags::OUT,
-            }
+        match self {
+            Interest::Read => EventFlags::IN,
+            Interest::Write => EventFlags::OUT,
+        }
     }
 }
+
+/// No event but a hang-up, which cannot be declined; and that only once.
+const SILENT: EventFlags = EventFlags::ONESHOT;
 
 pub(crate) struct Poller {
     epoll: OwnedFd,
@@ -73,19 +76,24 @@ impl Poller {
         }
     }
 
-    /// Adds a connection, armed for one event.
+    /// Adds a connection.
     pub(crate) fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())
     }
 
-    /// Adds a connection that is not to be polled yet.
-    pub(crate) fn add_disarmed(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::empty())
+    /// Adds a connection of which no event is wanted yet.
+    pub(crate) fn add_silent(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), SILENT)
     }
 
-    /// Arms a connection for its next event.
-    pub(crate) fn arm(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+    /// Changes what is wanted of a connection.
+    pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+    }
+
+    /// Wants no more events of a connection until its interest is changed.
+    pub(crate) fn silence(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), SILENT)
     }
 
     /// Adds what several workers wait for (a listener, the waiting room): as few of them as possible are woken.

@@ -2,6 +2,7 @@
 //! nothing of the app, so a thread without the language's lock can run it.
 
 use crate::clock::milliseconds;
+use crate::connection::Next;
 use crate::engine::Engine;
 use crate::holding::NEVER;
 use crate::listener::{refuse, Accepted, Listener, Reserve};
@@ -138,7 +139,7 @@ impl Reactor {
             }
             key => {
                 let mut holding = engine.holding.lock();
-                let Some(mut connection) = holding.take(key) else {
+                let Some(mut connection) = holding.take(key, &engine.poller) else {
                     return;
                 };
                 if connection.input.capacity() == 0 {
@@ -244,13 +245,14 @@ impl Reactor {
         let next = earliest.min(paused_until).max(now + EXPIRY_STEP_MILLISECONDS);
         engine.timer.earliest.fetch_min(next, SeqCst);
         for mut connection in expired {
-            if connection.is_flushing() {
+            let was_flushing = connection.is_flushing();
+            let next = connection.expire(&engine.config, now);
+            if was_flushing && next == Next::Close {
                 let seconds = engine.write_timeout() / 1000;
                 engine.journal.error(format_args!(
                     "closed a client that did not take its answer within {seconds} s"
                 ));
             }
-            let next = connection.expire();
             engine.settle(connection, next);
         }
     }

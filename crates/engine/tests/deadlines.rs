@@ -3,7 +3,7 @@
 mod support;
 
 use fairlead_engine::Config;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
 use support::*;
@@ -109,6 +109,45 @@ fn a_client_that_takes_nothing_holds_no_thread_and_is_cut_off() {
     eventually("the greedy client is cut off", || {
         server.engine.stats().connections <= 1
     });
+}
+
+#[test]
+fn a_slow_but_steady_reader_gets_its_answer() {
+    let timeout = Duration::from_millis(400);
+    let server = Server::start(
+        Config {
+            write_timeout: timeout,
+            ..config()
+        },
+        |exchange| {
+            exchange.start(200);
+            exchange.end_head(Some(32 << 20));
+            let part = vec![b'x'; 1 << 20];
+            for _ in 0..32 {
+                let mut rest = &part[..];
+                while let Ok(taken @ 1..) = exchange.write(rest) {
+                    rest = &rest[taken..];
+                }
+            }
+        },
+    );
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    // For three time-outs it takes so little at a time that the poller never finds the socket writable.
+    let began = Instant::now();
+    let mut taken = 0;
+    let mut bytes = [0; 16_384];
+    while began.elapsed() < timeout * 3 {
+        taken += client.stream.read(&mut bytes).expect("the server goes on sending");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    while let Ok(count @ 1..) = client.stream.read(&mut bytes) {
+        taken += count;
+        if taken > 32 << 20 {
+            break;
+        }
+    }
+    assert!(taken > 32 << 20, "only {taken} bytes came");
 }
 
 #[test]
