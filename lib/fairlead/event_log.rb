@@ -49,7 +49,7 @@ module Fairlead
 
     def last_worker_kept = warn("the last worker stays")
 
-    def next_attempt(seconds) = warn("workers die while they boot; the next one starts in #{seconds} s")
+    def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
 

@@ -30,7 +30,9 @@ module Fairlead
 
     private
 
+    # What the application prints is to be seen at once, also when it goes to a file or a pipe.
     def settle
+      $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
       Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")

@@ -15,6 +15,9 @@ module Fairlead
     # How long a worker may take to leave after its requests were cut off, and one that is to stop at once, in seconds.
     GRACE = 5
 
+    # A worker that dies this early has hardly been ready, in seconds.
+    YOUTH = 1
+
     def initialize(service)
       @service = service
       @log = service.log
@@ -162,7 +165,6 @@ module Fairlead
     def welcome(child)
       child.booted!
       @ever_booted = true
-      @back_off.succeed
       @log.worker_booted(child, now - child.started_at)
       announce if !@announced && @children.size >= @wanted && @children.all?(&:booted?)
     end
@@ -189,7 +191,7 @@ module Fairlead
       return if @stopping || (child.ending? && child.slot >= @wanted)
 
       @log.worker_ended(child, status) unless child.ending?
-      return if child.booted?
+      return if child.booted? && now - child.started_at > YOUTH
 
       delay = @back_off.fail
       @log.next_attempt(delay) if delay.positive?

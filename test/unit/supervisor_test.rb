@@ -217,6 +217,14 @@ class SupervisorTest < Minitest::Test
     end
   end
 
+  def test_term_while_the_workers_load_the_application_ends_them
+    server = launch("File.write(\"inside-\#{Process.pid}\", '')\nsleep", "-w", "2", "--no-preload")
+    wait_until("the loading") { Dir.glob(server.path("inside-*")).size == 2 }
+
+    assert_equal 0, server.stop.exitstatus
+    assert_empty server.stderr
+  end
+
   def test_the_processes_of_the_application_are_left_to_it
     server = serve(<<~RUBY, "-w", "2")
       child = fork { exit!(5) }

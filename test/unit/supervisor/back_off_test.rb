@@ -27,11 +27,11 @@ class BackOffTest < Minitest::Test
     assert_nil @back_off.remaining
   end
 
-  def test_a_success_ends_it
+  def test_what_lies_a_minute_back_is_forgotten
     4.times { @back_off.fail }
-    @back_off.succeed
+    @now += 60.5
 
-    assert_nil @back_off.remaining
     assert_equal 0, @back_off.fail
+    assert_equal 1, @back_off.fail
   end
 end
