@@ -1,6 +1,8 @@
 //! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header fields.
 
-use rb_sys::{rb_enc_interned_str, rb_gc_register_mark_object, rb_intern2, rb_str_new, rb_utf8_encoding, ID, VALUE};
+use rb_sys::{
+    rb_enc_interned_str, rb_gc_register_mark_object, rb_intern2, rb_str_freeze, rb_str_new, rb_utf8_encoding, ID, VALUE,
+};
 use std::ffi::{c_char, c_long};
 use std::sync::OnceLock;
 
@@ -26,7 +28,8 @@ pub(crate) fn interned(bytes: &[u8]) -> VALUE {
 /// The same, kept for ever.
 fn kept(text: &str) -> VALUE {
     let value = if text.is_empty() {
-        new(b"")
+        // SAFETY: a new String. All requests share it, so nobody may change it.
+        unsafe { rb_str_freeze(new(b"")) }
     } else {
         interned(text.as_bytes())
     };

@@ -41,20 +41,33 @@ class EnvTest < Minitest::Test
     assert_equal [true, true], many.values_at("rack.multithread", "rack.multiprocess")
   end
 
-  def test_each_request_has_an_env_of_its_own_that_may_be_changed
+  def test_values_that_applications_change_in_place_may_be_changed
     server = serve(linted(<<~RUBY))
-      seen = env.key?("my.key") || env["PATH_INFO"].frozen? || env["HTTP_X"].frozen? || env["QUERY_STRING"].frozen? || env["rack.after_reply"].any?
-      env["my.key"] = 1
-      env["PATH_INFO"] << "x"
-      env["HTTP_X"] << "x"
-      env["SCRIPT_NAME"] = "/x"
+      %w[PATH_INFO QUERY_STRING REQUEST_URI HTTP_X CONTENT_TYPE].each { |key| env[key] << "x" }
       env["rack.after_reply"] << -> {}
+      env["SCRIPT_NAME"] = "/x"
       env.delete("rack.version")
-      [200, { "content-type" => "text/plain" }, [seen.inspect]]
+      [200, { "content-type" => "text/plain" }, [env["PATH_INFO"]]]
+    RUBY
+
+    assert_equal "/ax", get(server, "/a?b", "x" => "y", "content-type" => "z").body
+  end
+
+  def test_nothing_that_an_application_does_to_its_env_is_seen_by_another_request
+    server = serve(linted(<<~RUBY))
+      seen = env.select { |_, value| value.is_a?(String) || value.is_a?(Array) }.inspect + env.keys.grep(/my/).inspect
+      env.each_value { |value| value << "spoilt" if value.is_a?(String) && !value.frozen? }
+      env["rack.after_reply"] << -> {}
+      env["rack.response_finished"] << ->(*) {}
+      env["my.key"] = env["MY_KEY"] = "spoilt"
+      env.delete("SERVER_PROTOCOL")
+      [200, { "content-type" => "text/plain" }, [seen]]
     RUBY
     client = connect(server)
+    first = client.get("/", "x" => "y").body
 
-    3.times { assert_equal "false", client.get("/", "x" => "y").body }
+    5.times { assert_equal first, client.get("/", "x" => "y").body }
+    refute_includes first, "spoilt"
   end
 
   def test_server_name_and_port_come_from_host

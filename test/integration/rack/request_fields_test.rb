@@ -8,8 +8,10 @@ require "support/rack_apps"
 class RequestFieldsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  TELL = 'found = env.select { |key, _| key.start_with?("HTTP_", "CONTENT_") }; ' \
-         '[200, { "content-type" => "text/plain" }, [found.map { |key, value| "#{key}=#{value}\n" }.sort.join]]'
+  TELL = <<~'RUBY'
+    found = env.select { |key, _| key.start_with?("HTTP_", "CONTENT_") }
+    [200, { "content-type" => "text/plain" }, [found.map { |key, value| "#{key}=#{value}\n" }.sort.join]]
+  RUBY
 
   def test_a_name_becomes_a_key_in_upper_case_with_underscores_for_dashes
     assert_fields "HTTP_X_A_B=1", "X-a-B: 1"

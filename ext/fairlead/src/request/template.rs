@@ -57,6 +57,9 @@ impl Template {
             let version = rb_ary_new_capa(2);
             rb_ary_push(version, rb_sys::rb_uint2inum(1));
             rb_ary_push(version, rb_sys::rb_uint2inum(6));
+            // Every request has them, so nobody may change them.
+            rb_sys::rb_ary_freeze(version);
+            rb_str_freeze(server_software);
             let all = rb_hash_new();
             for (key, value) in [
                 (keys.request_method, keys.get),
@@ -117,14 +120,18 @@ impl Template {
 /// With the GVL, inside `protect`, with a live `env`.
 unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
     let keys = strings();
+    // SAFETY: a new String, by the caller's promise.
+    let frozen = |name: &[u8]| unsafe { rb_str_freeze(new(name)) };
     let (name, port) = match host_and_port(host) {
-        Some((name, port)) if !name.is_empty() => (name, port.unwrap_or(80)),
-        _ => (origin.host.as_bytes(), origin.port),
+        Some((name, port)) if !name.is_empty() => (frozen(name), port.unwrap_or(80)),
+        // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
+        _ if origin.host.contains(':') => (text(format_args!("[{}]", origin.host)), origin.port),
+        _ => (frozen(origin.host.as_bytes()), origin.port),
     };
     // SAFETY: by the caller's promise.
     unsafe {
         rb_hash_aset(env, keys.rack_url_scheme, interned(origin.scheme.as_bytes()));
-        rb_hash_aset(env, keys.server_name, rb_str_freeze(new(name)));
+        rb_hash_aset(env, keys.server_name, name);
         let port = if port == 80 || port == 0 {
             keys.port80
         } else {
