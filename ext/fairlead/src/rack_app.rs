@@ -36,6 +36,7 @@ impl App for OnThread<'_> {
             hash: nil,
             after_reply: nil,
             response_finished: nil,
+            file: nil,
         };
         let mut hints = nil;
         let mut answer = Answer::new(exchange);
@@ -123,10 +124,10 @@ impl OnThread<'_> {
         error
     }
 
-    /// After the answer: closes the body and runs what the application wants to have run.
+    /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
     fn finish(&self, env: Env, error: VALUE, answer: &mut Answer<'_, '_>) {
         let (replies, finished) = (length(env.after_reply), length(env.response_finished));
-        if answer.body == Qnil as VALUE && replies == 0 && finished == 0 {
+        if answer.body == Qnil as VALUE && replies == 0 && finished == 0 && env.file == Qnil as VALUE {
             return;
         }
         // The client has its answer before the application tidies up.
@@ -157,6 +158,13 @@ impl OnThread<'_> {
                         arguments.as_ptr(),
                     )
                 };
+            });
+        }
+        if env.file != Qnil as VALUE {
+            // Otherwise its descriptor would be open until the collector comes by.
+            self.logged(env.hash, || {
+                // SAFETY: a live IO, the GVL is held, exceptions are stopped.
+                unsafe { rb_sys::rb_io_close(env.file) };
             });
         }
     }

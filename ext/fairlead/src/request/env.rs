@@ -13,12 +13,15 @@ use rb_sys::{rb_ary_new, rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
 
-/// An env and the lists in it to which the application adds what is to be run after the answer. Stays on the stack.
+/// An env and what of it has to be looked after when the request is over. Stays on the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Env {
     pub(crate) hash: VALUE,
+    /// The lists to which the application adds what is to be run after the answer.
     pub(crate) after_reply: VALUE,
     pub(crate) response_finished: VALUE,
+    /// The input that has to be closed, if it is a file; else nil.
+    pub(crate) file: VALUE,
 }
 
 impl Template {
@@ -31,17 +34,29 @@ impl Template {
         unsafe {
             set_target(env, exchange, keys);
             set_fields(env, exchange, keys);
+            let parts = exchange.head().parts;
+            // An absolute-form target stands for the Host field (RFC 9112 §3.2.2).
+            if let (TargetForm::Absolute, Some(authority)) = (parts.form, parts.authority) {
+                rb_hash_aset(env, keys.http_host, new(exchange.text(authority)));
+            }
             let body = exchange.take_body();
             if is_chunked {
                 rb_hash_aset(env, keys.content_length, text(format_args!("{}", body.len())));
             }
+            let mut file = Qnil as VALUE;
             if !matches!(body, Body::Empty) {
-                rb_hash_aset(env, keys.rack_input, input::make(body));
+                let is_file = matches!(body, Body::File(..));
+                let input = input::make(body);
+                rb_hash_aset(env, keys.rack_input, input);
+                if is_file {
+                    file = input;
+                }
             }
             let made = Env {
                 hash: env,
                 after_reply: rb_ary_new(),
                 response_finished: rb_ary_new(),
+                file,
             };
             rb_hash_aset(env, keys.rack_after_reply, made.after_reply);
             rb_hash_aset(env, keys.rack_response_finished, made.response_finished);
@@ -74,10 +89,6 @@ unsafe fn set_target(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
         }
         if head.version == Version::Http10 {
             rb_hash_aset(env, keys.server_protocol, keys.http10);
-        }
-        // An absolute-form target stands for the Host field (RFC 9112 §3.2.2).
-        if let (TargetForm::Absolute, Some(authority)) = (head.parts.form, head.parts.authority) {
-            rb_hash_aset(env, keys.http_host, new(exchange.text(authority)));
         }
     }
 }
