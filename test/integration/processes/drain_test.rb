@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# The end under load, of one process and of workers: each request that has arrived is answered, nobody new gets in, and
+# nothing waits for a client that has nothing to say.
+class DrainTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  SLOW = <<~RUBY
+    run lambda { |env|
+      warn("running")
+      sleep 0.5
+      [200, {}, ["whole"]]
+    }
+  RUBY
+
+  SHAPES = [["-t", 2], ["-w", 2, "-t", 2]].freeze
+
+  def test_requests_that_run_or_wait_are_answered_and_their_connections_closed
+    each_shape do |server|
+      clients = Array.new(8) { connect(server).request }
+      server.wait_for_output(/running.*running/m)
+      server.signal(:TERM)
+      answers = clients.map(&:answer)
+
+      assert_equal ["whole"] * 8, answers.map(&:body)
+      assert_includes answers.map { |answer| answer["connection"] }, "close"
+      assert_empty clients.map(&:rest).join
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
+  def test_idle_connections_are_closed_and_do_not_delay_the_end
+    each_shape do |server|
+      idle = Array.new(5) { connect(server).tap(&:get) } + [connect(server)]
+      seconds = seconds_of { assert_equal 0, server.stop.exitstatus }
+
+      assert_operator seconds, :<, 5
+      assert_empty idle.map(&:rest).join
+    end
+  end
+
+  def test_new_connections_are_refused_while_requests_finish
+    each_shape do |server|
+      client = connect(server).request
+      server.wait_for_output(/running/)
+      server.signal(:TERM)
+      wait_until("connections to be refused") { refused?(server) }
+
+      assert_equal "whole", client.answer.body
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
+  def test_no_request_of_busy_keep_alive_clients_is_lost
+    [[], ["-w", 2]].each do |processes|
+      server = serve("run ->(env) { sleep 0.001; [200, {}, ['x']] }", "-t", 2, *processes)
+      counts = Array.new(6) { Thread.new { ask_until_told_to_close(connect(server)) } }
+      wait_until("load") { server.ready? && get(server).status == 200 }
+      server.signal(:TERM)
+
+      assert_operator counts.map(&:value).min, :>, 0
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
+  def test_a_request_whose_body_is_on_its_way_is_answered
+    each_shape do |server|
+      client = connect(server).write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\nabc")
+      busy = connect(server).request
+      server.wait_for_output(/running/)
+      server.signal(:TERM)
+      server.wait_for_output(/finishing what has arrived/)
+      client.write("def")
+
+      assert_equal %w[whole whole], [busy, client].map { |one| one.answer.body }
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
+  def test_a_client_that_does_not_take_its_answer_is_waited_for_no_longer_than_the_shutdown_timeout
+    server = serve("run ->(env) { [200, {}, ['x' * 20_000_000]] }", "-t", 1, "--shutdown-timeout", 1)
+    client = connect(server).request
+    assert client.readable?(10)
+    seconds = seconds_of { server.stop }
+
+    assert_includes 0.9..4.0, seconds
+    assert_match(/did not finish within 1 s and were cut off/, server.stderr)
+  end
+
+  private
+
+  def each_shape
+    SHAPES.each { |arguments| yield serve(SLOW, *arguments) }
+  end
+
+  def refused?(server)
+    TCPSocket.new("127.0.0.1", server.port).close
+    false
+  rescue Errno::ECONNREFUSED
+    true
+  end
+
+  # The number of answers; the last one has to be announced as such, and nothing may be cut off before it.
+  def ask_until_told_to_close(client)
+    (1..).each do |count|
+      answer = client.get
+      return count if answer["connection"] == "close"
+    end
+  rescue Fairlead::Test::HttpClient::CutOff
+    raise "a request got no answer"
+  end
+end

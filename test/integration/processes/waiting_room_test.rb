@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "json"
+require "support/http_client"
+
+# One queue for all workers: what waits in a busy worker is run by one with a free thread, whole, in order of arrival, and
+# nothing is lost when a worker dies.
+class WaitingRoomTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  APP = <<~RUBY
+    require "digest"
+    run lambda { |env|
+      input = env["rack.input"].read
+      sleep env["QUERY_STRING"].to_f
+      [200, {}, ["\#{Process.pid} \#{env["PATH_INFO"]} \#{env["REMOTE_ADDR"]} \#{Digest::MD5.hexdigest(input)}"]]
+    }
+  RUBY
+
+  # A thread of the supervisor that tells what the board says.
+  BOARD = <<~RUBY
+    require "json"
+    after_booted do
+      board = ObjectSpace.each_object(Fairlead::Native::Shared).first
+      Thread.new do
+        loop do
+          File.write("stats.new", JSON.dump(board.stats))
+          File.rename("stats.new", "stats")
+          sleep 0.02
+        end
+      end
+    end
+  RUBY
+
+  def test_connections_that_sit_in_one_worker_are_served_by_both
+    server = serve(APP, "-w", 2, "-t", 1)
+    clients, = clients_in_one_worker(server, 8)
+    pids = clients.each { |client| client.request("GET", "/?0.2") }.map { |client| pid_of(client.answer) }
+
+    assert_equal server.worker_pids, pids.uniq.sort
+    assert_includes 3..5, pids.count(pids.first)
+  end
+
+  def test_without_the_waiting_room_they_stay_where_they_are
+    server = serve(APP, "-w", 2, "-t", 1, "--no-waiting-room")
+    clients, home = clients_in_one_worker(server, 4)
+    clients.each { |client| client.request("GET", "/?0.1") }
+
+    assert_equal [home], clients.map { |client| pid_of(client.answer) }.uniq
+  end
+
+  def test_a_connection_that_has_moved_is_kept_alive_and_moves_again
+    server = serve(APP, "-w", 2, "-t", 1)
+    clients, = clients_in_one_worker(server, 4)
+    rounds = Array.new(5) do
+      clients.each_with_index { |client, index| client.request("GET", "/#{index}?0.03") }.map { |client| client.answer.body.split }
+    end
+
+    rounds.each { |answers| assert_equal((0..3).map { |index| ["/#{index}", "127.0.0.1"] }, answers.map { |one| one[1, 2] }) }
+    assert_equal 2, rounds.flatten(1).map(&:first).uniq.size
+  end
+
+  def test_bodies_in_memory_and_in_a_file_travel_along
+    server = serve(APP, "-w", 2, "-t", 1)
+    [1000, 20_000, 60_000, 2_000_000].each do |size|
+      bodies = Array.new(6) { |index| Random.new(index).bytes(size) }
+      clients, = clients_in_one_worker(server, 6)
+      clients.zip(bodies) { |client, body| client.request("POST", "/?0.1", body: body) }
+      answers = clients.map { |client| client.answer.body.split }
+
+      assert_equal(bodies.map { |body| Digest::MD5.hexdigest(body) }, answers.map(&:last))
+      assert_equal 2, answers.map(&:first).uniq.size, "bodies of #{size} bytes" unless size == 60_000 # too large to move
+      clients.each(&:close)
+    end
+  end
+
+  def test_requests_that_are_pipelined_behind_one_that_moves_move_along
+    server = serve(APP, "-w", 2, "-t", 1)
+    clients, = clients_in_one_worker(server, 4)
+    clients.each { |client| client.write("GET /?0.05 HTTP/1.1\r\nhost: a\r\n\r\n" * 3) }
+
+    assert_equal 12, clients.sum { |client| Array.new(3) { client.answer }.count { |answer| answer.status == 200 } }
+  end
+
+  def test_those_who_wait_survive_the_worker_they_came_from
+    server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => BOARD })
+    victim, other = server.worker_pids
+    busy = hold_every_thread(server)
+    waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
+    wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }
+    Process.kill(:KILL, victim)
+
+    assert_equal 6, waiting.count { |client| client.answer.status == 200 }
+    assert_equal other, pid_of(busy[other].answer)
+    assert_empty busy[victim].rest
+    assert_operator wait_until("the count") { stats(server)["moved"] }, :>=, 6
+    wait_until("an empty room") { stats(server)["waiting"].zero? }
+  end
+
+  def test_none_is_lost_under_a_load_that_both_workers_cannot_carry
+    server = serve(APP, "-w", 2, "-t", 2)
+    clients = Array.new(40) { connect(server) }
+    answers = Array.new(5) { clients.each { |client| client.request("GET", "/?0.01") }.map { |client| client.answer.status } }
+
+    assert_equal [200] * 200, answers.flatten
+  end
+
+  private
+
+  def pid_of(answer) = Integer(answer.body.split.first, 10)
+
+  # That many idle keep-alive clients, all in one worker, and its pid.
+  def clients_in_one_worker(server, count)
+    by_pid = Hash.new { |hash, pid| hash[pid] = [] }
+    200.times do
+      client = connect(server)
+      pid = pid_of(client.get("/?0"))
+      by_pid[pid] << client
+      return [by_pid[pid], pid] if by_pid[pid].size == count
+    end
+    flunk "no worker got #{count} connections"
+  end
+
+  # Gives each worker a request that lasts; by the worker's pid, each with its client.
+  def hold_every_thread(server)
+    by_pid = {}
+    wait_until("a connection in each worker") do
+      client = connect(server)
+      by_pid[pid_of(client.get("/?0.02"))] ||= client
+      by_pid.size == server.worker_pids.size
+    end
+    by_pid.each_value { |client| client.request("GET", "/?1.5") }
+  end
+
+  def stats(server)
+    wait_until("the board") { File.exist?(server.path("stats")) }
+    JSON.parse(File.read(server.path("stats")))
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# Workers that die under load, or look as if they hung, beside others that go on serving.
+class WorkersTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  PID = <<~RUBY
+    run lambda { |env|
+      sleep 0.2 if env["PATH_INFO"] == "/sleep"
+      [200, {}, [Process.pid.to_s]]
+    }
+  RUBY
+
+  def test_a_killed_worker_is_replaced_and_no_connection_of_the_other_notices
+    server = serve(PID, "-w", 2, "-t", 5, "--no-waiting-room")
+    victim, other = server.worker_pids
+    clients = Array.new(30) { connect(server).request("GET", "/sleep") }.group_by { |client| client.answer.body.to_i }
+    assert_equal [victim, other], clients.keys.sort
+    load = Thread.new { 100.times.flat_map { clients[other].map { |client| client.get.body.to_i } } }
+    Process.kill(:KILL, victim)
+
+    assert_equal [other], load.value.uniq
+    wait_until("two other workers") { server.worker_pids.size == 2 && !server.worker_pids.include?(victim) }
+    assert_equal server.worker_pids, wait_until("answers of both") { found = pids_of_sleepers(server, 20) and found.size == 2 && found }
+    assert_match(/worker \d \(pid #{victim}\) ended unexpectedly: killed by SIGKILL/, server.stderr)
+  end
+
+  def test_a_worker_that_is_merely_busy_is_left_alone
+    server = serve(<<~RUBY, "-w", 1, "-t", 2, "--worker-timeout", 1)
+      run ->(env) { finish = Time.now + env["QUERY_STRING"].to_f; nil while Time.now < finish; [200, {}, [Process.pid.to_s]] }
+    RUBY
+    before = server.worker_pids
+
+    assert_equal before.first.to_s, get(server, "/?2.5").body
+    assert_equal before, server.worker_pids
+    refute_match(/sign of life/, server.stderr)
+  end
+
+  private
+
+  # Who answered so many requests that came at once, in order.
+  def pids_of_sleepers(server, count)
+    clients = Array.new(count) { connect(server).request("GET", "/sleep") }
+    clients.map { |client| client.answer.body.to_i }.uniq.sort
+  ensure
+    clients&.each(&:close)
+  end
+end
