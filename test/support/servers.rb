@@ -15,9 +15,14 @@ module Fairlead
 
       # Starts a server without waiting: for starts that are expected to fail.
       def launch(config_ru, *arguments, **options)
-        server = ServerProcess.new(config_ru, *arguments, **options)
-        (@servers ||= []) << server
+        server = own(ServerProcess.new(config_ru, *arguments, **options))
         block_given? ? yield(server) : server.launch
+        server
+      end
+
+      # Takes over the end of a server that the test has made itself; returns it.
+      def own(server)
+        (@servers ||= []) << server
         server
       end
 
