@@ -17,6 +17,7 @@ require_relative "harness/process_group"
 require_relative "harness/running"
 require_relative "harness/binaries"
 require_relative "harness/measurement"
+require_relative "harness/noise"
 require_relative "harness/load"
 
 Dir[File.join(__dir__, "{scenarios,servers}", "*.rb")].sort.each { |file| require file }

@@ -17,7 +17,10 @@ begin
     servers = options.servers { |server, reason| warn "skipped #{server.name}: #{reason}" }
     load_tool = Bench::Load.pick
     facts = Bench::Machine.facts(options, load_tool)
-    Bench::Result.new(scenario, facts, Bench::Turns.new(scenario, servers, options, load_tool).run, label: options.label)
+    turns = Bench::Turns.new(scenario, servers, options, load_tool)
+    cells = turns.run
+    facts["Stolen by the host"] = format("up to %.0f %% of the CPU time of a measurement", turns.most_stolen * 100)
+    Bench::Result.new(scenario, facts, cells, label: options.label)
   end
 
   options.scenarios.each do |scenario|

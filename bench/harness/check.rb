@@ -7,6 +7,8 @@ module Bench
   # A check: figures that are ratios or fairness, each beside its aim; the program ends with status 1 when one is missed.
   # `--server NAME` puts another server in Fairlead's place, to see what its figures would be.
   class Check
+    TRIES = 3
+
     attr_reader :server, :load_tool
 
     def self.run(title, arguments = ARGV)
@@ -26,6 +28,7 @@ module Bench
       end.parse(arguments)
       @load_tool = Load.pick
       @rows = []
+      @disturbed = []
       missing = @server.missing and raise(Error, "#{@server.name}: #{missing}")
     end
 
@@ -35,8 +38,16 @@ module Bench
       Site.open(scenario) { |site| Running.start(server, site, shape, extra: extra, &block) }
     end
 
+    # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile.
     def load(running, shape, seconds: 3, requests: nil)
-      @load_tool.measure(running.url, connections: shape.connections, seconds: seconds, requests: requests)
+      found = nil
+      TRIES.times do
+        found, stolen = Noise.during { @load_tool.measure(running.url, connections: shape.connections, seconds: seconds, requests: requests) }
+        break if stolen <= Noise::TOLERABLE
+
+        @disturbed << stolen
+      end
+      found
     end
 
     # A figure without an aim.
@@ -57,6 +68,7 @@ module Bench
       widths = @rows.transpose.map { |column| column.map(&:size).max }
       puts "#{@title}: #{@server.name} #{@server.version}, #{@load_tool.version}", ""
       @rows.each { |row| puts row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip }
+      puts "", disturbance unless @disturbed.empty?
       @rows.any? { |row| row.last == "MISSED" } ? 1 : 0
     end
 
@@ -66,6 +78,12 @@ module Bench
       verdict = met ? "ok" : "MISSED"
       @rows << [name, "#{figure(value)} #{unit}".rstrip, aim, aim.empty? ? "" : verdict]
       warn "  #{@rows.last.reject(&:empty?).join("  ")}"
+    end
+
+    def disturbance
+      worst = (@disturbed.max * 100).round
+      "Disturbed: during #{@disturbed.size} measurements the host took up to #{worst} % of the CPU time away. Those were made again, " \
+        "twice at the most."
     end
 
     def figure(value)

@@ -43,7 +43,7 @@ module Bench
 
     def wait_until_ready
       deadline = now + START_DEADLINE
-      until answers? && all_processes?
+      until answers? && whole?
         failed("ended while starting") if ended?
         failed("did not answer within #{START_DEADLINE} s") if now > deadline
         sleep 0.02
@@ -77,6 +77,11 @@ module Bench
       @ended ||= !Process.wait(@pid, Process::WNOHANG).nil?
     end
 
+    # Whether every process it should have is there.
+    def whole?
+      !ended? && (!ProcessGroup.readable? || @group.pids.size >= @server.processes(@shape))
+    end
+
     private
 
     def answers?
@@ -86,10 +91,6 @@ module Bench
       end
     rescue SystemCallError, EOFError
       false
-    end
-
-    def all_processes?
-      !ProcessGroup.readable? || @group.pids.size >= @server.processes(@shape)
     end
 
     def failed(how)

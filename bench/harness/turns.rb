@@ -10,6 +10,7 @@ module Bench
       @options = options
       @load_tool = load_tool
       @output = output
+      @stolen = []
     end
 
     # One Cell for each shape and server.
@@ -19,6 +20,11 @@ module Bench
         @options.rounds.times { |round| cells.each { |cell| measure(cell, shape, round) } }
         cells
       end
+    end
+
+    # Share of CPU time the host took away in the worst measurement.
+    def most_stolen
+      @stolen.max || 0.0
     end
 
     private
@@ -40,8 +46,11 @@ module Bench
     def under_load(running, shape)
       @load_tool.measure(running.url, connections: shape.connections, seconds: @options.warmup)
       before = running.group.cpu_seconds
-      found = @load_tool.measure(running.url, connections: shape.connections, seconds: @options.seconds, requests: @scenario.requests(shape))
-      raise Error, "ended under load" if running.ended?
+      found, stolen = Noise.during do
+        @load_tool.measure(running.url, connections: shape.connections, seconds: @options.seconds, requests: @scenario.requests(shape))
+      end
+      @stolen << stolen
+      raise Error, "ended under load" unless running.whole?
 
       raise Error, "no request was answered" if found.requests.zero?
       raise Error, "answers were cut short" if found.bytes < found.requests * @scenario.answer_bytes

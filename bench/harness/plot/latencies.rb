@@ -58,7 +58,7 @@ module Bench
         end
         levels.each do |level|
           @svg.line(LEFT - 40, y_of(level), RIGHT, y_of(level), "grid")
-          @svg.text(LEFT - 46, y_of(level) + 4, Report.number(level).sub("–", ""), anchor: "end", css: "soft")
+          @svg.text(LEFT - 46, y_of(level) + 4, level < 1 ? format("%g", level) : Report.number(level), anchor: "end", css: "soft")
         end
       end
 

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Bench
+  # What disturbs a measurement on a virtual machine and is not seen inside it otherwise: CPU time its host gave to others.
+  # Known on Linux only.
+  module Noise
+    # Share of CPU time beyond which a measurement says more of the host than of the server.
+    TOLERABLE = 0.03
+
+    module_function
+
+    # The block's value, and the share of CPU time stolen meanwhile (0.0 where that is not known).
+    def during
+      before = times
+      value = yield
+      after = times
+      [value, share(before, after)]
+    end
+
+    # [stolen, all] CPU time so far in ticks, or nil.
+    def times
+      all = File.foreach("/proc/stat").first.split.drop(1).map(&:to_i)
+      [all[7], all.first(8).sum]
+    rescue Errno::ENOENT
+      nil
+    end
+
+    def share(before, after)
+      return 0.0 unless before && after && after.last > before.last
+
+      (after.first - before.first).fdiv(after.last - before.last)
+    end
+    private_class_method :times, :share
+  end
+end
