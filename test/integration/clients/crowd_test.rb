@@ -25,8 +25,17 @@ class CrowdTest < Minitest::Test
     assert_equal "hello", wait_until("a free place") { served(server) }
   end
 
-  def test_without_descriptors_connections_are_refused_in_words_and_the_processor_rests
+  def test_by_default_there_are_as_many_connections_as_descriptors_allow
     server = serve_with_few_descriptors
+    answers = crowd(server, 60).map { |client| answer(client) }
+
+    assert_operator answers.count(200), :>, 5
+    assert_equal [200, 503], answers.uniq.compact.sort
+    assert_includes server.stderr, "max_connections are open"
+  end
+
+  def test_without_descriptors_connections_are_refused_in_words_and_the_processor_rests
+    server = serve_with_few_descriptors("--max-connections", 1000)
     clients = crowd(server, 60)
     answers = clients.map { |client| answer(client) }
 
@@ -35,6 +44,7 @@ class CrowdTest < Minitest::Test
     nobody_gets_in_for(1.5, server)
     assert_operator processor_time(server.pid) - used, :<, 0.5
     assert_includes 1..5, server.stderr.scan(ONE_A_SECOND).size
+    assert_includes server.stderr, "Too many open files"
     clients.each(&:close)
     assert_equal "hello", wait_until("free descriptors") { served(server) }
   end
@@ -65,6 +75,8 @@ class CrowdTest < Minitest::Test
     refute_match(/BUG/, server.stderr)
   end
 
+  private
+
   # The body of a request, if there is a place for it.
   def served(server)
     answer = get(server)
@@ -72,8 +84,6 @@ class CrowdTest < Minitest::Test
   rescue SystemCallError, Fairlead::Test::HttpClient::CutOff
     nil
   end
-
-  private
 
   # That many clients, of which each has asked if it could.
   def crowd(server, count)
@@ -101,7 +111,7 @@ class CrowdTest < Minitest::Test
   end
 
   # Processes inherit the limit of whoever starts them; it is hard, because the server raises the soft one.
-  def serve_with_few_descriptors
-    serve(APP, "-I", ".", "-C", "few.rb", files: { "few.rb" => "Process.setrlimit(:NOFILE, 40, 40)" })
+  def serve_with_few_descriptors(*arguments)
+    serve(APP, "-C", "few.rb", *arguments, files: { "few.rb" => "Process.setrlimit(:NOFILE, 40, 40)" })
   end
 end

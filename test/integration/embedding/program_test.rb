@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/launched_by"
+require "support/processes"
+
+# A program that carries servers in itself: they come and go, and what else the program does is its own business.
+class ProgramTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
+
+  # Has a signal handler, a thread and a child of its own, and serves behind two doors.
+  PROGRAM = <<~RUBY
+    require "fairlead"
+    $stdout.sync = true
+    trap("TERM") { $stdout.write("my own TERM\\n") and exit!(7) }
+    servers = %w[front back].map do |name|
+      Fairlead::Server.new(->(env) { [200, {}, ["\#{name} \#{Process.wait2(fork { exit!(3) }).last.exitstatus}"]] },
+                           bind: "tcp://127.0.0.1:0", threads: [0, 3]).start
+    end
+    servers.each { |server| puts "listening on \#{server.addresses.first}" }
+    puts "fairlead inside ready"
+    sleep
+  RUBY
+
+  def test_servers_one_after_another_leave_no_thread_and_no_descriptor_behind
+    serve_and_stop(0)
+    before = [Thread.list.size, threads, descriptors(Process.pid)]
+    10.times { |n| serve_and_stop(n) }
+
+    wait_until("what it was before: #{before}") do
+      GC.start
+      [Thread.list.size, threads, descriptors(Process.pid)].zip(before).all? { |now, then_| now <= then_ }
+    end
+  end
+
+  def test_signals_and_children_stay_with_the_program
+    server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: { "program.rb" => PROGRAM })).start
+
+    assert_equal(["front 3", "back 3"], server.ports.map { |port| adopt(TCPSocket.new("127.0.0.1", port)).get.body })
+    assert_equal 7, server.stop.exitstatus
+    assert_includes server.stdout, "my own TERM"
+  end
+
+  private
+
+  # Threads of this process, native ones included.
+  def threads = Dir.children("/proc/self/task").size
+
+  def serve_and_stop(number)
+    server = Fairlead::Server.new(->(_) { [200, {}, [number.to_s]] }, bind: "tcp://127.0.0.1:0", threads: [0, 3])
+    serving = Thread::Queue.new
+    thread = Thread.new { server.run { serving << true } }
+    serving.pop
+    clients = Array.new(5) { connect(server) }
+
+    assert_equal [number.to_s] * 5, clients.map { |client| client.get.body }
+    assert_equal true, server.stop
+    thread.join
+    assert_raises(Errno::ECONNREFUSED) { connect(server) }
+    clients.each(&:close)
+  end
+end
