@@ -75,7 +75,7 @@ module Fairlead
 
     option :max_connections, Types::Count.new(0..10_000_000),
            scope: :engine, default: 0, valid: [2000], invalid: [-1],
-           doc: "How many connections a process has open at most; further ones wait in the backlog. 0 means what the open-file " \
+           doc: "How many connections a process has open at most; further ones are answered 503. 0 means what the open-file " \
                 "limit allows, which is raised to the hard limit at the start."
 
     group "Processes and threads"
@@ -168,7 +168,8 @@ module Fairlead
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
-           doc: "The grace a request body has before `body_min_rate` applies to it."
+           doc: "How long a request body may stand still, and the grace it has before `body_min_rate` applies to it. One that takes " \
+                "longer is answered 408."
 
     option :body_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],

@@ -64,11 +64,13 @@ module Fairlead
       @signals.trap("CHLD", "TERM", "INT", "QUIT", "HUP", "TTIN", "TTOU", "USR1", "USR2")
     end
 
+    # Workers are reaped before the reports are read: what a dead one has reported is then heard while its slot is empty.
     def supervise
       until @stopping && @children.empty?
         @signals.wait(pause, @lifeline.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
+        dead = @children.reap
         @lifeline.reports.each { |report| hear(report) }
-        @children.reap.each { |child, status| mourn(child, status) }
+        dead.each { |child, status| mourn(child, status) }
         @watch.check(now)
         start_missing_workers
       end
