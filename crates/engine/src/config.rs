@@ -20,7 +20,7 @@ pub struct Config {
     pub head_max_fields: usize,
     /// Longest request target in bytes (414).
     pub target_max_bytes: usize,
-    /// Time a body gets before `body_min_rate` applies.
+    /// Time a body may stand still, and the time it gets before `body_min_rate` applies (408).
     pub body_timeout: Duration,
     /// Bytes a second that a body must bring on average after `body_timeout` (408).
     pub body_min_rate: u64,
@@ -32,7 +32,7 @@ pub struct Config {
     pub temp_dir: PathBuf,
     /// Idle time between requests.
     pub keep_alive_timeout: Duration,
-    /// Time an unsent answer gets before `write_min_rate` applies.
+    /// Time an unsent answer may stand still, and the time it gets before `write_min_rate` applies.
     pub write_timeout: Duration,
     /// Bytes a second that a client must take on average after `write_timeout`.
     pub write_min_rate: u64,

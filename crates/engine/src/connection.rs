@@ -65,9 +65,10 @@ enum State {
     Idle,
     /// Part of a head is here; `since` is when its first byte came.
     Head { since: u64 },
-    /// The head is complete, the body is not.
+    /// The head is complete, the body is not; `moved` is when some of it last came.
     Body {
         since: u64,
+        moved: u64,
         decoder: Option<Box<ChunkedDecoder>>,
     },
     /// A whole request is here, or runs.
@@ -182,7 +183,8 @@ impl Connection {
             State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
             State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
             State::Head { since } => since + as_milliseconds(config.head_timeout),
-            State::Body { since, .. } => rate(since, config.body_timeout, self.body.len(), config.body_min_rate),
+            State::Body { since, moved, .. } => rate(since, config.body_timeout, self.body.len(), config.body_min_rate)
+                .min(moved + as_milliseconds(config.body_timeout)),
             State::Flush { since, moved, .. } => rate(
                 since,
                 config.write_timeout,
@@ -245,7 +247,7 @@ impl Connection {
 
     fn feed(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
         if matches!(self.state, State::Body { .. }) {
-            return self.feed_body(bytes, config);
+            return self.feed_body(bytes, config, now);
         }
         self.input.extend_from_slice(bytes);
         self.parse_head(config, now)
@@ -276,7 +278,11 @@ impl Connection {
             Framing::Length(_) => None,
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
-        self.state = State::Body { since: now, decoder };
+        self.state = State::Body {
+            since: now,
+            moved: now,
+            decoder,
+        };
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
             self.output.buffer().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -287,14 +293,15 @@ impl Connection {
         if rest.is_empty() {
             Next::Wait(Interest::Read)
         } else {
-            self.feed_body(&rest, config)
+            self.feed_body(&rest, config, now)
         }
     }
 
-    fn feed_body(&mut self, bytes: &[u8], config: &Config) -> Next {
-        let State::Body { decoder, .. } = &mut self.state else {
+    fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+        let State::Body { decoder, moved, .. } = &mut self.state else {
             return Next::Close;
         };
+        *moved = now;
         let body = &mut self.body;
         let mut stored = Ok(());
         let mut keep = |part: &[u8]| {

@@ -51,6 +51,14 @@ class SlowClientTest < Minitest::Test
     assert_operator elapsed, :>, 1
   end
 
+  def test_a_body_that_stops_after_a_quick_beginning_is_answered_the_same
+    server = serve(ECHO, "--body-timeout", 1)
+    client = connect(server).write("POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 9000000\r\n\r\n#{"x" * 2_000_000}")
+    seconds = seconds_of { assert_equal 408, client.answer.status }
+
+    assert_includes 0.9..3.0, seconds
+  end
+
   def test_a_body_may_come_at_any_rate_when_the_minimum_is_zero
     server = serve(ECHO, "--body-timeout", "0.3", "--body-min-rate", 0)
     client = connect(server).write("POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n")
