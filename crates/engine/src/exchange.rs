@@ -16,9 +16,24 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A response field that would change the framing or split the answer; it is left out.
+/// Why a response field is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldError;
+pub enum FieldError {
+    /// Name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    Splitting,
+    /// A content-length that is none, or another one than before.
+    Length,
+}
+
+impl FieldError {
+    /// The error in words, for [`Exchange::blame`].
+    pub fn fault(self) -> &'static str {
+        match self {
+            FieldError::Splitting => "a response field that could split the answer was left out",
+            FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
+        }
+    }
+}
 
 /// The client is gone: whatever the app still writes is for nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +46,8 @@ enum BodyFraming {
     /// Bytes that are still to come.
     Length(u64),
     Chunked,
+    /// Inside a chunk, of which bytes are still to come.
+    Chunk(u64),
     /// The end of the connection ends the body, or the app frames it itself.
     Raw,
 }
@@ -48,7 +65,8 @@ enum Phase {
 #[derive(Default)]
 struct Announced {
     length: Option<u64>,
-    transfer_encoding: bool,
+    /// Whether the transfer-encoding that the app applies ends with `chunked`, if it applies any.
+    chunked: Option<bool>,
     date: bool,
 }
 
@@ -64,6 +82,8 @@ pub struct Exchange<'a> {
     /// Length of the output before this answer: where to cut if it has to be taken back.
     start: usize,
     body_bytes: u64,
+    /// Whether the kernel may have some of this answer.
+    flushed: bool,
     gone: bool,
     faulty: Option<&'static str>,
 }
@@ -82,6 +102,7 @@ impl<'a> Exchange<'a> {
             close,
             start,
             body_bytes: 0,
+            flushed: false,
             gone: false,
             faulty: None,
         }
@@ -157,6 +178,7 @@ impl<'a> Exchange<'a> {
             self.connection.output.buffer().extend_from_slice(b"\r\n");
             self.phase = Phase::NotStarted;
             self.flush();
+            self.flushed = false;
             self.start = self.connection.output.buffer().len();
         }
     }
@@ -185,13 +207,15 @@ impl<'a> Exchange<'a> {
     /// `close`.
     ///
     /// # Errors
-    /// If name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    /// If the field is left out because it may not be sent.
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
         if !fields::is_valid_field_name(name) || !fields::is_valid_field_value(value) {
-            return Err(FieldError);
+            return Err(FieldError::Splitting);
         }
         if self.phase == Phase::EarlyHints {
-            push_field(self.connection.output.buffer(), name, value);
+            if !is_of_the_connection(name) {
+                push_field(self.connection.output.buffer(), name, value);
+            }
             return Ok(());
         }
         match name.len() {
@@ -205,16 +229,18 @@ impl<'a> Exchange<'a> {
                 let length = std::str::from_utf8(value)
                     .ok()
                     .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-                let length = length.and_then(|text| text.parse().ok()).ok_or(FieldError)?;
+                let length = length.and_then(|text| text.parse().ok()).ok_or(FieldError::Length)?;
                 if self.announced.length.is_some_and(|before| before != length) {
-                    return Err(FieldError);
+                    return Err(FieldError::Length);
                 }
                 self.announced.length = Some(length);
                 return Ok(());
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                self.announced.transfer_encoding = true;
-                if self.head().version == Version::Http10 {
+                let last = fields::members(value).last();
+                self.announced.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
+                // RFC 9112 §6.1: neither to a client of 1.0 nor where there is no body.
+                if self.head().version == Version::Http10 || has_no_body(self.status) {
                     return Ok(());
                 }
             }
@@ -229,6 +255,11 @@ impl<'a> Exchange<'a> {
         self.announced.length
     }
 
+    /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.
+    pub fn has_own_framing(&self) -> bool {
+        self.announced.chunked.is_some()
+    }
+
     /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
     /// HTTP/1.0 ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
@@ -237,7 +268,7 @@ impl<'a> Exchange<'a> {
         let length = self.announced.length.or(total);
         let framing = if has_no_body(self.status) {
             BodyFraming::None
-        } else if self.announced.transfer_encoding {
+        } else if self.has_own_framing() {
             BodyFraming::Raw
         } else {
             match length {
@@ -246,7 +277,8 @@ impl<'a> Exchange<'a> {
                 None => BodyFraming::Chunked,
             }
         };
-        self.close |= framing == BodyFraming::Raw && (is_http10 || !self.announced.transfer_encoding);
+        // Without `chunked` as the last coding only the end of the connection ends the body (RFC 9112 §6.3).
+        self.close |= framing == BodyFraming::Raw && (is_http10 || self.announced.chunked != Some(true));
         // What began before the drain ends its connection as well.
         self.close |= self.engine.is_draining();
         let close = self.close;
@@ -301,25 +333,29 @@ impl<'a> Exchange<'a> {
             }
             BodyFraming::Chunked if bytes.is_empty() => Ok(0),
             BodyFraming::Chunked => {
-                if self.connection.output.pending() > self.engine.config.response_disk_bytes {
-                    return Ok(0);
-                }
                 let mut line = [0u8; 20];
                 let mut rest = &mut line[..];
                 let _ = write!(rest, "{:x}\r\n", bytes.len());
                 let unused = rest.len();
                 let used = line.len() - unused;
                 self.connection.output.buffer().extend_from_slice(&line[..used]);
-                let mut taken = self.push(bytes)?;
-                while taken < bytes.len() {
-                    // The size of the chunk is out already, so this chunk has to be finished.
-                    self.wait_for_client()?;
-                    taken += self.push(&bytes[taken..])?;
-                }
-                self.connection.output.buffer().extend_from_slice(b"\r\n");
-                Ok(bytes.len())
+                self.write_chunk(bytes, bytes.len() as u64)
             }
+            BodyFraming::Chunk(left) => self.write_chunk(bytes, left),
         }
+    }
+
+    /// Goes on with a chunk whose size has been written: it has to become as long as that.
+    fn write_chunk(&mut self, bytes: &[u8], left: u64) -> Result<usize, Gone> {
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        self.phase = Phase::Body(BodyFraming::Chunk(left));
+        let taken = self.push(&bytes[..wanted])?;
+        self.phase = Phase::Body(BodyFraming::Chunk(left - taken as u64));
+        if taken as u64 == left {
+            self.connection.output.buffer().extend_from_slice(b"\r\n");
+            self.phase = Phase::Body(BodyFraming::Chunked);
+        }
+        Ok(taken)
     }
 
     /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
@@ -346,6 +382,7 @@ impl<'a> Exchange<'a> {
     /// Hands what was written to the kernel, as far as it takes it at once: for bodies that come piece by piece. False
     /// when the client is gone.
     pub fn flush(&mut self) -> bool {
+        self.flushed = true;
         match self.connection.flush_output() {
             Ok(Flush::Done | Flush::Pending) => true,
             Err(_) => {
@@ -387,7 +424,7 @@ impl<'a> Exchange<'a> {
 
     /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
     pub fn take_back(&mut self) -> bool {
-        if self.body_bytes > 0 || !self.connection.output.is_unsent() {
+        if self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
             return false;
         }
         self.connection.output.buffer().truncate(self.start);
@@ -434,7 +471,7 @@ impl<'a> Exchange<'a> {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
             }
-            Phase::Head => self.gone = true,
+            Phase::Head | Phase::Body(BodyFraming::Chunk(_)) => self.gone = true,
             _ => {}
         }
         self.phase = Phase::Ended;
@@ -460,6 +497,12 @@ pub(crate) struct Ended {
     pub(crate) close: bool,
     pub(crate) gone: bool,
     pub(crate) faulty: Option<&'static str>,
+}
+
+/// Fields that say something of the final answer or its connection, and nothing in an interim one (RFC 9110 §15.2).
+fn is_of_the_connection(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"connection", b"content-length", b"keep-alive", b"transfer-encoding"];
+    NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 fn push_field(buffer: &mut Vec<u8>, name: &[u8], value: &[u8]) {

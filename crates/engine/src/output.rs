@@ -26,6 +26,13 @@ pub(crate) struct Spill<'a> {
     pub(crate) directory: &'a Path,
 }
 
+impl Spill<'_> {
+    /// What may wait for the client, in memory and on disk together.
+    fn bytes(&self) -> u64 {
+        self.disk_bytes.saturating_add(self.memory_bytes as u64)
+    }
+}
+
 /// Fragments of chunked coding and the like: never worth a file of their own.
 const SMALL: usize = 64;
 
@@ -123,7 +130,8 @@ impl Output {
     /// than all when neither the socket nor the disk has room.
     pub(crate) fn push(&mut self, socket: &OwnedFd, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         let mut taken = 0;
-        if bytes.len() >= WRITE_THROUGH && self.flush(socket)? == Flush::Done {
+        let is_too_much = self.pending() + bytes.len() as u64 > spill.bytes();
+        if (bytes.len() >= WRITE_THROUGH || is_too_much) && self.flush(socket)? == Flush::Done {
             taken = write_some(socket, bytes, false)?;
             self.progress += taken as u64;
         }
@@ -148,7 +156,7 @@ impl Output {
         if bytes.is_empty() {
             return true;
         }
-        if pending > spill.disk_bytes {
+        if pending > spill.bytes() {
             return false;
         }
         if let Some(Segment::File {

@@ -4,8 +4,8 @@
 use super::{raise, stream, Answer};
 use crate::strings::{bytes, ids};
 use rb_sys::{
-    rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_obj_class, rb_respond_to, ruby_value_type::*, Qnil,
-    RARRAY_LEN, RB_TYPE_P, VALUE,
+    rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_respond_to, ruby_value_type::*, Qnil, RARRAY_LEN,
+    RB_TYPE_P, VALUE,
 };
 use std::ffi::{c_int, OsStr};
 use std::fs::File;
@@ -18,8 +18,7 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
         // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
         unsafe { rb_respond_to(body, id) != 0 }
     };
-    // SAFETY: as above.
-    if unsafe { rb_obj_class(body) == rb_cArray } {
+    if is_plain_array(body) {
         answer.body = Qnil as VALUE;
         return write_array(answer, body);
     }
@@ -46,6 +45,12 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
         // SAFETY: the answer outlives the call and is used by nobody else during it.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
     }
+}
+
+/// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.
+fn is_plain_array(body: VALUE) -> bool {
+    // SAFETY: a live object; an Array is no immediate, so that it has a class.
+    unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
 }
 
 fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
@@ -93,6 +98,7 @@ fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
             .exchange
             .announced_length()
             .is_some_and(|announced| announced != length)
+        || answer.exchange.has_own_framing()
     {
         return false;
     }

@@ -3,7 +3,7 @@
 
 use super::Answer;
 use crate::strings::{bytes, ids};
-use fairlead_engine::Exchange;
+use fairlead_engine::{Exchange, FieldError};
 use rb_sys::{
     rb_block_call, rb_hash_foreach, rb_obj_as_string, ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
@@ -93,10 +93,17 @@ fn is_for_the_server(name: &[u8]) -> bool {
     name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
 }
 
+/// Sends each line of a value; none of them if one has what ends lines elsewhere, as in a value that a client made up.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
-    for line in value.split(|byte| *byte == b'\n') {
-        if exchange.field(name, line).is_err() {
-            exchange.blame("a response field that could split the answer was left out");
-        }
+    let has_lines = value.contains(&b'\n');
+    let sent = if has_lines && value.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+        Err(FieldError::Splitting)
+    } else {
+        value
+            .split(|byte| *byte == b'\n')
+            .try_for_each(|line| exchange.field(name, line))
+    };
+    if let Err(error) = sent {
+        exchange.blame(error.fault());
     }
 }

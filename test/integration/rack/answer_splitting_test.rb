@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/rack_apps"
+
+# An application that passes on what a client sent must not let that client write the answer: fields with CR, LF or NUL
+# are left out, whole, and the log says so.
+class AnswerSplittingTest < Minitest::Test
+  include Fairlead::Test::HttpServing
+
+  NAMES = ["x\r", "x\n", "x\r\ny", "x\0", "x\r\nset-cookie: evil", "x:", "x y", " x", "x\t", "", "x\x7f", "\xFF", "ä"].freeze
+  VALUES = ["a\rb", "a\0b", "\ra", "a\r", "a\r\nset-cookie: evil", "a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "a\0\nb"].freeze
+
+  def test_no_name_splits_the_answer
+    check(NAMES) { |name| { name => "evil", "after" => "1" } }
+  end
+
+  def test_no_value_splits_the_answer
+    check(VALUES) { |value| { "x" => value, "after" => "1" } }
+  end
+
+  def test_no_value_of_a_list_splits_the_answer
+    check(VALUES) { |value| { "x" => [value], "after" => "1" } }
+  end
+
+  def test_no_cookie_splits_the_answer_and_the_others_are_sent
+    VALUES.each do |value|
+      answer = answer_with("set-cookie" => ["a=1", value, "b=2"])
+      assert_equal %w[a=1 b=2], answer.all("set-cookie"), value.inspect
+    end
+  end
+
+  def test_a_field_that_frames_is_left_out_too
+    answer = answer_with("content-length" => "2\r\nx: y", "transfer-encoding" => "chunked\r")
+
+    assert_equal %w[2 ok], [answer["content-length"], answer.body]
+  end
+
+  def test_status_and_reason_come_from_the_server_alone
+    server = serve(unlinted("[\"200 OK\\r\\nset-cookie: evil\", {}, ['ok']]"))
+
+    answer = get(server)
+
+    assert_equal [200, "OK", %w[content-length date]], [answer.status, answer.reason, answer.fields.map(&:first).sort]
+  end
+
+  private
+
+  # Each answer has the field behind the bad one and nothing of the latter; each is complained of in the log.
+  def check(bad)
+    bad.each do |text|
+      answer = answer_with(yield(text))
+      assert_equal %w[after content-length date], answer.fields.map(&:first).sort, text.inspect
+      assert_equal "ok", answer.body
+    end
+    wait_until("#{bad.size} complaints") { @server.stderr.scan(/field .* was left out/).size == bad.size }
+  end
+
+  # Fields go to the application in a file, because no request could bring them.
+  def answer_with(fields)
+    @server ||= serve(unlinted("[200, Marshal.load(File.binread('fields')), ['ok']]"))
+    @server.write("fields", Marshal.dump(fields))
+    @client ||= connect(@server)
+    @client.get
+  end
+end
