@@ -183,15 +183,20 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Takes back an interim answer that was begun and not ended.
+    pub fn cancel_early_hints(&mut self) {
+        if self.phase == Phase::EarlyHints {
+            self.connection.output.buffer().truncate(self.start);
+            self.phase = Phase::NotStarted;
+        }
+    }
+
     /// Begins the final answer.
     pub fn start(&mut self, status: u16) {
-        let is_interim_left = self.phase == Phase::EarlyHints;
+        self.cancel_early_hints();
         self.phase = Phase::Head;
         self.status = status;
         let buffer = self.connection.output.buffer();
-        if is_interim_left {
-            buffer.truncate(self.start);
-        }
         if status == 200 {
             buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
             return;

@@ -66,9 +66,16 @@ impl EarlyHints {
         // meanwhile. Other threads of the app that share the callable are kept out by the GVL: nothing here gives it up
         // but application code in `headers`, which finds the exchange whole.
         let exchange = unsafe { &mut *(address as *mut Exchange<'_>) };
-        if exchange.start_early_hints() {
-            fields::write_all(exchange, headers.as_raw());
-            exchange.end_early_hints();
+        if !exchange.start_early_hints() {
+            return;
+        }
+        match crate::gvl::protect(|| fields::write_all(exchange, headers.as_raw())) {
+            Ok(()) => exchange.end_early_hints(),
+            Err(jump) => {
+                exchange.cancel_early_hints();
+                // SAFETY: called by Ruby, and nothing here has a destructor.
+                unsafe { rb_sys::rb_jump_tag(jump.0) };
+            }
         }
     }
 }
