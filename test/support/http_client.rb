@@ -82,6 +82,12 @@ module Fairlead
         @received.slice!(0, start + text.bytesize)
       end
 
+      # Reads that many bytes.
+      def read(count)
+        receive while @received.bytesize < count
+        @received.slice!(0, count)
+      end
+
       # Reads until the server closes, and returns what has come.
       def rest
         loop { receive }
@@ -126,7 +132,7 @@ module Fairlead
         return chunks if coding == "chunked"
         raise MalformedAnswer, "transfer-encoding: #{coding}" if coding
 
-        length ? read_exactly(Integer(length, 10)) : rest
+        length ? read(Integer(length, 10)) : rest
       end
 
       def chunks
@@ -135,15 +141,10 @@ module Fairlead
           line = read_through("\r\n")
           size = /\A(\h+)\r\n\z/.match(line) or raise MalformedAnswer, "chunk size #{line.inspect}"
           size = Integer(size[1], 16)
-          body << read_exactly(size)
-          raise MalformedAnswer, "no CRLF behind a chunk" unless read_exactly(2) == "\r\n"
+          body << read(size)
+          raise MalformedAnswer, "no CRLF behind a chunk" unless read(2) == "\r\n"
           return body if size.zero?
         end
-      end
-
-      def read_exactly(count)
-        receive while @received.bytesize < count
-        @received.slice!(0, count)
       end
 
       def receive

@@ -47,7 +47,7 @@ class CloseTest < Minitest::Test
 
   def test_it_is_closed_for_answers_without_body
     [204, 304].each do |status|
-      KINDS.each_key { |body| assert_closed_once(serving(status, body)) { |client| client.get } }
+      KINDS.each_key { |body| assert_closed_once(serving(status, body), &:get) }
     end
   end
 
@@ -69,7 +69,8 @@ class CloseTest < Minitest::Test
   end
 
   def test_it_is_closed_when_the_client_has_gone
-    ["EachBody.new('10_000.times { yield %q(x) * 10_000; sleep 0.01 }')", "CallBody.new('10_000.times { yield %q(x) * 10_000; sleep 0.01 }')"].each do |body|
+    ["EachBody.new('10_000.times { yield %q(x) * 10_000; sleep 0.01 }')",
+     "CallBody.new('10_000.times { yield %q(x) * 10_000; sleep 0.01 }')"].each do |body|
       assert_closed_once(serving(200, body)) do |client|
         client.request.read_through("xxx")
         client.reset
@@ -107,7 +108,8 @@ class CloseTest < Minitest::Test
 
   def test_a_body_proxy_runs_its_block_once
     ["['ok']", "Enumerator.new { |out| out << 'ok' }", "File.open('file')"].each do |body|
-      server = serve(linted("[200, { 'content-type' => 'text/plain' }, Rack::BodyProxy.new(#{body}) { Notes.add('closed') }]"), files: { "file" => "ok" })
+      server = serve(linted("[200, { 'content-type' => 'text/plain' }, Rack::BodyProxy.new(#{body}) { Notes.add('closed') }]"),
+                     files: { "file" => "ok" })
       client = connect(server)
       2.times { assert_equal "ok", client.get.body }
       assert_equal %w[closed closed], wait_for_notes(server, 2)
