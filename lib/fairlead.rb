@@ -40,4 +40,8 @@ module Fairlead
   autoload :AccessLog, "fairlead/access_log"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
+  autoload :Stats, "fairlead/stats"
+
+  # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.
+  def self.stats = Stats.to_h
 end

@@ -30,6 +30,7 @@ module Fairlead
     # Starts serving; returns at once.
     def start
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
+      Stats.add(@native, @shared)
       @created.close
       @native.initial_threads.times { add_thread }
       self
@@ -51,6 +52,7 @@ module Fairlead
       deadline = now + GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
+      Stats.remove(@native)
     end
 
     def stats = @native.stats

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class StatsTest < Minitest::Test
+  FakeEngine = Struct.new(:stats)
+  FakeBoard = Struct.new(:stats)
+
+  def test_it_holds_the_figures_of_the_engines_that_run_and_no_others
+    engine = FakeEngine.new({ requests: 7 })
+    Fairlead::Stats.add(engine, nil)
+
+    assert_includes Fairlead.stats[:engines], { requests: 7 }
+    Fairlead::Stats.remove(engine)
+
+    refute_includes Fairlead.stats[:engines], { requests: 7 }
+  end
+
+  def test_without_workers_there_is_no_room
+    refute_includes Fairlead.stats, :room
+  end
+
+  def test_the_board_tells_of_the_room_and_of_all_workers
+    board = FakeBoard.new({ waiting: 1, moved: 2, refused: 3, workers: [{ slot: 0 }] })
+    Fairlead::Stats.add(FakeEngine.new({}), board)
+
+    assert_equal({ waiting: 1, moved: 2, refused: 3 }, Fairlead.stats[:room])
+    assert_equal [{ slot: 0 }], Fairlead.stats[:workers]
+  ensure
+    Fairlead::Stats.instance_variable_set(:@shared, nil)
+    Fairlead::Stats.instance_variable_get(:@engines).clear
+  end
+end
