@@ -92,7 +92,7 @@ class CloseTest < Minitest::Test
   end
 
   def test_a_close_that_raises_costs_neither_answer_nor_connection
-    server = serve(unlinted("[200, {}, Rack::BodyProxy.new(['ok']) { raise 'in close' }]"))
+    server = serve(unlinted("[200, {}, Rack::BodyProxy.new(Enumerator.new { |out| out << 'ok' }) { raise 'in close' }]"))
     client = connect(server)
 
     2.times { assert_equal "ok", client.get.body }
@@ -100,7 +100,7 @@ class CloseTest < Minitest::Test
   end
 
   def test_the_client_has_its_answer_before
-    server = serve(unlinted("[200, {}, Rack::BodyProxy.new(['ok']) { sleep 0.01 until File.exist?('go') }]"))
+    server = serve(unlinted("[200, {}, Rack::BodyProxy.new(Enumerator.new { |out| out << 'ok' }) { sleep 0.01 until File.exist?('go') }]"))
 
     assert_equal "ok", get(server).body
     server.write("go", "")
