@@ -33,9 +33,14 @@ fn kept(text: &str) -> VALUE {
     } else {
         interned(text.as_bytes())
     };
-    // SAFETY: a valid object; called with the GVL while the extension is initialised.
-    unsafe { rb_gc_register_mark_object(value) };
+    keep(value);
     value
+}
+
+/// Keeps an object for ever, at its address: the collector may move even a class that is only named by a constant.
+pub(crate) fn keep(value: VALUE) {
+    // SAFETY: a live object; called with the GVL while the extension is initialised.
+    unsafe { rb_gc_register_mark_object(value) };
 }
 
 fn id(name: &str) -> ID {

@@ -23,6 +23,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("EarlyHints", ruby.class_object())?;
     class.define_singleton_method("new", function!(EarlyHints::default, 0))?;
     class.define_method("call", method!(EarlyHints::call, 1))?;
+    crate::strings::keep(class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! returns, so that a stream that was kept raises IOError.
 
 use super::{body, Answer};
-use crate::strings::ids;
+use crate::strings::{ids, keep};
 use fairlead_engine::Exchange;
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{rb_nogvl, VALUE};
@@ -42,11 +42,13 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("close_write", method!(Stream::close, 0))?;
     class.define_method("close_read", method!(Stream::close_read, 0))?;
     class.define_method("closed?", method!(Stream::is_closed, 0))?;
+    keep(class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     let closed: Value = ruby
         .class_object()
         .const_get::<_, RModule>("Fairlead")?
         .const_get("ClosedError")?;
+    keep(closed.as_raw());
     CLOSED_ERROR.store(closed.as_raw() as usize, Relaxed);
     Ok(())
 }

@@ -1,19 +1,23 @@
 //! `rack.input`: a StringIO for what lies in memory, a file for what lies on disk, one shared empty input for the rest.
 //! All of them are binary, rewindable and know their size.
 
-use crate::strings::{ids, new};
+use crate::strings::{ids, keep, new};
 use fairlead_engine::Body;
 use rb_sys::{rb_funcallv, VALUE};
 use std::os::fd::IntoRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The Ruby classes that make inputs; looked up when the first engine is made and kept for ever by their constants.
+/// The Ruby classes that make inputs, and the one empty input; looked up when the first engine is made.
 static STRING_IO: AtomicUsize = AtomicUsize::new(0);
 static FILE_INPUT: AtomicUsize = AtomicUsize::new(0);
 static EMPTY_INPUT: AtomicUsize = AtomicUsize::new(0);
 
-/// Says which classes and which empty input to use. The caller has made sure that the collector keeps them.
+/// Says which classes and which empty input to use; what comes after the first time is the same.
 pub(crate) fn init(string_io: VALUE, file_input: VALUE, empty_input: VALUE) {
+    if STRING_IO.load(Relaxed) != 0 {
+        return;
+    }
+    [string_io, file_input, empty_input].map(keep);
     STRING_IO.store(string_io as usize, Relaxed);
     FILE_INPUT.store(file_input as usize, Relaxed);
     EMPTY_INPUT.store(empty_input as usize, Relaxed);
