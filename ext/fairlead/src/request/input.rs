@@ -17,7 +17,7 @@ pub(crate) fn init(string_io: VALUE, file_input: VALUE, empty_input: VALUE) {
     if STRING_IO.load(Relaxed) != 0 {
         return;
     }
-    [string_io, file_input, empty_input].map(keep);
+    [string_io, file_input, empty_input].into_iter().for_each(keep);
     STRING_IO.store(string_io as usize, Relaxed);
     FILE_INPUT.store(file_input as usize, Relaxed);
     EMPTY_INPUT.store(empty_input as usize, Relaxed);
