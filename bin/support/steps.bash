@@ -69,7 +69,7 @@ report() {
   local ok bad left_out word=ok
   read -r ok bad left_out <<<"$2"
   if ((bad)); then word=FAILED; fi
-  printf '  %-6s  %-12s %-36s %4d s\n' "$word" "$1" "$(summary "$ok" "$bad" "$left_out")" "$3"
+  printf '  %-6s  %-14s %-36s %4d s\n' "$word" "$1" "$(summary "$ok" "$bad" "$left_out")" "$3"
 }
 
 show_failure() {
