@@ -78,6 +78,23 @@ class DesyncTest < Minitest::Test
     assert_empty(answers.reject { |_, status| status == 200 || refusal?(status) })
   end
 
+  DOCUMENT = File.join(ROOT, "docs/conformance.md")
+  BLOCK = /(?<=<!-- conformance:desync -->\n).*?(?=<!-- \/conformance -->)/m
+
+  # The table in the documentation is written here: UPDATE_DOCS=1 writes it, any other run compares.
+  def test_the_documentation_has_these_figures
+    rows = %w[Compliant Acceptable Ambiguous Severe].map do |tier|
+      answers = statuses(tier)
+      refused = answers.count { |_, status| refusal?(status) }
+      "| #{tier} | #{answers.size} | #{answers.size - refused} | #{refused} |\n"
+    end
+    table = "| tier | cases | answered | refused |\n|---|--:|--:|--:|\n#{rows.join}"
+    text = File.read(DOCUMENT)
+    File.write(DOCUMENT, text.sub(BLOCK, table)) if ENV["UPDATE_DOCS"]
+
+    assert_equal table, File.read(DOCUMENT)[BLOCK]
+  end
+
   private
 
   # What is the client's fault must not look like the application's: 500 is no refusal.
