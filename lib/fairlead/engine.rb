@@ -7,14 +7,6 @@ module Fairlead
     # How long the threads may take to leave once the engine has been stopped, in seconds.
     GRACE = 1
 
-    # Whether this process ends. Ruby then kills every thread, and none is to be replaced.
-    @exiting = false
-    at_exit { @exiting = true }
-
-    class << self
-      attr_reader :exiting
-    end
-
     # +shared+: the board of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -82,8 +74,11 @@ module Fairlead
     ensure
       hooks.run(:before_thread_exit, log: @service.log)
       @lock.synchronize { @threads.delete(Thread.current) }
-      add_thread unless sent_home || @ending || Engine.exiting
+      add_thread unless sent_home || @ending || process_ends?
     end
+
+    # Ruby then kills every thread, and none is to be replaced.
+    def process_ends? = !Thread.main.alive?
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
