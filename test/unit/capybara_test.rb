@@ -25,7 +25,7 @@ class CapybaraTest < Minitest::Test
     Thread.new { Capybara.server(:fairlead).call(app, port, "127.0.0.1", Silent: true) }.report_on_exception = true
     100.times do
       $stdout.syswrite(Net::HTTP.get(URI("http://127.0.0.1:#{port}/")))
-      exit!
+      exit!(0)
     rescue Errno::ECONNREFUSED
       sleep 0.05
     end
