@@ -46,7 +46,7 @@ module Bench
 
     def method_line(options)
       rounds = options.rounds == 1 ? "one round" : "#{options.rounds} rounds, the servers in turn, medians"
-      "#{rounds}; #{options.warmup} s of warm-up before each measurement"
+      "#{rounds}; a warm-up before each measurement"
     end
     private_class_method :processor, :memory, :rack, :load_average, :method_line
   end
