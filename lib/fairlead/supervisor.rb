@@ -190,6 +190,7 @@ module Fairlead
     end
 
     def mourn(child, status)
+      @shared.reset(child.slot) # those who drain must not leave anything to it
       return if @stopping || (child.ending? && child.slot >= @wanted)
 
       @log.worker_ended(child, status) unless child.ending?

@@ -2,7 +2,7 @@
 //!
 //! The layout holds nothing but atomics, so that a page of zeros is a valid board and no worker can leave it half-written.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Workers that a board has room for.
 pub const SLOTS: usize = 64;
@@ -26,6 +26,8 @@ pub struct Board {
 pub struct Slot {
     /// Milliseconds on the monotonic clock when the worker was last known alive; 0 before it starts.
     pub beat: AtomicU64,
+    /// 1 from the start of the worker until it drains.
+    pub serving: AtomicU64,
     /// Open connections.
     pub connections: AtomicI64,
     /// Requests that wait for a thread.
@@ -65,6 +67,12 @@ impl Board {
     pub fn slot(&self, index: usize) -> &Slot {
         &self.slots[index]
     }
+
+    /// Whether workers other than number `index` go on serving.
+    pub fn others_serve(&self, index: usize) -> bool {
+        let mut slots = self.slots.iter().enumerate();
+        slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
+    }
 }
 
 impl Slot {
@@ -86,6 +94,7 @@ impl Slot {
         self.beat.store(0, Relaxed);
         self.connections.store(0, Relaxed);
         for counter in [
+            &self.serving,
             &self.queued,
             &self.busy_threads,
             &self.threads,

@@ -39,6 +39,7 @@ impl Engine {
 
     /// Stops accepting and ends when all that has arrived is answered. Returns at once.
     pub fn drain(&self) {
+        self.counters().serving.store(0, SeqCst);
         let _ = self
             .phase
             .compare_exchange(Phase::Serving as u8, Phase::Draining as u8, SeqCst, SeqCst);
@@ -48,10 +49,15 @@ impl Engine {
 
     /// Closes every connection and ends; requests that run are finished, but their answers may be lost. Returns at once.
     pub fn stop(&self) {
+        self.counters().serving.store(0, SeqCst);
         self.phase.store(Phase::Stopped as u8, SeqCst);
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
         self.empty_queue();
+        // If a thread polls, it is woken by what follows and does this itself.
+        if let Some(mut reactor) = self.reactor.try_lock() {
+            reactor.close_listeners(self);
+        }
         self.finish();
     }
 
@@ -80,10 +86,9 @@ impl Engine {
         self.journal.flush();
     }
 
-    /// Ends draining when nothing is left to answer, here or in the waiting room.
+    /// Ends draining when nothing is left to answer, here or, if nobody else serves it, in the waiting room.
     pub(crate) fn finish_if_drained(&self) {
-        let room_is_empty = self.room.as_ref().is_none_or(|room| !room.is_occupied());
-        if self.is_draining() && room_is_empty && self.counters().connections.load(Relaxed) <= 0 {
+        if self.is_draining() && !self.has_guests() && self.counters().connections.load(Relaxed) <= 0 {
             // The listeners have been emptied only if idle connections were given their deadline.
             if self.drain_deadline.load(Relaxed) != u64::MAX || self.is_stopped() {
                 self.phase.store(Phase::Stopped as u8, SeqCst);

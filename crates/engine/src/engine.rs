@@ -7,22 +7,24 @@ use crate::connection::{Connection, Next, Refusal};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
 use crate::holding::Holding;
 use crate::journal::Journal;
-use crate::listener::Listener;
+use crate::listener::{Listener, Origin};
 use crate::poller::{token, Interest, Poller};
 use crate::reactor::{Reactor, Timer};
 use crate::ready::ReadyQueue;
-use crate::room::{listener_index, Guest, Room};
+use crate::room::{Guest, Room};
 use crate::serve::Threads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
 pub struct Engine {
     pub(crate) config: Config,
-    pub(crate) listeners: Vec<Listener>,
+    /// The addresses of the listeners, in the order that all workers share; the sockets are the reactor's.
+    pub(crate) origins: Vec<Arc<Origin>>,
     pub(crate) poller: Poller,
     /// Held by the one thread that polls.
     pub(crate) reactor: Mutex<Reactor>,
@@ -71,10 +73,10 @@ impl Engine {
         if let Some(room) = &room {
             poller.add_shared(room.receiver(), token::ROOM)?;
         }
-        Ok(Arc::new(Engine {
-            reactor: Mutex::new(Reactor::new()),
+        let engine = Engine {
+            origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
+            reactor: Mutex::new(Reactor::new(listeners)),
             threads: Threads::new(&config),
-            listeners,
             config,
             poller,
             holding: Mutex::default(),
@@ -87,7 +89,9 @@ impl Engine {
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
             counters,
-        }))
+        };
+        engine.counters().serving.store(1, SeqCst);
+        Ok(Arc::new(engine))
     }
 
     /// What this worker tells the others.
@@ -103,9 +107,23 @@ impl Engine {
         matches!(self.counters, Counters::Shared(..))
     }
 
+    /// Whether somebody waits in the waiting room whom this worker is to serve. One that drains leaves them to others, if
+    /// there are any that do not: else it would never get done while there is more to do than they can.
+    pub(crate) fn has_guests(&self) -> bool {
+        self.room.as_ref().is_some_and(|room| room.is_occupied()) && self.serves_room()
+    }
+
+    pub(crate) fn serves_room(&self) -> bool {
+        let others_serve = || matches!(self.counters, Counters::Shared(board, slot) if board.others_serve(slot));
+        !self.is_draining() || !others_serve()
+    }
+
     /// Takes in a connection that was just accepted.
-    pub(crate) fn welcome(&self, socket: std::os::fd::OwnedFd, listener: &Listener, now: u64) {
+    pub(crate) fn welcome(&self, socket: OwnedFd, origin: &Arc<Origin>, now: u64) {
         let mut holding = self.holding.lock();
+        if self.is_stopped() {
+            return;
+        }
         let key = holding.reserve();
         if self.poller.add(&socket, key, Interest::Read).is_err() {
             holding.release(key);
@@ -113,7 +131,7 @@ impl Engine {
         }
         let socket = Arc::new(socket);
         holding.register(key, &socket, Some(Interest::Read));
-        let connection = Box::new(Connection::new(socket, key, Arc::clone(listener.origin()), now));
+        let connection = Box::new(Connection::new(socket, key, Arc::clone(origin), now));
         let deadline = connection.deadline(&self.config);
         self.counters().connections.fetch_add(1, Relaxed);
         self.timer.expect(deadline, &self.poller);
@@ -197,7 +215,7 @@ impl Engine {
         let Some(connection) = self.ready.pop_older_than(time) else {
             return false;
         };
-        if !room.send(&connection, listener_index(&self.listeners, &connection)) {
+        if !room.send(&connection, self.origin_index(&connection)) {
             self.ready.put_back(connection);
             return false;
         }
@@ -207,17 +225,23 @@ impl Engine {
         true
     }
 
+    /// The place of a connection's origin in the list that all workers share.
+    fn origin_index(&self, connection: &Connection) -> usize {
+        let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, connection.origin());
+        self.origins.iter().position(is_its_own).unwrap_or(0)
+    }
+
     /// Takes in the connection that has waited longest in the waiting room.
     pub(crate) fn move_in(&self) -> Option<Box<Connection>> {
         let Guest {
             socket,
-            listener,
+            origin,
             arrived,
             served,
             input,
             body,
         } = self.room.as_ref()?.receive()?;
-        let origin = Arc::clone(self.listeners.get(listener)?.origin());
+        let origin = Arc::clone(self.origins.get(origin)?);
         let mut holding = self.holding.lock();
         let key = holding.reserve();
         if self.poller.add_silent(&socket, key).is_err() {

@@ -135,7 +135,11 @@ impl Engine {
         while !self.is_stopped() {
             match self.next_request() {
                 Some(connection) => self.run(connection, app, &mut date),
-                None => app.block(&mut || self.wait_for_work()),
+                None => {
+                    // Counted before the language's lock is given up: what comes from then on ends the wait.
+                    let interrupts = self.threads.interrupts.load(SeqCst);
+                    app.block(&mut || self.wait_for_work(interrupts));
+                }
             }
             if app.is_interrupted() {
                 break;
@@ -168,7 +172,7 @@ impl Engine {
     }
 
     fn next_request(&self) -> Option<Box<Connection>> {
-        if self.room.as_ref().is_some_and(|room| room.is_occupied()) {
+        if self.has_guests() {
             if let Some(connection) = self.move_in() {
                 return Some(connection);
             }
@@ -187,17 +191,17 @@ impl Engine {
         self.ready.pop()
     }
 
-    fn wait_for_work(&self) {
-        let interrupts = self.threads.interrupts.load(SeqCst);
+    /// Waits until there is a request to run, or [`Engine::interrupt`] has been called more than `interrupts` times.
+    fn wait_for_work(&self, interrupts: usize) {
         let is_over = || {
             !self.ready.is_empty()
                 || self.is_stopped()
                 || self.threads.interrupts.load(SeqCst) != interrupts
-                || self.room.as_ref().is_some_and(|room| room.is_occupied())
+                || self.has_guests()
         };
         while !is_over() {
             if let Some(mut reactor) = self.reactor.try_lock() {
-                reactor.watch_room(self, true);
+                reactor.watch_room(self, self.serves_room());
                 self.threads.polling.store(true, SeqCst);
                 if !is_over() {
                     reactor.poll(self, None);

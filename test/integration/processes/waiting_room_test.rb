@@ -108,7 +108,50 @@ class WaitingRoomTest < Minitest::Test
     assert_equal [200] * 200, answers.flatten
   end
 
+  def test_a_worker_that_is_to_leave_leaves_however_many_wait
+    server = serve(APP, "-w", 2, "-t", 1)
+    loaded = true
+    load = Array.new(20) { Thread.new { ask_again_and_again(server) { loaded } } }
+    wait_until("both workers at work") { both_work?(server) }
+    server.signal(:TTOU)
+    server.wait_for_workers(1, seconds: 3)
+    loaded = false
+
+    assert_operator load.sum(&:value), :>, 20
+  ensure
+    loaded = false
+  end
+
+  def test_those_who_wait_are_served_at_the_end_by_whoever_is_left
+    server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => BOARD })
+    victim = server.worker_pids.first
+    2.times { connect(server).request("GET", "/?1") }
+    wait_until("two busy workers") { stats(server)["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
+    waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
+    wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }
+    Process.kill(:KILL, victim)
+    server.signal(:TERM)
+
+    assert_equal 6, waiting.count { |client| client.answer.status == 200 }
+    assert_equal 0, server.wait_exit.exitstatus
+  end
+
   private
+
+  # Asks until the block says no; returns the number of answers.
+  def ask_again_and_again(server)
+    count = 0
+    client = connect(server)
+    while yield
+      count += 1
+      client = connect(server) if client.get("/?0.02")["connection"] == "close"
+    end
+    count
+  end
+
+  def both_work?(server)
+    Array.new(4) { connect(server).request("GET", "/?0.05") }.map { |client| pid_of(client.answer).tap { client.close } }.uniq.size == 2
+  end
 
   def pid_of(answer) = Integer(answer.body.split.first, 10)
 
