@@ -22,6 +22,7 @@ module Fairlead
     # Starts serving; returns at once.
     def start
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
+      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
       Stats.add(@native, @shared)
       @created.close
       @native.initial_threads.times { add_thread }

@@ -158,8 +158,8 @@ module Fairlead
            scope: :engine, default: 64 * 1024, valid: ["128k"], invalid: ["10"],
            doc: "The largest head (request line and header) that is accepted; a larger one is answered 431."
 
-    option :head_max_fields, Types::Count.new(8..10_000),
-           scope: :engine, default: 100, valid: [200], invalid: [0],
+    option :head_max_fields, Types::Count.new(8..128),
+           scope: :engine, default: 100, valid: [128], invalid: [0, 129],
            doc: "How many header fields a request may have; more are answered 431."
 
     option :target_max_bytes, Types::Bytes.new(least: 64),

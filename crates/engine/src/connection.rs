@@ -20,6 +20,7 @@ use rustix::net;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
@@ -258,10 +259,15 @@ impl Connection {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
         }
-        // A head cannot end where no line ends, so a trickle of bytes is not parsed again at each of them.
+        // A head cannot end where no line ends, so a trickle of bytes is not parsed again at each of them. What does not
+        // even begin like one, such as a TLS handshake, need not be waited for.
         let line_ended = memchr::memchr(b'\n', &self.input[self.searched..]).is_some();
+        let begins_well = self
+            .input
+            .first()
+            .is_some_and(|byte| matches!(byte, b'\r' | b'!'..=b'~'));
         self.searched = self.input.len();
-        if !line_ended && self.input.len() <= config.target_max_bytes.min(config.head_max_bytes) {
+        if !line_ended && begins_well && self.input.len() <= config.target_max_bytes.min(config.head_max_bytes) {
             return Next::Wait(Interest::Read);
         }
         match self.head.parse(&self.input, &head_limits(config)) {
@@ -441,6 +447,8 @@ impl Connection {
         let next = self.flush(config, now);
         let stands_still = self.output.progress() == before || self.deadline(config) <= now;
         if next == Next::Wait(Interest::Write) && stands_still {
+            // Without this the kernel would keep, for minutes, megabytes that nobody reads.
+            let _ = net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
             return Next::Close;
         }
         next

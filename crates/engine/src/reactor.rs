@@ -14,8 +14,7 @@ use std::time::Duration;
 /// Bytes read at a time. One buffer for all: what arrives is copied into the connection at its true size.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Connections accepted before others get their turn. With several workers it is one, so that those who wait for the
-/// same listener get their share.
+/// Connections accepted before others get their turn, where no other worker waits for them.
 const ACCEPTS_ALONE: usize = 32;
 
 /// Pause after the machine had no descriptor left even for a refusal.
@@ -29,11 +28,14 @@ const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 pub(crate) struct Reactor {
+    /// Empty once draining has begun.
+    listeners: Vec<Listener>,
     scratch: Vec<u8>,
     reserve: Reserve,
-    /// Whether the listeners are in the poll set, and when they are to come back.
-    listening: bool,
-    resume_at: u64,
+    /// Listeners that were taken out of the poll set after an accept, to come back at the end of the line.
+    resting: Vec<usize>,
+    /// When listeners that were taken out of the poll set come back, in milliseconds.
+    resume_at: Option<u64>,
     /// Milliseconds before which no other complaint about descriptors is logged.
     quiet_until: u64,
     /// Whether the waiting room is in the poll set.
@@ -88,12 +90,13 @@ impl Timer {
 }
 
 impl Reactor {
-    pub(crate) fn new() -> Reactor {
+    pub(crate) fn new(listeners: Vec<Listener>) -> Reactor {
         Reactor {
+            listeners,
             scratch: vec![0; SCRATCH_BYTES],
             reserve: Reserve::default(),
-            listening: true,
-            resume_at: NEVER,
+            resting: Vec::new(),
+            resume_at: None,
             quiet_until: 0,
             in_room: true,
         }
@@ -102,6 +105,7 @@ impl Reactor {
     /// One turn: waits for events, at the most for `timeout` (`None`: until a time-out is due), and deals with them.
     pub(crate) fn poll(&mut self, engine: &Engine, timeout: Option<Duration>) {
         self.reserve.hold();
+        self.end_rest(engine);
         let blocking = timeout != Some(Duration::ZERO);
         let timeout = if blocking { engine.timer.sleep(timeout) } else { timeout };
         let mut space = events();
@@ -132,9 +136,12 @@ impl Reactor {
                 }
             }
             token::LAST_LISTENER..=token::LISTENER => {
-                if let Some(listener) = engine.listeners.get((token::LISTENER - event) as usize) {
-                    let most = if engine.has_siblings() { 1 } else { ACCEPTS_ALONE };
-                    self.accept(engine, listener, most, now);
+                let index = (token::LISTENER - event) as usize;
+                if engine.has_siblings() {
+                    self.accept(engine, index, 1, now);
+                    self.rest(engine, index);
+                } else {
+                    self.accept(engine, index, ACCEPTS_ALONE, now);
                 }
             }
             key => {
@@ -162,8 +169,11 @@ impl Reactor {
         }
     }
 
-    fn accept(&mut self, engine: &Engine, listener: &Listener, most: usize, now: u64) {
+    fn accept(&mut self, engine: &Engine, index: usize, most: usize, now: u64) {
         for _ in 0..most {
+            let Some(listener) = self.listeners.get(index) else {
+                return;
+            };
             match listener.accept() {
                 Accepted::Connection(socket) => {
                     let connections = engine.counters().connections.load(Relaxed);
@@ -171,7 +181,7 @@ impl Reactor {
                         refuse(&socket, NO_PLACE);
                         self.complain(engine, now, "max_connections are open");
                     } else {
-                        engine.welcome(socket, listener, now);
+                        engine.welcome(socket, listener.origin(), now);
                     }
                 }
                 Accepted::Nobody => return,
@@ -179,9 +189,27 @@ impl Reactor {
                     if !self.reserve.refuse_one(listener, NO_PLACE) {
                         self.pause(engine, now);
                     }
-                    self.complain(engine, now, &error.to_string());
-                    return;
+                    return self.complain(engine, now, &error.to_string());
                 }
+            }
+        }
+    }
+
+    /// The kernel wakes the first worker in line, and always the same one if the line never moves. A worker that has
+    /// accepted steps out of it, and joins its end before it waits again.
+    fn rest(&mut self, engine: &Engine, index: usize) {
+        if let (Some(listener), None) = (self.listeners.get(index), self.resume_at) {
+            engine.poller.remove(listener.socket());
+            self.resting.push(index);
+        }
+    }
+
+    fn end_rest(&mut self, engine: &Engine) {
+        for index in self.resting.drain(..) {
+            if let Some(listener) = self.listeners.get(index) {
+                let _ = engine
+                    .poller
+                    .add_shared(listener.socket(), token::LISTENER - index as u64);
             }
         }
     }
@@ -199,37 +227,21 @@ impl Reactor {
     }
 
     fn pause(&mut self, engine: &Engine, now: u64) {
-        self.stop_listening(engine);
-        self.resume_at = now + ACCEPT_PAUSE_MILLISECONDS;
-        engine.timer.expect(self.resume_at, &engine.poller);
-    }
-
-    fn stop_listening(&mut self, engine: &Engine) {
-        if std::mem::replace(&mut self.listening, false) {
-            engine
-                .listeners
+        let resume_at = now + ACCEPT_PAUSE_MILLISECONDS;
+        if self.resume_at.replace(resume_at).is_none() {
+            self.listeners
                 .iter()
                 .for_each(|listener| engine.poller.remove(listener.socket()));
         }
+        engine.timer.expect(resume_at, &engine.poller);
     }
 
     fn look_after_listeners(&mut self, engine: &Engine, now: u64) {
-        if engine.is_draining() && self.resume_at != 0 {
-            // What the kernel has accepted for us is ours to answer.
-            if self.listening {
-                engine
-                    .listeners
-                    .iter()
-                    .for_each(|listener| self.accept(engine, listener, usize::MAX, now));
-            }
-            self.stop_listening(engine);
-            self.resume_at = 0;
-            engine.hurry_idle_connections(now);
-            engine.finish_if_drained();
-        } else if !self.listening && self.resume_at != 0 && self.resume_at <= now {
-            self.listening = true;
-            self.resume_at = NEVER;
-            for (index, listener) in engine.listeners.iter().enumerate() {
+        if engine.is_draining() {
+            self.drain_listeners(engine, now);
+        } else if self.resume_at.is_some_and(|resume_at| resume_at <= now) {
+            self.resume_at = None;
+            for (index, listener) in self.listeners.iter().enumerate() {
                 let _ = engine
                     .poller
                     .add_shared(listener.socket(), token::LISTENER - index as u64);
@@ -237,12 +249,35 @@ impl Reactor {
         }
     }
 
+    /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others.
+    fn drain_listeners(&mut self, engine: &Engine, now: u64) {
+        if self.listeners.is_empty() {
+            return;
+        }
+        if !engine.is_stopped() {
+            (0..self.listeners.len()).for_each(|index| self.accept(engine, index, usize::MAX, now));
+        }
+        self.close_listeners(engine);
+        engine.hurry_idle_connections(now);
+        engine.finish_if_drained();
+    }
+
+    /// Lets go of the listening sockets; other workers that have them go on.
+    pub(crate) fn close_listeners(&mut self, engine: &Engine) {
+        self.resume_at = None;
+        self.resting.clear();
+        for listener in self.listeners.drain(..) {
+            engine.poller.remove(listener.socket());
+        }
+    }
+
     fn expire(&mut self, engine: &Engine, now: u64) {
         // Deadlines that are set from here on count from scratch, so that none is forgotten while this thread looks.
         engine.timer.earliest.store(NEVER, SeqCst);
         let (expired, earliest) = engine.holding.lock().take_expired(now);
-        let paused_until = if self.listening { NEVER } else { self.resume_at.max(1) };
-        let next = earliest.min(paused_until).max(now + EXPIRY_STEP_MILLISECONDS);
+        let next = earliest
+            .min(self.resume_at.unwrap_or(NEVER))
+            .max(now + EXPIRY_STEP_MILLISECONDS);
         engine.timer.earliest.fetch_min(next, SeqCst);
         for mut connection in expired {
             let was_flushing = connection.is_flushing();

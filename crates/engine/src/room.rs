@@ -17,7 +17,6 @@ use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::Arc;
 
 /// Longest message: a request with more bytes than this stays where it is.
 const MESSAGE_BYTES: usize = 32 * 1024;
@@ -25,7 +24,7 @@ const MESSAGE_BYTES: usize = 32 * 1024;
 /// Asked of the kernel for messages that wait; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Fixed part of a message: arrival, requests served, length of the input, length of the body, listener, kind of body.
+/// Fixed part of a message: arrival, requests served, length of the input, length of the body, origin, kind of body.
 const HEADER: usize = 40;
 
 /// Fruitless looks into a room that the board says is not empty, after which the board is set right: a worker was
@@ -43,7 +42,7 @@ pub struct Room {
 /// What came out of the room, before it is a connection again.
 pub(crate) struct Guest {
     pub(crate) socket: OwnedFd,
-    pub(crate) listener: usize,
+    pub(crate) origin: usize,
     pub(crate) arrived: u64,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
@@ -85,7 +84,7 @@ impl Room {
     }
 
     /// Puts a connection into the room. False: there is no room, or it has too much to carry; it stays with the caller.
-    pub(crate) fn send(&self, connection: &Connection, listener: usize) -> bool {
+    pub(crate) fn send(&self, connection: &Connection, origin: usize) -> bool {
         let (kind, body, file): (u64, &[u8], Option<&File>) = match &connection.body {
             Body::Empty => (0, &[], None),
             Body::Memory(bytes) => (1, bytes, None),
@@ -99,7 +98,7 @@ impl Room {
             connection.served(),
             connection.input.len() as u64,
             connection.body.len(),
-            (listener as u64) << 8 | kind,
+            (origin as u64) << 8 | kind,
         ];
         let header: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut fds = vec![connection.socket().as_fd()];
@@ -158,14 +157,6 @@ impl Room {
     }
 }
 
-/// The place of a guest's listener in every worker's list: all of them inherited the same.
-pub(crate) fn listener_index(listeners: &[crate::Listener], connection: &Connection) -> usize {
-    listeners
-        .iter()
-        .position(|listener| Arc::ptr_eq(listener.origin(), connection.origin()))
-        .unwrap_or(0)
-}
-
 fn parse(message: &[u8], socket: OwnedFd, file: Option<OwnedFd>) -> Option<Guest> {
     let (header, rest) = message.split_at_checked(HEADER)?;
     let mut numbers = header
@@ -182,7 +173,7 @@ fn parse(message: &[u8], socket: OwnedFd, file: Option<OwnedFd>) -> Option<Guest
     };
     Some(Guest {
         socket,
-        listener: (kind >> 8) as usize,
+        origin: (kind >> 8) as usize,
         arrived,
         served,
         input: input.to_vec(),

@@ -128,6 +128,7 @@ fn refusals_have_their_status_and_end_the_connection() {
     );
     for (request, status) in [
         ("GET / HTTP/1.1\nHost: test\r\n\r\n".to_string(), 400),
+        ("\u{16}\u{3}\u{1}, a TLS handshake".to_string(), 400),
         ("GET / HTTP/2.0\r\nHost: test\r\n\r\n".to_string(), 505),
         (
             format!("GET /{} HTTP/1.1\r\nHost: test\r\n\r\n", "a".repeat(5_000)),
@@ -158,7 +159,7 @@ fn refusals_have_their_status_and_end_the_connection() {
         assert!(answer.head.contains("connection: close\r\n"));
         assert!(client.rest().is_empty(), "nothing may follow");
     }
-    assert_eq!(server.engine.stats().refused_requests, 7);
+    assert_eq!(server.engine.stats().refused_requests, 8);
     assert_eq!(server.connect().get("/still-here").status, 200);
 }
 

@@ -75,13 +75,10 @@ impl App for OnThread<'_> {
     }
 
     fn start_thread(&self) {
-        // SAFETY: a marked object, the GVL is held, exceptions are stopped.
-        let started = protect(|| unsafe {
+        // SAFETY: a marked object, the GVL is held, exceptions are stopped and logged.
+        self.logged(Qnil as VALUE, || unsafe {
             rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null());
         });
-        if started.is_err() {
-            let _ = take_error();
-        }
     }
 
     fn hands_over(&self) -> bool {

@@ -7,6 +7,11 @@ module Fairlead
       # With port 0 the first loopback address chooses the port and another one may find it taken.
       ATTEMPTS = 5
 
+      # What the kernel may hold of an answer that the client has no room for: without this it takes megabytes for a client
+      # that reads nothing. Ruby has no name for the option; its number is Linux's.
+      UNSENT_BYTES = 512 * 1024
+      TCP_NOTSENT_LOWAT = RUBY_PLATFORM.include?("linux") ? 25 : nil
+
       attr_reader :host, :port
 
       private
@@ -73,6 +78,7 @@ module Fairlead
       def prepare(socket, info)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         socket.setsockopt(:TCP, :NODELAY, true)
+        socket.setsockopt(:TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES) if TCP_NOTSENT_LOWAT
         socket.setsockopt(:IPV6, :V6ONLY, info.ip_address == "::" ? 0 : 1) if info.ipv6?
       end
     end
