@@ -14,11 +14,12 @@ class GemTest < Minitest::Test
   HOME = File.join(TARGET, "gem-home")
   PACKAGE = File.join(TARGET, "fairlead.gem")
 
-  # A user's environment: no checkout, no Bundler. Cargo ≥ 1.91 takes the dependencies it has compiled for the
-  # checkout's own extension; an older one compiles them again.
+  # A user's environment: no checkout, no Bundler. Cargo ≥ 1.91 keeps what it has compiled for the next run, an older one
+  # compiles everything again. That folder is not the checkout's own: Cargo takes crates of the same name and version at the
+  # same place of a workspace for the same ones, and would believe that the checkout's are built.
   ENVIRONMENT = {
     "GEM_HOME" => HOME, "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "CARGO_TARGET_DIR" => nil,
-    "CARGO_BUILD_BUILD_DIR" => TARGET
+    "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build")
   }.freeze
 
   def test_the_gem_installs_and_serves
