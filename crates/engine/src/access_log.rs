@@ -6,6 +6,7 @@ use crate::clock::{nanoseconds, unix_seconds};
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::exchange::Ended;
+use fairlead_wire::{Field, Span, Version};
 use std::io::Write;
 
 /// How a line looks.
@@ -50,33 +51,45 @@ impl Engine {
             let target = escaped(connection.head.target.of(&connection.input));
             self.journal.error(format_args!("{fault} ({target})"));
         }
+        let seconds = nanoseconds().saturating_sub(connection.arrived()) as f64 / 1e9;
+        self.record_access(connection, true, ended.status, ended.body_bytes, seconds);
+    }
+
+    /// Logs what the server refused by itself; of a request that is not whole nothing is repeated.
+    pub(crate) fn record_refusal(&self, connection: &mut Connection, status: u16, bytes: u64) {
+        self.record_access(connection, false, status, bytes, 0.0);
+    }
+
+    fn record_access(&self, connection: &mut Connection, is_whole: bool, status: u16, bytes: u64, seconds: f64) {
         let Some(format) = self.journal.access_format() else {
             return;
         };
         let host = connection
             .peer()
             .map_or_else(|| "-".to_string(), |peer| peer.ip().to_canonical().to_string());
-        let head = &connection.head;
+        let (head, input) = (&connection.head, &connection.input[..]);
+        let text = |span: Span| if is_whole { span.of(input) } else { b"-" };
         let field = |name: &[u8]| {
-            let found = head
-                .fields
+            let is_it = |field: &&Field| is_whole && field.name.of(input).eq_ignore_ascii_case(name);
+            head.fields
                 .iter()
-                .find(|field| field.name.of(&connection.input).eq_ignore_ascii_case(name));
-            found.map_or(&b""[..], |field| field.value.of(&connection.input))
+                .find(is_it)
+                .map_or(&b""[..], |field| field.value.of(input))
         };
         let line = Line {
             host,
-            method: head.method.of(&connection.input),
-            target: head.target.of(&connection.input),
+            method: text(head.method),
+            target: text(head.target),
             protocol: match head.version {
-                fairlead_wire::http1::Version::Http10 => "HTTP/1.0",
-                fairlead_wire::http1::Version::Http11 => "HTTP/1.1",
+                _ if !is_whole => "-",
+                Version::Http10 => "HTTP/1.0",
+                Version::Http11 => "HTTP/1.1",
             },
             referer: field(b"referer"),
             user_agent: field(b"user-agent"),
-            status: ended.status,
-            bytes: ended.body_bytes,
-            seconds: nanoseconds().saturating_sub(connection.arrived()) as f64 / 1e9,
+            status,
+            bytes,
+            seconds,
         };
         self.journal.access(|out| line.write(format, out));
     }

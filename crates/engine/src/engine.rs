@@ -197,6 +197,7 @@ impl Engine {
             text.len() + 1,
             http_date(),
         );
+        self.record_refusal(connection, refusal.status, text.len() as u64 + 1);
         connection.output.buffer().extend_from_slice(answer.as_bytes());
         connection.refused(milliseconds())
     }

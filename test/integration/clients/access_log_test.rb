@@ -60,6 +60,16 @@ class AccessLogTest < Minitest::Test
     assert_includes log.grep(%r{/raise}).first, '" 500 '
   end
 
+  def test_what_the_server_refuses_is_logged_without_what_the_client_sent
+    server = serve_with_log("common")
+    TCPSocket.open("127.0.0.1", server.port) do |socket|
+      socket.write("GET /forged HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+      socket.read
+    end
+
+    assert_match(/\A127\.0\.0\.1 - - \[#{TIME}\] "- - -" 400 12 0\.0000\n\z/, lines(server, 1).join)
+  end
+
   def test_after_hup_lines_go_to_a_new_file_and_none_is_lost
     ["single", "-w 2"].each do |processes|
       server = serve_with_log("common", *(processes.split if processes.start_with?("-")))
