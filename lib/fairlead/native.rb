@@ -1,14 +1,18 @@
 # frozen_string_literal: true
 
-# The one place that loads the native extension (built from ext/fairlead), which defines everything in Fairlead::Native.
 require "fairlead/error"
 require "fairlead/input"
 
-begin
-  require "fairlead/fairlead"
+# The one place that loads the native extension (built from ext/fairlead), which defines everything in Fairlead::Native.
+# bin/setup and RubyGems from 3.6 on put it beside this file; RubyGems 3.3 puts it at the top of the load path.
+%w[fairlead/fairlead fairlead.so].any? do |place|
+  require place
+  true
 rescue LoadError => e
-  raise unless e.path.nil? || e.path == "fairlead/fairlead"
+  raise unless e.path == place
+end
 
+unless defined?(Fairlead::Native)
   raise Fairlead::ExtensionError,
         "the native extension is not built for this Ruby (#{RUBY_VERSION}, #{RUBY_PLATFORM}): run bin/setup in a checkout, " \
         "or `gem pristine fairlead` for an installed gem"
