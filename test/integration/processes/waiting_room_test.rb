@@ -88,7 +88,7 @@ class WaitingRoomTest < Minitest::Test
   def test_those_who_wait_survive_the_worker_they_came_from
     server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => BOARD })
     victim, other = server.worker_pids
-    busy = Array.new(2) { connect(server).request("GET", "/?1.5", { "connection" => "close" }) }
+    busy = Array.new(2) { connect(server).request("GET", "/?3", { "connection" => "close" }) }
     wait_until("two busy workers") { stats(server)["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
     wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }
