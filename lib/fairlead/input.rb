@@ -38,6 +38,9 @@ module Fairlead
     def size = stat.size
     alias length size
 
+    # From Ruby 3.2 on an IO has these, and some would open what they name.
+    %i[path to_path].each { |name| undef_method(name) if method_defined?(name) }
+
     # Called by the extension with a descriptor that this object owns from then on.
     def self.for_fd(descriptor)
       super(descriptor, "rb")

@@ -13,7 +13,7 @@ class RackupTest < Minitest::Test
   APP = <<~RUBY
     run lambda { |env|
       raise "told by ShowExceptions" if env["PATH_INFO"] == "/raise"
-      [200, { "Content-Type" => "text/plain" }, ["\#{env["SERVER_SOFTWARE"]} \#{env["rack.input"].read}"]]
+      [200, { "content-type" => "text/plain" }, ["\#{env["SERVER_SOFTWARE"]} \#{env["rack.input"].read}"]]
     }
   RUBY
 
