@@ -3,7 +3,7 @@
 
 use crate::answer::{close, early_hints, is_closed_error, Answer};
 use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
-use crate::request::{Env, Template};
+use crate::request::{Env, Template, ThreadTemplate};
 use crate::strings::{ids, strings};
 use fairlead_engine::{App, Engine, Exchange};
 use rb_sys::{rb_eException, rb_errinfo, rb_funcallv, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE};
@@ -24,6 +24,7 @@ pub(crate) struct RackApp {
 pub(crate) struct OnThread<'a> {
     pub(crate) app: &'a RackApp,
     pub(crate) engine: &'a Engine,
+    pub(crate) template: ThreadTemplate<'a>,
     /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
     pub(crate) leave: Cell<Option<Jump>>,
 }
@@ -41,7 +42,7 @@ impl App for OnThread<'_> {
         let mut hints = nil;
         let mut answer = Answer::new(exchange);
         let called = protect(|| {
-            env = self.app.template.fill(answer.exchange);
+            env = self.template.fill(answer.exchange);
             if answer.exchange.offers_early_hints() {
                 hints = early_hints::attach(answer.exchange);
                 // SAFETY: live objects, the GVL is held.
@@ -123,14 +124,14 @@ impl OnThread<'_> {
 
     /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
     fn finish(&self, env: Env, error: VALUE, answer: &mut Answer<'_, '_>) {
-        let (replies, finished) = (length(env.after_reply), length(env.response_finished));
-        if answer.body == Qnil as VALUE && replies == 0 && finished == 0 && env.file == Qnil as VALUE {
+        let is_listed = || length(env.after_reply) > 0 || length(env.response_finished) > 0;
+        if answer.body == Qnil as VALUE && env.file == Qnil as VALUE && !is_listed() {
             return;
         }
         // The client has its answer before the application tidies up.
         answer.exchange.finish();
         self.logged(env.hash, || close(answer));
-        for index in 0..replies {
+        for index in 0..length(env.after_reply) {
             self.logged(env.hash, || {
                 // SAFETY: live objects, the GVL is held, exceptions are stopped.
                 unsafe {
@@ -144,7 +145,7 @@ impl OnThread<'_> {
             });
         }
         let arguments = [env.hash, answer.status, answer.headers, error];
-        for index in (0..finished).rev() {
+        for index in (0..length(env.response_finished)).rev() {
             self.logged(env.hash, || {
                 // SAFETY: as above; the arguments are on the stack.
                 unsafe {
@@ -156,6 +157,9 @@ impl OnThread<'_> {
                     )
                 };
             });
+        }
+        if is_listed() {
+            self.template.renew_lists();
         }
         if env.file != Qnil as VALUE {
             // Otherwise its descriptor would be open until the collector comes by.

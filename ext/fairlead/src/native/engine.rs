@@ -4,7 +4,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use crate::gvl::HANDS_OVER;
 use crate::rack_app::{OnThread, RackApp};
-use crate::request::Template;
+use crate::request::{Template, ThreadTemplate};
 use fairlead_engine::{Engine, Listener, Origin};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
@@ -26,8 +26,8 @@ struct NativeEngine {
 
 impl DataTypeFunctions for NativeEngine {
     fn mark(&self, marker: &gc::Marker) {
-        let [all, similar] = self.app.template.values();
-        for value in [self.app.app, self.app.app_error, self.app.start_thread, all, similar] {
+        let app = &self.app;
+        for value in [app.app, app.app_error, app.start_thread, app.template.value()] {
             mark(marker, value);
         }
     }
@@ -124,12 +124,15 @@ fn run(this: Obj<NativeEngine>) {
     let thread = OnThread {
         app: &this.app,
         engine: &this.engine,
+        template: ThreadTemplate::new(&this.app.template),
         leave: Cell::new(None),
     };
     this.engine.serve(&thread);
-    if let Some(jump) = thread.leave.get() {
-        // SAFETY: nothing on this stack has a destructor that matters: OnThread only borrows. `jump` came from rb_protect
-        // on this thread, whose error information is still set.
+    let leave = thread.leave.get();
+    drop(thread);
+    if let Some(jump) = leave {
+        // SAFETY: nothing is left on this stack that has a destructor that matters. `jump` came from rb_protect on this
+        // thread, whose error information is still set.
         unsafe { rb_sys::rb_jump_tag(jump.0) };
     }
 }

@@ -1,14 +1,14 @@
-//! The env of one request: a copy of the [`Template`], completed by the request line, the fields and the body.
+//! The env of one request: a copy of the template, completed by the request line, the fields and the body.
 //!
 //! Values of the request are new, unfrozen binary Strings, because applications change them in place. Names with an underscore never become keys: `X-Forwarded_For` must not pass for
 //! `X-Forwarded-For`.
 
 use super::input;
-use super::template::{text, Template};
+use super::template::{text, ThreadTemplate};
 use crate::strings::{field_keys, interned, new, strings, Strings};
 use fairlead_engine::{Body, Exchange, Framing, Head, TargetForm, Version};
 use fairlead_wire::fields;
-use rb_sys::{rb_ary_new, rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
+use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
@@ -24,7 +24,7 @@ pub(crate) struct Env {
     pub(crate) file: VALUE,
 }
 
-impl Template {
+impl ThreadTemplate<'_> {
     /// The env of one request. Needs the GVL, inside `protect`; takes the body out of the exchange.
     pub(crate) fn fill(&self, exchange: &mut Exchange<'_>) -> Env {
         let keys = strings();
@@ -34,11 +34,6 @@ impl Template {
         unsafe {
             set_target(env, exchange, keys);
             set_fields(env, exchange, keys);
-            let parts = exchange.head().parts;
-            // An absolute-form target stands for the Host field (RFC 9112 §3.2.2).
-            if let (TargetForm::Absolute, Some(authority)) = (parts.form, parts.authority) {
-                rb_hash_aset(env, keys.http_host, new(exchange.text(authority)));
-            }
             let body = exchange.take_body();
             if is_chunked {
                 rb_hash_aset(env, keys.content_length, text(format_args!("{}", body.len())));
@@ -52,15 +47,13 @@ impl Template {
                     file = input;
                 }
             }
-            let made = Env {
+            let [after_reply, response_finished] = self.lists();
+            Env {
                 hash: env,
-                after_reply: rb_ary_new(),
-                response_finished: rb_ary_new(),
+                after_reply,
+                response_finished,
                 file,
-            };
-            rb_hash_aset(env, keys.rack_after_reply, made.after_reply);
-            rb_hash_aset(env, keys.rack_response_finished, made.response_finished);
-            made
+            }
         }
     }
 }
@@ -115,7 +108,6 @@ unsafe fn set_fields(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
             continue;
         }
         let key = match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => keys.http_host,
             12 if name.eq_ignore_ascii_case(b"content-type") => keys.content_type,
             14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
             _ => field_keys().find(name).unwrap_or_else(|| unusual_key(name)),
@@ -136,6 +128,8 @@ unsafe fn set_fields(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
 
 fn is_withheld(name: &[u8], head: &Head) -> bool {
     match name.len() {
+        // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
+        4 => name.eq_ignore_ascii_case(b"host"),
         15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
         // The body is decoded, so the coding is gone.
         17 => head.framing == Framing::Chunked && name.eq_ignore_ascii_case(b"transfer-encoding"),

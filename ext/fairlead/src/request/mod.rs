@@ -6,4 +6,4 @@ mod template;
 
 pub(crate) use env::Env;
 pub(crate) use input::init as init_input;
-pub(crate) use template::Template;
+pub(crate) use template::{Template, ThreadTemplate};

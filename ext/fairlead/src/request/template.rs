@@ -1,28 +1,37 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
-//! Two are kept: one for all requests, and one that also has what follows from the `Host`, the peer and the listener,
-//! because most requests in a row share those. Their Strings are frozen; those that a request brings are its own.
+//! The engine keeps one for all requests; each thread keeps another one that also has what follows from the `Host`, the
+//! peer and the listener, because most requests in a row share those, and the two lists to which an application adds what is
+//! to be run after the answer, which are nearly always empty in the end and then good for the next request. The Strings of a
+//! template are frozen; those that a request brings are its own.
 
 use crate::strings::{interned, new, strings};
 use fairlead_engine::{Exchange, Origin};
 use fairlead_wire::host_and_port;
 use rb_sys::{
-    rb_ary_new_capa, rb_ary_push, rb_hash_aset, rb_hash_dup, rb_hash_new, rb_str_freeze, Qfalse, Qnil, Qtrue, VALUE,
+    rb_ary_new, rb_ary_new_capa, rb_ary_push, rb_hash_aset, rb_hash_dup, rb_hash_new, rb_str_freeze, Qfalse, Qnil,
+    Qtrue, VALUE,
 };
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// The two Hashes of an engine. Its owner marks [`Template::values`]. Used under the GVL only.
+/// The Hash for every request of an engine. Its owner marks [`Template::value`].
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// For every request.
     all: VALUE,
-    /// For those that come to `recent`; nil at first.
+}
+
+/// The Hash for the requests of one thread. Lives on the stack of that thread, where the collector sees what it holds.
+pub(crate) struct ThreadTemplate<'a> {
+    template: &'a Template,
+    /// For requests that come to `recent`; nil at first.
     similar: Cell<VALUE>,
     recent: RefCell<Surroundings>,
     /// What the last request had that was not similar: a template is made when it comes twice.
     candidate: RefCell<Surroundings>,
+    /// `rack.after_reply` and `rack.response_finished`; nil when they have to be made.
+    lists: Cell<[VALUE; 2]>,
 }
 
 /// What the server's part of an env follows from.
@@ -78,17 +87,36 @@ impl Template {
             ] {
                 rb_hash_aset(all, key, value);
             }
-            Template {
-                all,
-                similar: Cell::new(Qnil as VALUE),
-                recent: RefCell::default(),
-                candidate: RefCell::default(),
-            }
+            Template { all }
         }
     }
 
-    pub(crate) fn values(&self) -> [VALUE; 2] {
-        [self.all, self.similar.get()]
+    pub(crate) fn value(&self) -> VALUE {
+        self.all
+    }
+}
+
+impl<'a> ThreadTemplate<'a> {
+    pub(crate) fn new(template: &'a Template) -> ThreadTemplate<'a> {
+        ThreadTemplate {
+            template,
+            similar: Cell::new(Qnil as VALUE),
+            recent: RefCell::default(),
+            candidate: RefCell::default(),
+            lists: Cell::new([Qnil as VALUE; 2]),
+        }
+    }
+
+    /// The lists that the envs of this thread have: `rack.after_reply` and `rack.response_finished`.
+    pub(super) fn lists(&self) -> [VALUE; 2] {
+        self.lists.get()
+    }
+
+    /// Says that a list was used: the next request gets others, and with them another template.
+    pub(crate) fn renew_lists(&self) {
+        self.lists.set([Qnil as VALUE; 2]);
+        *self.recent.borrow_mut() = Surroundings::default();
+        *self.candidate.borrow_mut() = Surroundings::default();
     }
 
     /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
@@ -97,14 +125,15 @@ impl Template {
         let host = exchange.head().host.map_or(&b""[..], |host| exchange.text(host));
         let origin = exchange.origin();
         let address = std::ptr::from_ref(origin) as usize;
-        // SAFETY: both Hashes are marked by the owner; what is made here is on the stack.
+        // SAFETY: the Hashes are marked, one by the owner of the engine, one by being on the stack, as is what is made here.
         unsafe {
             if self.recent.borrow().are(host, peer, address) {
                 return rb_hash_dup(self.similar.get());
             }
-            let env = rb_hash_dup(self.all);
+            let env = rb_hash_dup(self.template.all);
             set_server(env, host, origin);
             set_peer(env, peer);
+            self.set_lists(env);
             if self.candidate.borrow().are(host, peer, address) {
                 self.similar.set(rb_hash_dup(env));
                 self.recent.borrow_mut().set(host, peer, address);
@@ -112,6 +141,20 @@ impl Template {
                 self.candidate.borrow_mut().set(host, peer, address);
             }
             env
+        }
+    }
+
+    /// # Safety
+    /// With the GVL, inside `protect`, with a live `env`.
+    unsafe fn set_lists(&self, env: VALUE) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if self.lists.get()[0] == Qnil as VALUE {
+                self.lists.set([rb_ary_new(), rb_ary_new()]);
+            }
+            let [after_reply, response_finished] = self.lists.get();
+            rb_hash_aset(env, strings().rack_after_reply, after_reply);
+            rb_hash_aset(env, strings().rack_response_finished, response_finished);
         }
     }
 }
@@ -130,6 +173,9 @@ unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
     };
     // SAFETY: by the caller's promise.
     unsafe {
+        if !host.is_empty() {
+            rb_hash_aset(env, keys.http_host, frozen(host));
+        }
         rb_hash_aset(env, keys.rack_url_scheme, interned(origin.scheme.as_bytes()));
         rb_hash_aset(env, keys.server_name, name);
         let port = if port == 80 || port == 0 {
