@@ -9,7 +9,13 @@ pub(crate) fn nanoseconds() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Milliseconds on the same clock: the unit of every deadline.
+/// Processor time that all threads of this process have used, in nanoseconds.
+pub(crate) fn processor_nanoseconds() -> u64 {
+    let t = clock_gettime(ClockId::ProcessCPUTime);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Milliseconds on the monotonic clock: the unit of every deadline.
 pub(crate) fn milliseconds() -> u64 {
     nanoseconds() / 1_000_000
 }

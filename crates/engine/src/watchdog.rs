@@ -4,7 +4,7 @@
 //! * Every thread is busy: it polls in their place, so that a long request never stops reads, time-outs and refusals,
 //!   and sends what has waited too long to the waiting room.
 
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, processor_nanoseconds};
 use crate::engine::Engine;
 use crate::poller::Poller;
 use parking_lot::{Condvar, Mutex};
@@ -16,6 +16,9 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// Ticks without a request after which it parks.
 const QUIET_TICKS: u32 = 50;
+
+/// Ticks after which a request that computes has taken so long that others have to poll beside it.
+const PATIENT_TICKS: u32 = 5;
 
 /// A request that has waited this long in a worker without a free thread goes to the waiting room.
 const PATIENCE_NANOSECONDS: u64 = 1_000_000;
@@ -61,6 +64,8 @@ impl Watchdog {
 fn watch(engine: &Weak<Engine>, hands_over: bool) {
     let mut answered = 0;
     let mut quiet = 0;
+    let mut stuck = 0;
+    let mut used = 0;
     while let Some(engine) = engine.upgrade() {
         if engine.is_stopped() {
             return;
@@ -69,10 +74,14 @@ fn watch(engine: &Weak<Engine>, hands_over: bool) {
         let busy = engine.threads.busy();
         engine.publish_gauges();
         quiet = if busy > 0 || answered != before { 0 } else { quiet + 1 };
+        let used_before = std::mem::replace(&mut used, processor_nanoseconds());
         if busy == 0 || answered != before {
+            stuck = 0;
             engine.pause(quiet);
         } else {
-            engine.help(hands_over);
+            stuck += 1;
+            let computes = used - used_before >= TICK.as_nanos() as u64 / 2 && stuck < PATIENT_TICKS;
+            engine.help(hands_over, computes);
         }
         engine.shed(answered != before);
     }
@@ -91,10 +100,11 @@ impl Engine {
         self.watchdog.parked.store(false, SeqCst);
     }
 
-    /// A tick has passed in which requests ran and none finished.
-    fn help(&self, hands_over: bool) {
+    /// A tick has passed in which requests ran and none finished. If the process `computes`, a thread has the language's lock
+    /// and waits for nothing: another one would only get in its way.
+    fn help(&self, hands_over: bool, computes: bool) {
         if self.threads.waiting() > 0 {
-            if !self.ready.is_empty() || !self.threads.is_polling() {
+            if !computes && (!self.ready.is_empty() || !self.threads.is_polling()) {
                 self.hand_over();
                 if !hands_over {
                     self.threads.become_eager();
