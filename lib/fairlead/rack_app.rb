@@ -14,7 +14,7 @@ module Fairlead
       rescue Error
         raise
       rescue StandardError, ScriptError, SystemExit => e
-        raise failure(path, e)
+        raise signal_behind(e) || failure(path, e)
       end
 
       # Raises AppLoadError unless the file is there.
@@ -23,6 +23,12 @@ module Fairlead
       end
 
       private
+
+      # RubyGems makes an error of its own of a signal that interrupts a +require+.
+      def signal_behind(error)
+        error = error.cause until error.nil? || error.is_a?(SignalException)
+        error
+      end
 
       def failure(rackup, error)
         return syntax_error(rackup, error) if error.is_a?(SyntaxError)

@@ -20,6 +20,12 @@ module Fairlead
       names.each { |name| replace(name, "IGNORE") }
     end
 
+    # Lets these signals end the process at once, with the status a shell would give it. An exception in the middle of a
+    # +require+ would make RubyGems complain.
+    def exit_on(*names)
+      names.each { |name| replace(name) { exit!(128 + Signal.list.fetch(name)) } }
+    end
+
     # Gives every signal back to whoever had it, and lets go of the pipe.
     def restore
       @previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }

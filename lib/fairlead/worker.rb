@@ -40,6 +40,7 @@ module Fairlead
     def settle
       Process.setproctitle("fairlead: worker #{@slot} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU")
+      @signals.exit_on("TERM")
     end
 
     # Until the application is loaded there is nothing to finish, and TERM ends the process.

@@ -32,6 +32,10 @@ class RackAppTest < Minitest::Test
     end
   end
 
+  def test_a_signal_is_no_fault_of_the_application_even_where_an_error_covers_it
+    assert_raises(SignalException) { load("begin; raise SignalException, 'TERM'; ensure; raise 'CRITICAL'; end") }
+  end
+
   def test_a_syntax_error_is_told_with_its_line
     error = assert_raises(Fairlead::AppLoadError) { load("run(\n\n") }
 

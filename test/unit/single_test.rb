@@ -92,8 +92,8 @@ class SingleTest < Minitest::Test
   end
 
   def test_quiet_prints_nothing
-    server = launch(HELLO, "-q", "--pidfile", "server.pid")
-    wait_until("the pid file") { File.exist?(server.path("server.pid")) && !File.empty?(server.path("server.pid")) }
+    server = launch(HELLO, "-q", bind: "unix://server.sock")
+    wait_until("an answer") { answer_on(server.path("server.sock")) }
     server.stop
 
     assert_equal ["", ""], [server.stdout, server.stderr]
@@ -164,6 +164,16 @@ class SingleTest < Minitest::Test
   end
 
   private
+
+  # What the server on a Unix socket answers, or nil while there is none.
+  def answer_on(path)
+    UNIXSocket.open(path) do |socket|
+      socket.write("GET / HTTP/1.0\r\n\r\n")
+      socket.read
+    end
+  rescue SystemCallError
+    nil
+  end
 
   # A request that is inside the application when this returns; its value is the answer, or :cut_off.
   def request_in(server)
