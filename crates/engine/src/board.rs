@@ -46,6 +46,30 @@ pub struct Slot {
     pub refused_requests: AtomicU64,
     /// Connections refused for want of descriptors or above the limit.
     pub refused_connections: AtomicU64,
+    /// 1 while the worker reads its mail.
+    pub reads_mail: AtomicU64,
+    /// Bytes of large messages that wait in its mailbox; may be briefly off, and is set right when the mailbox is empty.
+    pub mail_bytes: AtomicI64,
+    /// Messages published by the worker.
+    pub published: AtomicU64,
+    /// Messages handed to its subscribers.
+    pub delivered: AtomicU64,
+    /// Messages sent to other workers.
+    pub mail_sent: AtomicU64,
+    /// Messages received from other processes.
+    pub mail_received: AtomicU64,
+    /// How often one of its publishers met a full mailbox and waited.
+    pub mail_waits: AtomicU64,
+    /// Messages that another worker did not take in time, or that could not be read.
+    pub mail_lost: AtomicU64,
+    /// Open clients: upgraded connections.
+    pub clients: AtomicI64,
+    /// Callbacks of clients that were run.
+    pub events: AtomicU64,
+    /// Messages dropped because a client was too slow.
+    pub dropped: AtomicU64,
+    /// Clients closed because they were too slow.
+    pub overflowed: AtomicU64,
 }
 
 impl Default for Board {
@@ -92,7 +116,10 @@ impl Slot {
     /// Makes the place fresh for the next worker.
     pub fn reset(&self) {
         self.beat.store(0, Relaxed);
-        self.connections.store(0, Relaxed);
+        for gauge in [&self.connections, &self.mail_bytes, &self.clients] {
+            gauge.store(0, Relaxed);
+        }
+        self.reads_mail.store(0, SeqCst);
         for counter in [
             &self.serving,
             &self.queued,
@@ -103,6 +130,15 @@ impl Slot {
             &self.moved_in,
             &self.refused_requests,
             &self.refused_connections,
+            &self.published,
+            &self.delivered,
+            &self.mail_sent,
+            &self.mail_received,
+            &self.mail_waits,
+            &self.mail_lost,
+            &self.events,
+            &self.dropped,
+            &self.overflowed,
         ] {
             counter.store(0, Relaxed);
         }

@@ -6,6 +6,7 @@
 //! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
 //!   that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
+//! * `pubsub/` takes what is published to all who subscribed, in every worker.
 //! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
@@ -26,6 +27,7 @@ mod journal;
 mod listener;
 mod output;
 mod poller;
+pub mod pubsub;
 mod reactor;
 mod ready;
 mod room;

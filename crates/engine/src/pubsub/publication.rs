@@ -1,0 +1,65 @@
+//! One published message, and the forms in which it goes to the wire: each is made once, for the first subscriber that
+//! needs it, however many there are.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Wire forms that a publication has room for. What each index means is for the subscribers to agree on.
+pub const ENCODINGS: usize = 6;
+
+/// A message on its way to the subscribers of a channel.
+pub struct Publication {
+    /// The channel that it was published to.
+    pub channel: Box<[u8]>,
+    /// What was published.
+    pub message: Box<[u8]>,
+    encodings: [OnceLock<Arc<[u8]>>; ENCODINGS],
+}
+
+impl Publication {
+    /// A publication that has no wire form yet.
+    pub fn new(channel: impl Into<Box<[u8]>>, message: impl Into<Box<[u8]>>) -> Publication {
+        Publication {
+            channel: channel.into(),
+            message: message.into(),
+            encodings: Default::default(),
+        }
+    }
+
+    /// Wire form number `index`, which `make` makes of the message if nobody has asked for it before.
+    ///
+    /// # Panics
+    /// If `index` is not below [`ENCODINGS`].
+    pub fn encoded(&self, index: usize, make: impl FnOnce(&[u8]) -> Vec<u8>) -> &Arc<[u8]> {
+        self.encodings[index].get_or_init(|| make(&self.message).into())
+    }
+}
+
+impl fmt::Debug for Publication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publication")
+            .field("channel", &self.channel.escape_ascii().to_string())
+            .field("bytes", &self.message.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_form_is_made_once() {
+        let publication = Publication::new(*b"news", *b"hello");
+        let mut made = 0;
+        for _ in 0..3 {
+            let bytes = publication.encoded(5, |message| {
+                made += 1;
+                message.to_ascii_uppercase()
+            });
+            assert_eq!(&bytes[..], b"HELLO");
+        }
+        assert_eq!(made, 1);
+        assert_eq!(&publication.encoded(0, <[u8]>::to_vec)[..], b"hello");
+    }
+}
