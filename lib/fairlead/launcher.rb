@@ -4,6 +4,17 @@ module Fairlead
   # Starts the server that a configuration describes, as one process or as a supervisor with workers, and gives back
   # what it took when that has ended.
   class Launcher
+    class << self
+      # The one that runs in this process, or ran in the one that has forked it; nil before, and in a program that only
+      # carries a Fairlead::Server.
+      attr_accessor :current
+    end
+
+    attr_reader :configuration
+
+    # The process it runs in; of the workers it is the parent.
+    attr_reader :pid
+
     # +app+: an application that has been loaded already, instead of the rackup file.
     def initialize(configuration, app: nil)
       @configuration = configuration
@@ -13,6 +24,8 @@ module Fairlead
 
     # Serves until the server is asked to end; returns the exit status.
     def run
+      Launcher.current = self
+      @pid = Process.pid
       settle
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
       @service = Service.new(@configuration, log: @log, app: @app).open
@@ -23,6 +36,7 @@ module Fairlead
       @service&.close
       pid_file&.remove
       @configuration.hooks.run(:after_stopped, log: @log) if status
+      Launcher.current = nil
     end
 
     # Asks the server to end, from any thread and from a trap.

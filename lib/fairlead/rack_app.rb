@@ -5,6 +5,8 @@ require "rack"
 module Fairlead
   # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
   module RackApp
+    @middleware = []
+
     class << self
       # The application of that file; raises AppLoadError.
       def load(path)
@@ -15,6 +17,17 @@ module Fairlead
         raise
       rescue StandardError, ScriptError, SystemExit => e
         raise signal_behind(e) || failure(path, e)
+      end
+
+      # Puts a middleware in front of every application this process is going to serve, the first one outermost. For parts
+      # of Fairlead that an application asks for with `require`; whoever does not has nothing in the way.
+      def use(middleware)
+        @middleware |= [middleware]
+      end
+
+      # That application behind the middleware.
+      def wrap(app)
+        @middleware.reverse.reduce(app) { |inner, middleware| middleware.new(inner) }
       end
 
       # Raises AppLoadError unless the file is there.

@@ -10,8 +10,7 @@ module Fairlead
     def initialize(configuration, log:, app: nil)
       @configuration = configuration
       @log = log
-      @app = app
-      @preloaded = !app.nil?
+      @given = app
     end
 
     # Opens the listeners and the access log, and says where it listens.
@@ -22,13 +21,13 @@ module Fairlead
       self
     end
 
-    # The application; loads it when that has not happened yet.
+    # The application, behind the middleware of RackApp.use; loads it when that has not happened yet.
     def app
-      @app ||= RackApp.load(configuration.rackup)
+      @app ||= RackApp.wrap(@given || RackApp.load(configuration.rackup))
     end
 
     # Whether the application is to be there before the workers are forked.
-    def preload? = @preloaded || configuration.preload?
+    def preload? = !@given.nil? || configuration.preload?
 
     # What the engine has to know: the options that reach it, and what only this process can give it.
     def engine_settings
