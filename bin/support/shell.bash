@@ -1,4 +1,5 @@
-# What the scripts in bin/ share: where the checkout is, how to speak, and where Cargo builds for which Ruby.
+# What the scripts in bin/ share: where the checkout is, how to speak, where Debian's packages are, and where Cargo builds
+# for which Ruby.
 # Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -15,6 +16,14 @@ die() {
 
 as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+# The machine's own mirrors, as they have another release of Debian: "URI SUITE" of every package index.
+debian_mirrors() {
+  # shellcheck disable=SC2016 # apt's own placeholders
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sort -u |
+    awk -v release="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" -v suite="$1" \
+      '$2 == release || index($2, release "-") == 1 { sub(release, suite, $2); print }'
 }
 
 cargo_target() { printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"; }
