@@ -5,13 +5,18 @@
 //!
 //! - [`http1`]: request heads ([`Head`]), message framing, chunked bodies ([`ChunkedDecoder`]);
 //! - [`fields`]: names, values and token lists of header fields;
-//! - [`reason`], [`has_no_body`]: what a status code implies for a response.
+//! - [`reason`], [`has_no_body`]: what a status code implies for a response;
+//! - [`websocket`]: handshake, frames, compressed messages;
+//! - [`event_stream`]: server-sent events.
 
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod event_stream;
 pub mod http1;
+mod parameters;
 mod span;
+pub mod websocket;
 
 pub use error::Error;
 pub use http1::{

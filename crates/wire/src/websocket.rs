@@ -1,0 +1,28 @@
+//! WebSocket as RFC 6455 defines it, with the compression of RFC 7692: from the handshake to single frames.
+//!
+//! ```text
+//! handshake ─► bytes ─► Decoder: header ─► unmask ─► (inflate) ─► UTF-8 ─► Incoming
+//!              bytes ◀─ frame, close_frame ◀─ (Deflater) ◀─ message
+//! ```
+//!
+//! Nothing here answers by itself: that a ping asks for a pong and a close for a close is up to the caller.
+
+mod close;
+mod decoder;
+mod deflater;
+mod extension;
+mod failure;
+mod frame;
+mod handshake;
+mod header;
+mod inflater;
+mod mask;
+mod utf8;
+
+pub use close::{close_frame, is_sendable_close_code};
+pub use decoder::{Decoder, Incoming, Limits};
+pub use deflater::Deflater;
+pub use extension::{accept_answer, negotiate, offer, Context, Deflate};
+pub use failure::Failure;
+pub use frame::{frame, masked_frame, Opcode, Role};
+pub use handshake::{accept_key, handshake, Handshake, HandshakeError};

@@ -1,0 +1,334 @@
+//! [`Decoder`]: the bytes of a connection to messages, however they are cut into frames and reads.
+//!
+//! ```text
+//!         ┌──────────────────────────────┐
+//! Header ─┴─► Payload ─► (message, ping) ┘      close frame ─► Closed      misdeed ─► Failed
+//! ```
+//!
+//! A message that arrives in one frame and one read is unmasked where it is and handed out from there. Only what is cut
+//! is assembled, in memory that never exceeds what the limits allow nor twice what has arrived.
+
+use super::close::parse_close;
+use super::extension::Deflate;
+use super::failure::Failure;
+use super::frame::{Opcode, Role};
+use super::header::{Header, Rules, LONGEST_HEADER};
+use super::inflater::{grow, Inflater};
+use super::{mask, utf8};
+use std::borrow::Cow;
+use std::mem::take;
+
+/// What a message may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a message, inflated if it is compressed.
+    pub message_bytes: usize,
+    /// Frames of a message.
+    pub fragments: usize,
+}
+
+/// What a peer has sent. A message is owned if it had to be assembled, and borrowed from the bytes that were fed if not.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    /// A message in UTF-8, which has been checked.
+    Text(Cow<'a, [u8]>),
+    /// A message of any bytes.
+    Binary(Cow<'a, [u8]>),
+    /// To be answered by a pong with the same bytes (RFC 6455 §5.5.2).
+    Ping(&'a [u8]),
+    /// The answer to a ping, or a sign of life.
+    Pong(&'a [u8]),
+    /// The last thing the peer says: a code that may be sent, if any, and a reason.
+    Close(Option<u16>, &'a str),
+}
+
+/// Reads one direction of a connection. Allocates nothing until a message comes in pieces or compressed, and keeps
+/// nothing of it afterwards but the window of a compression with context.
+pub struct Decoder {
+    rules: Rules,
+    /// Whether compressed messages may refer to earlier ones.
+    keep_context: bool,
+    state: State,
+    /// The beginning of a header that has not come whole.
+    header: [u8; LONGEST_HEADER],
+    header_length: u8,
+    frame: Frame,
+    message: Message,
+    /// The beginning of a control frame.
+    control: Vec<u8>,
+    inflater: Option<Box<Inflater>>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Header,
+    Payload,
+    Closed,
+    Failed(Failure),
+}
+
+/// The frame whose payload is arriving.
+struct Frame {
+    opcode: Opcode,
+    fin: bool,
+    /// The part of the key that the next byte meets comes first.
+    mask: [u8; 4],
+    left: u64,
+}
+
+/// The message whose frames are arriving.
+#[derive(Default)]
+struct Message {
+    /// What has come of it and could not be handed out at once.
+    bytes: Vec<u8>,
+    /// Bytes of all its frames so far, as announced.
+    announced: u64,
+    /// 0: there is none.
+    frames: u32,
+    text: bool,
+    compressed: bool,
+    utf8: utf8::Validator,
+}
+
+impl Decoder {
+    /// A decoder for what the peer of `role` sends after the handshake has settled on `deflate`.
+    pub fn new(role: Role, deflate: Option<Deflate>) -> Decoder {
+        let no_context = |deflate: Deflate| match role {
+            Role::Server => deflate.client_no_context,
+            Role::Client => deflate.server_no_context,
+        };
+        Decoder {
+            rules: Rules {
+                masked: role == Role::Server,
+                deflate: deflate.is_some(),
+            },
+            keep_context: deflate.is_some_and(|deflate| !no_context(deflate)),
+            state: State::Header,
+            header: [0; LONGEST_HEADER],
+            header_length: 0,
+            frame: Frame {
+                opcode: Opcode::Continuation,
+                fin: true,
+                mask: [0; 4],
+                left: 0,
+            },
+            message: Message::default(),
+            control: Vec::new(),
+            inflater: None,
+        }
+    }
+
+    /// Takes the next bytes, which it unmasks where they are, and gives `on` what is complete, in order. That and the
+    /// failure depend on the bytes alone, not on how they are split. After a failure every call gives the same one; what
+    /// comes after a close frame is ignored (RFC 6455 §5.5.1).
+    pub fn feed(&mut self, bytes: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.step(rest, limits, on) {
+                Ok(taken) => rest = &mut take(&mut rest)[taken..],
+                Err(failure) => {
+                    self.fail(failure);
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a frame, or what there is of it. `input` is not empty. Returns how many bytes that were.
+    fn step(&mut self, input: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, Failure> {
+        let start = match self.state {
+            State::Header => match self.read_header(input)? {
+                Some((header, length)) => {
+                    self.begin(header, limits)?;
+                    length
+                }
+                None => return Ok(input.len()),
+            },
+            State::Payload => 0,
+            State::Closed => return Ok(input.len()),
+            State::Failed(failure) => return Err(failure),
+        };
+        let available = input.len() - start;
+        let length = usize::try_from(self.frame.left).map_or(available, |left| left.min(available));
+        let payload = &mut input[start..start + length];
+        mask::apply(payload, self.frame.mask);
+        self.frame.mask = mask::advanced(self.frame.mask, length);
+        self.frame.left -= length as u64;
+        self.state = if self.frame.left == 0 {
+            State::Header
+        } else {
+            State::Payload
+        };
+        if self.frame.opcode.is_control() {
+            self.control(payload, on)?;
+        } else if self.message.compressed {
+            self.compressed(payload, limits, on)?;
+        } else {
+            self.plain(payload, limits, on)?;
+        }
+        Ok(start + length)
+    }
+
+    /// The header that ends in `input`, and how many bytes of `input` belong to it.
+    fn read_header(&mut self, input: &[u8]) -> Result<Option<(Header, usize)>, Failure> {
+        let before = usize::from(self.header_length);
+        if before == 0 {
+            if let Some(found) = Header::parse(input, self.rules)? {
+                return Ok(Some(found));
+            }
+        }
+        let more = input.len().min(LONGEST_HEADER - before);
+        self.header[before..before + more].copy_from_slice(&input[..more]);
+        match Header::parse(&self.header[..before + more], self.rules)? {
+            Some((header, length)) => {
+                self.header_length = 0;
+                Ok(Some((header, length - before)))
+            }
+            None => {
+                self.header_length = (before + more) as u8;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Checks a header against what came before it and against the limits, before any of its payload is kept.
+    fn begin(&mut self, header: Header, limits: &Limits) -> Result<(), Failure> {
+        self.frame = Frame {
+            opcode: header.opcode,
+            fin: header.fin,
+            mask: header.mask,
+            left: header.length,
+        };
+        if header.opcode.is_control() {
+            return Ok(());
+        }
+        let message = &mut self.message;
+        match (header.opcode == Opcode::Continuation, message.frames > 0) {
+            (true, false) => return Err(Failure::UNEXPECTED_CONTINUATION),
+            (false, true) => return Err(Failure::INTERRUPTED_MESSAGE),
+            (true, true) => {}
+            (false, false) => {
+                message.text = header.opcode == Opcode::Text;
+                message.compressed = header.compressed;
+                message.announced = 0;
+            }
+        }
+        message.frames = message.frames.saturating_add(1);
+        if message.frames as usize > limits.fragments {
+            return Err(Failure::TOO_MANY_FRAGMENTS);
+        }
+        message.announced = message.announced.saturating_add(header.length);
+        if message.announced > most_announced(limits, message.compressed) {
+            return Err(Failure::TOO_LARGE);
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, payload: &[u8], on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        if self.frame.left > 0 {
+            self.control.extend_from_slice(payload);
+            return Ok(());
+        }
+        let mut begun = take(&mut self.control);
+        let payload = if begun.is_empty() {
+            payload
+        } else {
+            begun.extend_from_slice(payload);
+            &begun
+        };
+        match self.frame.opcode {
+            Opcode::Ping => on(Incoming::Ping(payload)),
+            Opcode::Pong => on(Incoming::Pong(payload)),
+            _ => {
+                let (code, reason) = parse_close(payload)?;
+                self.release();
+                self.state = State::Closed;
+                on(Incoming::Close(code, reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, payload: &[u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        let message = &mut self.message;
+        if message.text && !message.utf8.feed(payload) {
+            return Err(Failure::INVALID_UTF8);
+        }
+        let ends = self.frame.fin && self.frame.left == 0;
+        if ends && message.bytes.is_empty() {
+            return message.end(Cow::Borrowed(payload), on);
+        }
+        let most = if self.frame.fin {
+            payload.len() + usize::try_from(self.frame.left).unwrap_or(usize::MAX)
+        } else {
+            limits.message_bytes.saturating_sub(message.bytes.len())
+        };
+        grow(&mut message.bytes, payload.len(), most);
+        message.bytes.extend_from_slice(payload);
+        if ends {
+            let bytes = take(&mut message.bytes);
+            return message.end(Cow::Owned(bytes), on);
+        }
+        Ok(())
+    }
+
+    fn compressed(&mut self, payload: &[u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        let message = &mut self.message;
+        let inflater = self.inflater.get_or_insert_with(|| Box::new(Inflater::new()));
+        let before = message.bytes.len();
+        let inflated = inflater.inflate(payload, &mut message.bytes, limits.message_bytes);
+        // What came before the fault of the compression counts first, as it would if it had come alone.
+        if message.text && !message.utf8.feed(&message.bytes[before..]) {
+            return Err(Failure::INVALID_UTF8);
+        }
+        inflated?;
+        if !self.frame.fin || self.frame.left > 0 {
+            return Ok(());
+        }
+        inflater.finish(&mut message.bytes, self.keep_context)?;
+        if !self.keep_context {
+            self.inflater = None;
+        }
+        let bytes = take(&mut message.bytes);
+        message.end(Cow::Owned(bytes), on)
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.state = State::Failed(failure);
+        self.release();
+    }
+
+    /// Gives up what is held of a message that will not be completed.
+    fn release(&mut self) {
+        self.message = Message::default();
+        self.control = Vec::new();
+        self.inflater = None;
+    }
+}
+
+impl Message {
+    fn end(&mut self, bytes: Cow<'_, [u8]>, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        self.frames = 0;
+        if !self.text {
+            on(Incoming::Binary(bytes));
+            return Ok(());
+        }
+        if !self.utf8.finish() {
+            return Err(Failure::INVALID_UTF8);
+        }
+        on(Incoming::Text(bytes));
+        Ok(())
+    }
+}
+
+/// How much the frames of a message may announce together. What cannot be compressed gets larger: five bytes for each
+/// block, and there may be many small ones.
+fn most_announced(limits: &Limits, compressed: bool) -> u64 {
+    let most = limits.message_bytes as u64;
+    if compressed {
+        most.saturating_add(most / 8).saturating_add(64)
+    } else {
+        most
+    }
+}

@@ -1,0 +1,83 @@
+//! Frames as they are written (RFC 6455 §5.2), always whole messages: FIN is set.
+
+use super::header::LONGEST_HEADER;
+use super::mask;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Opcode {
+    /// A further fragment of a message.
+    Continuation = 0,
+    /// A message, or its first fragment, in UTF-8.
+    Text = 1,
+    /// A message, or its first fragment, of any bytes.
+    Binary = 2,
+    /// The beginning or the answer of the closing handshake.
+    Close = 8,
+    /// Asks for a pong.
+    Ping = 9,
+    /// The answer to a ping.
+    Pong = 10,
+}
+
+impl Opcode {
+    /// The opcode with this number, if it is not reserved.
+    pub(super) fn of(number: u8) -> Option<Opcode> {
+        Some(match number {
+            0 => Opcode::Continuation,
+            1 => Opcode::Text,
+            2 => Opcode::Binary,
+            8 => Opcode::Close,
+            9 => Opcode::Ping,
+            10 => Opcode::Pong,
+            _ => return None,
+        })
+    }
+
+    /// Whether it may come between the fragments of a message (RFC 6455 §5.5).
+    pub(super) fn is_control(self) -> bool {
+        self as u8 >= 8
+    }
+}
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Peers must mask what they send.
+    Server,
+    /// Peers must not mask what they send.
+    Client,
+}
+
+/// Appends a frame as a server sends it. `compressed` says that `payload` is what [`Deflater`](super::Deflater) made.
+pub fn frame(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, payload: &[u8]) {
+    header(out, opcode, compressed, payload.len(), 0);
+    out.extend_from_slice(payload);
+}
+
+/// Appends a frame as a client sends it. The key must be new and unpredictable for each frame (RFC 6455 §5.3).
+pub fn masked_frame(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, key: [u8; 4], payload: &[u8]) {
+    const MASKED: u8 = 0x80;
+    header(out, opcode, compressed, payload.len(), MASKED);
+    out.extend_from_slice(&key);
+    let start = out.len();
+    out.extend_from_slice(payload);
+    mask::apply(&mut out[start..], key);
+}
+
+fn header(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, length: usize, masked: u8) {
+    const FIN: u8 = 0x80;
+    const RSV1: u8 = 0x40;
+    out.reserve(length + LONGEST_HEADER);
+    out.push(FIN | if compressed { RSV1 } else { 0 } | opcode as u8);
+    if length < 126 {
+        out.push(masked | length as u8);
+    } else if let Ok(length) = u16::try_from(length) {
+        out.push(masked | 126);
+        out.extend_from_slice(&length.to_be_bytes());
+    } else {
+        out.push(masked | 127);
+        out.extend_from_slice(&(length as u64).to_be_bytes());
+    }
+}

@@ -1,0 +1,92 @@
+//! [`Inflater`]: what permessage-deflate received, back to messages (RFC 7692 §7.2.2), never beyond a bound.
+
+use super::failure::Failure;
+use flate2::{Decompress, FlushDecompress, Status};
+
+/// What the sender left out at the end of a message.
+const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
+
+/// An empty last block: the stream ends with it exactly if it is between two blocks.
+const LAST_BLOCK: &[u8] = &[3, 0];
+
+/// Output is made in pieces of this many bytes at most.
+const PIECE: usize = 16 * 1024;
+
+/// Inflates the messages of one connection.
+pub(super) struct Inflater {
+    stream: Decompress,
+    /// Nothing has come since the stream began or the last message ended.
+    between_messages: bool,
+}
+
+impl Inflater {
+    /// Always with the largest window: in a smaller one it would depend on how the bytes arrive whether a reference
+    /// beyond it is noticed.
+    pub(super) fn new() -> Inflater {
+        Inflater {
+            stream: Decompress::new(false),
+            between_messages: true,
+        }
+    }
+
+    /// Appends to `out` what `input` holds. `out` never gets longer than `limit`, and has all that came before a fault.
+    pub(super) fn inflate(&mut self, input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Failure> {
+        let mut rest = input;
+        loop {
+            let start = out.len();
+            let room = limit.saturating_sub(start);
+            let size = room.min((4 * rest.len()).clamp(64, PIECE));
+            grow(out, size, room);
+            let mut beyond = [0];
+            out.resize(start + size, 0);
+            let place = if size == 0 { &mut beyond[..] } else { &mut out[start..] };
+            let space = place.len();
+            let (taken, made) = (self.stream.total_in(), self.stream.total_out());
+            let status = self.stream.decompress(rest, place, FlushDecompress::None);
+            let taken = (self.stream.total_in() - taken) as usize;
+            let made = (self.stream.total_out() - made) as usize;
+            out.truncate(start + made.min(size));
+            if made > size {
+                return Err(Failure::TOO_LARGE);
+            }
+            rest = &rest[taken..];
+            self.between_messages &= taken == 0;
+            match status {
+                Err(_) => return Err(Failure::BROKEN_DEFLATE),
+                // A sender may end the stream and begin another within a message (RFC 7692 §7.2.3.4).
+                Ok(Status::StreamEnd) => {
+                    self.stream.reset(false);
+                    self.between_messages = true;
+                }
+                Ok(_) if rest.is_empty() && made < space => return Ok(()),
+                Ok(_) if taken == 0 && made == 0 => return Err(Failure::BROKEN_DEFLATE),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Ends a message: what the sender left out must change nothing. Without `keep_context` this inflater is used up, and
+    /// it is certain that the message did not end within a block.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>, keep_context: bool) -> Result<(), Failure> {
+        if self.between_messages {
+            return Ok(());
+        }
+        let length = out.len();
+        self.inflate(TAIL, out, length).map_err(|_| Failure::BROKEN_DEFLATE)?;
+        self.between_messages = true;
+        if keep_context {
+            return Ok(());
+        }
+        match self.stream.decompress(LAST_BLOCK, &mut [0], FlushDecompress::None) {
+            Ok(Status::StreamEnd) => Ok(()),
+            _ => Err(Failure::BROKEN_DEFLATE),
+        }
+    }
+}
+
+/// Makes room for `size` more bytes, and for as many as there are if they may come, but not for more than `most`.
+pub(super) fn grow(out: &mut Vec<u8>, size: usize, most: usize) {
+    if out.capacity() - out.len() < size {
+        out.reserve_exact(size.max(out.len().min(most)));
+    }
+}

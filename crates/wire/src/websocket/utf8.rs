@@ -1,0 +1,47 @@
+//! UTF-8 that arrives in pieces (RFC 3629): a fault is found with the first byte that no valid text could have there.
+
+use std::str::from_utf8;
+
+/// What has been seen of a text. Small and without allocation: at most the beginning of one character is kept.
+#[derive(Debug, Default)]
+pub(super) struct Validator {
+    begun: [u8; 4],
+    length: u8,
+}
+
+impl Validator {
+    /// Takes the next piece; false if no valid text begins with what has come so far. It must not be used after that.
+    pub(super) fn feed(&mut self, piece: &[u8]) -> bool {
+        let mut rest = piece;
+        while self.length > 0 {
+            let Some((&byte, tail)) = rest.split_first() else {
+                return true;
+            };
+            let length = usize::from(self.length);
+            self.begun[length] = byte;
+            self.length += 1;
+            rest = tail;
+            match from_utf8(&self.begun[..=length]) {
+                Ok(_) => self.length = 0,
+                Err(error) if error.error_len().is_some() => return false,
+                Err(_) => {}
+            }
+        }
+        let Err(error) = from_utf8(rest) else {
+            return true;
+        };
+        let begun = &rest[error.valid_up_to()..];
+        if error.error_len().is_some() {
+            return false;
+        }
+        // Without an error length the text ends within a character, after three bytes of it at most.
+        self.begun[..begun.len()].copy_from_slice(begun);
+        self.length = begun.len() as u8;
+        true
+    }
+
+    /// Whether the text may end here; begins the next one.
+    pub(super) fn finish(&mut self) -> bool {
+        std::mem::take(&mut self.length) == 0
+    }
+}
