@@ -17,6 +17,10 @@ pub struct Board {
     pub moved: AtomicU64,
     /// Connections that the kernel had no room for.
     pub refused: AtomicU64,
+    /// Workers with a number below this one have read mail.
+    mailboxes: AtomicU64,
+    /// Where processes count that have no number: the supervisor, and what an app forks.
+    others: Slot,
     slots: [Slot; SLOTS],
 }
 
@@ -78,6 +82,8 @@ impl Default for Board {
             waiting: AtomicI64::new(0),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            mailboxes: AtomicU64::new(0),
+            others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
         }
     }
@@ -92,6 +98,21 @@ impl Board {
         &self.slots[index]
     }
 
+    /// The place of all processes that are no workers.
+    pub fn others(&self) -> &Slot {
+        &self.others
+    }
+
+    /// Workers with this number or a higher one have never read mail.
+    pub(crate) fn mailboxes(&self) -> usize {
+        self.mailboxes.load(SeqCst) as usize
+    }
+
+    /// Worker number `index` is about to read its mail.
+    pub(crate) fn count_mailbox(&self, index: usize) {
+        self.mailboxes.fetch_max(index as u64 + 1, SeqCst);
+    }
+
     /// Whether workers other than number `index` go on serving.
     pub fn others_serve(&self, index: usize) -> bool {
         let mut slots = self.slots.iter().enumerate();
@@ -100,6 +121,11 @@ impl Board {
 }
 
 impl Slot {
+    /// Turns that threads of the app have ended: requests and events.
+    pub(crate) fn turns(&self) -> u64 {
+        self.requests.load(Relaxed) + self.events.load(Relaxed)
+    }
+
     /// Says that the worker is alive.
     pub fn beat(&self) {
         self.beat.store(crate::clock::milliseconds(), Relaxed);
@@ -111,6 +137,11 @@ impl Slot {
             0 => None,
             beat => Some(crate::clock::milliseconds().saturating_sub(beat) as f64 / 1000.0),
         }
+    }
+
+    /// Whether messages for the worker are to be put into its mailbox.
+    pub(crate) fn reads_mail(&self) -> bool {
+        self.reads_mail.load(SeqCst) == 1
     }
 
     /// Makes the place fresh for the next worker.

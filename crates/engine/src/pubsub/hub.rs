@@ -1,11 +1,22 @@
 //! The hub: pub/sub of one process, shared by everything in it that subscribes or publishes.
 
-use super::mailbox::PostOffice;
+use super::channels::{Channels, Recipient};
+use super::courier::Courier;
 use super::pattern::Match;
+use super::post_office::PostOffice;
+use super::publication::Publication;
+use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
 use crate::board::Slot;
+use parking_lot::{Condvar, Mutex};
+use rustix::fd::BorrowedFd;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long [`Hub::stop`] waits for the courier.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Whom a publication is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +33,7 @@ pub enum Scope {
 /// What became of a publication when `publish` returns. It is on its way then, not yet with its subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// Processes that read their mail, but would not take it in time (or, for the own process, no longer deliver).
+    /// Processes that read their mail but did not take it in time, and the own one if it delivers no more.
     pub undelivered: usize,
 }
 
@@ -33,26 +44,39 @@ pub struct PubSubStats {
     pub subscriptions: usize,
     /// Publications that wait for the courier.
     pub queued: usize,
-    /// Publications made by this process.
+    /// Messages published by this process.
     pub published: u64,
-    /// Publications handed to subscribers.
+    /// Messages handed to subscribers.
     pub delivered: u64,
     /// Messages sent to other processes.
     pub mail_sent: u64,
     /// Messages received from other processes.
     pub mail_received: u64,
-    /// How often a publisher had to wait for another process.
+    /// How often a publisher met a full mailbox and waited.
     pub mail_waits: u64,
-    /// Messages that another process did not take in time.
+    /// Messages that another process did not take in time, or that could not be read.
     pub mail_lost: u64,
     /// Panics of subscribers.
     pub panics: u64,
 }
 
-/// One for each process. It delivers nothing before [`Hub::start`].
+/// One for each process. Made after the fork; what is published before [`Hub::start`] waits for it.
 pub struct Hub {
-    post: Option<(Arc<PostOffice>, usize)>,
+    shared: Arc<Shared>,
+    /// The process that made it. Another one that was forked from it has no courier and must touch no lock: a thread that it
+    /// does not have may hold it.
+    process: u32,
+}
+
+/// What the courier and the publishers share.
+pub(super) struct Shared {
+    pub(super) channels: Channels,
+    pub(super) queue: Queue,
+    pub(super) post: Option<(Arc<PostOffice>, usize)>,
+    pub(super) panics: AtomicU64,
     own: Slot,
+    /// Whether the courier has ended.
+    ended: (Mutex<bool>, Condvar),
 }
 
 impl Hub {
@@ -61,57 +85,171 @@ impl Hub {
     /// # Errors
     /// If the descriptor that wakes the courier cannot be made.
     pub fn new(post: Option<(Arc<PostOffice>, usize)>) -> io::Result<Arc<Hub>> {
-        Ok(Arc::new(Hub {
+        let shared = Shared {
+            channels: Channels::default(),
+            queue: Queue::new()?,
             post,
+            panics: AtomicU64::new(0),
             own: Slot::default(),
+            ended: Default::default(),
+        };
+        Ok(Arc::new(Hub {
+            shared: Arc::new(shared),
+            process: std::process::id(),
         }))
     }
 
-    /// Starts the courier, and lets others know that this process reads its mail. To be called after the fork.
+    /// Starts the courier, and lets others know that this process reads its mail. Does nothing the second time.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(self: &Arc<Hub>) -> io::Result<()> {
-        Ok(())
+    pub fn start(&self) -> io::Result<()> {
+        if self.is_elsewhere() || !self.shared.queue.open() {
+            return Ok(());
+        }
+        if let Some((post, slot)) = &self.shared.post {
+            post.open(*slot);
+        }
+        let shared = Arc::clone(&self.shared);
+        let named = std::thread::Builder::new().name("fairlead courier".into());
+        let started = named.spawn(move || {
+            Courier::new(Arc::clone(&shared)).run();
+            shared.end();
+        });
+        if started.is_err() {
+            self.shared.end();
+            self.stop();
+        }
+        started.map(drop)
     }
 
-    /// Delivers what it has and ends the courier.
-    pub fn stop(&self) {}
+    /// Takes no more publications and no more mail, delivers what there is, and ends the courier.
+    pub fn stop(&self) {
+        if self.is_elsewhere() {
+            return;
+        }
+        self.shared.close_mailbox();
+        if self.shared.queue.close() {
+            let (ended, changed) = &self.shared.ended;
+            changed.wait_while_for(&mut ended.lock(), |ended| !*ended, FAREWELL);
+        }
+    }
 
     /// Subscribes to the channel called `name`, or to all that match it. Replaces what this subscriber subscribed by the same
     /// text before. Returns how many subscribers of that text this process has now.
-    pub fn subscribe(&self, _subscriber: Arc<dyn Subscriber>, _name: &[u8], _match: Match, _delivery: Delivery) -> usize {
-        0
+    pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>, name: &[u8], kind: Match, delivery: Delivery) -> usize {
+        let recipient = Recipient {
+            subscriber: Arc::clone(&subscriber),
+            delivery,
+        };
+        let count = self.shared.channels.subscribe(recipient, name, kind);
+        if subscriber.is_open() {
+            return count;
+        }
+        // It closed meanwhile and may not have found this subscription.
+        let left = self.shared.channels.unsubscribe(subscriber.id(), name);
+        left.unwrap_or(count - 1)
     }
 
     /// Ends the subscription that the subscriber with that number made with the text `name`. Returns how many subscribers
     /// of it are left in this process; `None` when there was no such subscription.
-    pub fn unsubscribe(&self, _id: u64, _name: &[u8]) -> Option<usize> {
-        None
+    pub fn unsubscribe(&self, id: u64, name: &[u8]) -> Option<usize> {
+        self.shared.channels.unsubscribe(id, name)
     }
 
     /// Publishes. Returns when the message is queued for the courier and in the mailboxes of the other processes; only
     /// if one of these is full does it wait, inside of `block`, which is to run its argument without the language's lock.
     pub fn publish(
         &self,
-        _channel: &[u8],
-        _message: &[u8],
-        _scope: Scope,
-        _block: &mut dyn FnMut(&mut dyn FnMut()),
+        channel: &[u8],
+        message: &[u8],
+        scope: Scope,
+        block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> Posted {
-        Posted::default()
+        if self.is_elsewhere() {
+            return self.publish_from_child(channel, message, scope, block);
+        }
+        self.counters().published.fetch_add(1, Relaxed);
+        let mut posted = Posted::default();
+        if scope != Scope::Siblings && !self.shared.channels.is_empty() {
+            let publication = Arc::new(Publication::new(channel, message));
+            posted.undelivered += usize::from(!self.shared.queue.push(&publication, block));
+        }
+        if scope != Scope::Process {
+            if let Some((post, slot)) = &self.shared.post {
+                posted.undelivered += post.send(Some(*slot), channel, message, block).undelivered;
+            }
+        }
+        posted
+    }
+
+    /// A process that the app has forked has the mailboxes, but nobody to deliver to.
+    fn publish_from_child(
+        &self,
+        channel: &[u8],
+        message: &[u8],
+        scope: Scope,
+        block: &mut dyn FnMut(&mut dyn FnMut()),
+    ) -> Posted {
+        match &self.shared.post {
+            Some((post, _)) if scope != Scope::Process => post.publish(channel, message, block),
+            _ => Posted { undelivered: 1 },
+        }
     }
 
     /// Where this process counts.
     pub fn counters(&self) -> &Slot {
+        self.shared.counters()
+    }
+
+    /// The figures of this moment.
+    pub fn stats(&self) -> PubSubStats {
+        let counters = self.counters();
+        PubSubStats {
+            subscriptions: self.shared.channels.len(),
+            queued: self.shared.queue.len(),
+            published: counters.published.load(Relaxed),
+            delivered: counters.delivered.load(Relaxed),
+            mail_sent: counters.mail_sent.load(Relaxed),
+            mail_received: counters.mail_received.load(Relaxed),
+            mail_waits: counters.mail_waits.load(Relaxed),
+            mail_lost: counters.mail_lost.load(Relaxed),
+            panics: self.shared.panics.load(Relaxed),
+        }
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.process != std::process::id()
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    pub(super) fn counters(&self) -> &Slot {
         match &self.post {
             Some((post, slot)) => post.board().slot(*slot),
             None => &self.own,
         }
     }
 
-    /// The figures of this moment.
-    pub fn stats(&self) -> PubSubStats {
-        PubSubStats::default()
+    /// Readable when this process has mail.
+    pub(super) fn mailbox(&self) -> Option<BorrowedFd<'_>> {
+        self.post.as_ref().map(|(post, slot)| post.receiver(*slot))
+    }
+
+    fn end(&self) {
+        *self.ended.0.lock() = true;
+        self.ended.1.notify_all();
+    }
+
+    fn close_mailbox(&self) {
+        if let Some((post, slot)) = &self.post {
+            post.close(*slot);
+        }
     }
 }

@@ -1,30 +1,162 @@
-//! The post office: a mailbox for each worker, kept by the kernel, through which the processes of one server publish to
-//! each other.
+//! The mailbox of one worker: a socket pair whose queue the kernel keeps, so that nothing in it belongs to a process that
+//! may die. Any process puts letters in; only the worker takes them out.
 
-use super::Posted;
-use crate::board::Board;
+use super::letter::{open, Letter, HEADER, INLINE_BYTES};
+use super::publication::Publication;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{retry_on_intr, Errno};
+use rustix::net::{
+    recvmsg, sendmsg, socketpair, sockopt, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Made before the first fork and inherited by every worker.
-pub struct PostOffice {
-    board: &'static Board,
+/// Asked of the kernel for letters that wait; it may give less.
+const QUEUE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes of long letters that wait; they are in files, which the kernel does not count.
+const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
+
+pub(super) struct Mailbox {
+    sender: OwnedFd,
+    receiver: OwnedFd,
 }
 
-impl PostOffice {
-    /// Opens the mailboxes; to be called before the first fork.
-    ///
-    /// # Errors
-    /// If the socket pairs cannot be made.
-    pub fn new(board: &'static Board) -> std::io::Result<PostOffice> {
-        Ok(PostOffice { board })
+/// What came of an attempt to put a letter in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    Done,
+    /// There is no room; the socket becomes writable when there is.
+    Full,
+    /// The system is short of descriptors or memory, or too many bytes wait in files: to be tried again a little later.
+    Short,
+    Failed,
+}
+
+/// What was taken out.
+#[derive(Debug)]
+pub(super) enum Taken {
+    Mail(Publication),
+    /// A letter whose file could not be received or read.
+    Spoiled,
+    Nothing,
+}
+
+/// Where a datagram is received.
+pub(super) type Space = [u8; HEADER + INLINE_BYTES];
+
+impl Mailbox {
+    pub(super) fn new() -> io::Result<Mailbox> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        if sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES).is_err() {
+            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
+        }
+        Ok(Mailbox { sender, receiver })
     }
 
-    /// The board that says who reads their mail.
-    pub fn board(&self) -> &'static Board {
-        self.board
+    pub(super) fn sender(&self) -> BorrowedFd<'_> {
+        self.sender.as_fd()
     }
 
-    /// Publishes to all workers, from a process that has no hub.
-    pub fn publish(&self, _channel: &[u8], _message: &[u8], _block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
-        Posted::default()
+    pub(super) fn receiver(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
+
+    /// Puts a letter in, if there is room. `file_bytes` counts what waits in files.
+    pub(super) fn put(&self, letter: &mut Letter<'_>, file_bytes: &AtomicI64) -> Put {
+        if letter.is_inline() {
+            match self.send(letter) {
+                // The kernel gave so small a buffer that not even this fits.
+                Err(Errno::MSGSIZE) => {}
+                result => return Put::from(result),
+            }
+        }
+        // A publisher may die between counting and sending, so the count alone never keeps a letter out.
+        let bytes = i64::try_from(letter.bytes()).unwrap_or(i64::MAX / 2);
+        let waiting = file_bytes.fetch_add(bytes, SeqCst);
+        let is_over = waiting > 0 && waiting + bytes > MOST_FILE_BYTES && !self.is_empty();
+        let put = if is_over || letter.write_file().is_err() {
+            Put::Short
+        } else {
+            Put::from(self.send(letter))
+        };
+        if put != Put::Done {
+            file_bytes.fetch_sub(bytes, SeqCst);
+        }
+        put
+    }
+
+    fn send(&self, letter: &Letter<'_>) -> rustix::io::Result<usize> {
+        let fds = letter.file().map(|file| [file]);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if let Some(fds) = &fds {
+            control.push(SendAncillaryMessage::ScmRights(fds));
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        retry_on_intr(|| sendmsg(&self.sender, &letter.datagram(), &mut control, flags))
+    }
+
+    /// Takes the oldest letter out.
+    pub(super) fn take(&self, space: &mut Space, file_bytes: &AtomicI64) -> Taken {
+        let Some((length, file)) = self.receive(space) else {
+            if file_bytes.load(Relaxed) != 0 {
+                file_bytes.store(0, SeqCst);
+            }
+            return Taken::Nothing;
+        };
+        let is_long = file.is_some();
+        let opened = space.get(..length).and_then(|datagram| open(datagram, file));
+        let Some(publication) = opened else {
+            return Taken::Spoiled;
+        };
+        if is_long {
+            let bytes = publication.channel.len() + publication.message.len();
+            file_bytes.fetch_sub(bytes as i64, SeqCst);
+        }
+        Taken::Mail(publication)
+    }
+
+    /// Throws away everything in it.
+    pub(super) fn clear(&self, space: &mut Space, file_bytes: &AtomicI64) {
+        while self.receive(space).is_some() {}
+        file_bytes.store(0, SeqCst);
+    }
+
+    fn receive(&self, space: &mut Space) -> Option<(usize, Option<OwnedFd>)> {
+        let mut control_space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut control_space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received = retry_on_intr(|| {
+            let mut parts = [IoSliceMut::new(space)];
+            recvmsg(&self.receiver, &mut parts, &mut control, flags)
+        });
+        let length = received.ok()?.bytes;
+        let file = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        });
+        Some((length, file))
+    }
+
+    fn is_empty(&self) -> bool {
+        let mut fds = [PollFd::new(&self.receiver, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())) == Ok(0)
+    }
+}
+
+impl From<rustix::io::Result<usize>> for Put {
+    fn from(result: rustix::io::Result<usize>) -> Put {
+        match result {
+            Ok(_) => Put::Done,
+            Err(Errno::AGAIN) => Put::Full,
+            // An unprivileged user may have no more descriptors in flight than one process may open.
+            Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => Put::Short,
+            Err(_) => Put::Failed,
+        }
     }
 }

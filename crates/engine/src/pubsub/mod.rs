@@ -1,13 +1,34 @@
 //! Pub/sub: from whoever publishes to all who subscribed, in every process of the server.
+//!
+//! ```text
+//!              Hub of this process                      Hub of a sibling
+//! publish ──┬─> Queue ────────┐
+//!           │                 ├─> Courier ──> Subscribers
+//!           │    Mailbox ─────┘
+//!           └─> PostOffice ────────────────────> Mailbox ──> Courier ──> Subscribers
+//! ```
+//!
+//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` and `pattern.rs` know who subscribed to what.
+//! * `queue.rs` holds what was published here, `courier.rs` is the thread that delivers it to each [`Subscriber`], as a
+//!   [`Publication`] that makes each of its wire forms once.
+//! * `post_office.rs`, `mailbox.rs`, `letter.rs`: from process to process.
+//!
+//! What one thread publishes to a channel reaches each subscriber once and in order, whole or (if its process will not take
+//! it) not at all; the latter is reported to the publisher. Nothing is kept for those who subscribe later.
 
+mod channels;
+mod courier;
 mod hub;
+mod letter;
 mod mailbox;
 mod pattern;
+mod post_office;
 mod publication;
+mod queue;
 mod subscriber;
 
 pub use hub::{Hub, Posted, PubSubStats, Scope};
-pub use mailbox::PostOffice;
 pub use pattern::Match;
+pub use post_office::PostOffice;
 pub use publication::{Publication, ENCODINGS};
 pub use subscriber::{Delivery, Subscriber};

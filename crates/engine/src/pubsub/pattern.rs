@@ -1,12 +1,266 @@
-//! How the text of a subscription is compared with the name of a channel.
+//! How the text of a subscription is compared with the name of a channel: always the whole of it, byte by byte.
+//!
+//! A glob is read once, when it is subscribed. Matching goes back to the last `*` only, never to one before it: what that one
+//! took can be no worse than what it would take on a second try. So the time is bounded by the product of the lengths.
 
 /// What the text of a subscription is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Match {
     /// The name of one channel.
     Exact,
-    /// A glob: `?`, `*`, `[a-z]`, `[^x]`, `\`.
+    /// A glob, as Redis and iodine have it: `?` is any byte, `*` any run of them, `[a-z]` one of these, `[^x]` any other,
+    /// `\` takes the next byte as it is.
     Glob,
-    /// Tokens with `.` between them: `*` is any one token, `>` one or more to the end.
+    /// Tokens with `.` between them, as in NATS and agoo: `*` is any one token, `>` one or more to the end.
     Subject,
+}
+
+/// A text that may match more than one name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Glob(Box<[Element]>),
+    Subject(Box<[u8]>),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    Byte(u8),
+    One,
+    Run,
+    /// A bit for each byte.
+    Class(Box<[u64; 4]>),
+}
+
+impl Pattern {
+    /// `None` when the text is just a name.
+    pub(super) fn new(text: &[u8], kind: Match) -> Option<Pattern> {
+        let is_wild = |token: &[u8]| matches!(token, b"*" | b">");
+        match kind {
+            Match::Glob if text.iter().any(|byte| br"?*[\".contains(byte)) => Some(Pattern::Glob(read(text))),
+            Match::Subject if tokens(text).any(is_wild) => Some(Pattern::Subject(text.into())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn matches(&self, name: &[u8]) -> bool {
+        match self {
+            Pattern::Glob(elements) => matches_glob(elements, name),
+            Pattern::Subject(text) => matches_subject(text, name),
+        }
+    }
+}
+
+impl Element {
+    fn takes(&self, byte: u8) -> bool {
+        match self {
+            Element::Byte(own) => *own == byte,
+            Element::One => true,
+            Element::Run => false,
+            Element::Class(set) => set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1,
+        }
+    }
+}
+
+fn matches_glob(elements: &[Element], name: &[u8]) -> bool {
+    let (mut element, mut byte) = (0, 0);
+    // Where to go on when the last run has to take one byte more.
+    let mut retry = None;
+    loop {
+        match (elements.get(element), name.get(byte)) {
+            (None, None) => return true,
+            (Some(Element::Run), _) => {
+                element += 1;
+                retry = Some((element, byte));
+            }
+            (Some(own), Some(&next)) if own.takes(next) => (element, byte) = (element + 1, byte + 1),
+            (_, None) => return false,
+            (_, Some(_)) => {
+                let Some((after_run, start)) = retry else { return false };
+                (element, byte) = (after_run, start + 1);
+                retry = Some((element, byte));
+            }
+        }
+    }
+}
+
+fn matches_subject(pattern: &[u8], name: &[u8]) -> bool {
+    let mut names = tokens(name);
+    for token in tokens(pattern) {
+        let found = match (token, names.next()) {
+            (b">", Some(first)) => return !first.is_empty() || names.next().is_some(),
+            (b"*", Some(other)) => !other.is_empty(),
+            (token, other) => other == Some(token),
+        };
+        if !found {
+            return false;
+        }
+    }
+    names.next().is_none()
+}
+
+fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'.')
+}
+
+fn read(text: &[u8]) -> Box<[Element]> {
+    let mut elements = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let element = match byte {
+            b'?' => Element::One,
+            b'*' => Element::Run,
+            b'[' => Element::Class(Box::new(read_class(&mut rest))),
+            _ => Element::Byte(unescape(byte, &mut rest)),
+        };
+        if element != Element::Run || elements.last() != Some(&Element::Run) {
+            elements.push(element);
+        }
+    }
+    elements.into()
+}
+
+/// Reads what follows `[`, up to the `]` that ends it or to the end. A `]` that comes first is one of the class.
+fn read_class(rest: &mut &[u8]) -> [u64; 4] {
+    let mut set = [0u64; 4];
+    let inverted = rest.first() == Some(&b'^');
+    if inverted {
+        *rest = &rest[1..];
+    }
+    let mut first = true;
+    while let Some(byte) = next(rest) {
+        if byte == b']' && !first {
+            break;
+        }
+        first = false;
+        let from = unescape(byte, rest);
+        let mut to = from;
+        if let [b'-', end, ..] = **rest {
+            if end != b']' {
+                *rest = &rest[2..];
+                to = unescape(end, rest);
+            }
+        }
+        for byte in from.min(to)..=from.max(to) {
+            set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+    }
+    if inverted {
+        set = set.map(|bits| !bits);
+    }
+    set
+}
+
+/// The byte that is meant: the next one after `\`, unless there is none.
+fn unescape(byte: u8, rest: &mut &[u8]) -> u8 {
+    if byte == b'\\' {
+        next(rest).unwrap_or(byte)
+    } else {
+        byte
+    }
+}
+
+fn next(rest: &mut &[u8]) -> Option<u8> {
+    let (&byte, after) = rest.split_first()?;
+    *rest = after;
+    Some(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(kind: Match, text: &str, name: &str) -> bool {
+        match Pattern::new(text.as_bytes(), kind) {
+            Some(pattern) => pattern.matches(name.as_bytes()),
+            None => text == name,
+        }
+    }
+
+    fn check(kind: Match, table: &[(&str, &[&str], &[&str])]) {
+        for (text, yes, no) in table {
+            for name in *yes {
+                assert!(matches(kind, text, name), "{text:?} matches {name:?}");
+            }
+            for name in *no {
+                assert!(!matches(kind, text, name), "{text:?} does not match {name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn globs() {
+        check(
+            Match::Glob,
+            &[
+                ("", &[""], &["a"]),
+                ("news", &["news"], &["new", "newss", "News"]),
+                ("*", &["", "a", "a.b/c"], &[]),
+                ("news.*", &["news.", "news.art", "news.a.b"], &["news", "xnews.a"]),
+                ("*.art", &[".art", "news.art", ".art.art"], &["news.arts"]),
+                ("a*b*c", &["abc", "aXbYc", "abcbc"], &["ab", "abcd", "acb"]),
+                ("**a**", &["a", "bab"], &["", "b"]),
+                ("h?llo", &["hello", "h.llo"], &["hllo", "heello"]),
+                ("??", &["ab"], &["a", "abc"]),
+                ("h[ae]llo", &["hello", "hallo"], &["hillo", "hllo", "haello"]),
+                ("h[^e]llo", &["hallo"], &["hello", "hllo"]),
+                ("h[a-c]llo", &["hallo", "hbllo", "hcllo"], &["hdllo", "h-llo"]),
+                ("h[c-a]llo", &["hbllo"], &["hdllo"]),
+                ("[a-]", &["a", "-"], &["b"]),
+                ("[]x]", &["]", "x"], &["[", ""]),
+                ("[^]x]", &["a"], &["]", "x"]),
+                (r"[\]\-^]", &["]", "-", "^"], &["\\", "a"]),
+                ("[ab", &["a", "b"], &["c", "[ab"]),
+                ("[", &[], &["[", ""]),
+                (r"h\*llo", &["h*llo"], &["hello", r"h\*llo"]),
+                (r"a\", &[r"a\"], &["a"]),
+                (r"\\", &[r"\"], &[r"\\"]),
+                ("[a-c]*[0-9]", &["a1", "bxx7"], &["d1", "a"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn subjects() {
+        check(
+            Match::Subject,
+            &[
+                ("a.b", &["a.b"], &["a", "a.b.c", "a.c"]),
+                ("a.*", &["a.b"], &["a", "a.", "a.b.c", "b.b"]),
+                ("*.b", &["a.b"], &[".b", "b", "a.b.b"]),
+                ("a.*.c", &["a.b.c"], &["a.c", "a.b.b.c", "a..c"]),
+                ("*", &["a"], &["", "a.b"]),
+                (">", &["a", "a.b", "a.b.c"], &[""]),
+                ("a.>", &["a.b", "a.b.c"], &["a", "a.", "b.a"]),
+                ("a.*.>", &["a.b.c", "a.b.c.d"], &["a.b", "a.b."]),
+                ("a.b*", &["a.b*"], &["a.bc"]),
+                ("a.>b", &["a.>b"], &["a.b"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_class_may_hold_any_byte() {
+        let pattern = Pattern::new(b"[\x00-\xff]", Match::Glob).expect("a pattern");
+        assert!((0..=255).all(|byte| pattern.matches(&[byte])));
+        let inverted = Pattern::new(b"[^\x01-\xff]", Match::Glob).expect("a pattern");
+        assert!(inverted.matches(b"\0") && !inverted.matches(b"\xff"));
+    }
+
+    #[test]
+    fn a_text_without_wildcards_is_a_name() {
+        assert_eq!(Pattern::new(b"a.b", Match::Subject), None);
+        assert_eq!(Pattern::new(b"a.b", Match::Glob), None);
+        assert_eq!(Pattern::new(b"a*", Match::Exact), None);
+    }
+
+    #[test]
+    fn many_runs_take_no_exponential_time() {
+        let text = "*a".repeat(2000) + "*b";
+        let name = "a".repeat(8000);
+        let begun = std::time::Instant::now();
+        assert!(!matches(Match::Glob, &text, &name));
+        assert!(matches(Match::Glob, &text, &(name + "b")));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+    }
 }

@@ -1,0 +1,195 @@
+//! The registry: who subscribed to what in this process.
+//!
+//! The courier takes the recipients of a channel as a list that is made when it is first needed and thrown away when they
+//! change, so it delivers without the lock, and a close of many subscribers of one channel costs each of them one look-up.
+
+use super::pattern::{Match, Pattern};
+use super::subscriber::{Delivery, Subscriber};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+
+/// All subscriptions of a process, by text.
+#[derive(Default)]
+pub(super) struct Channels {
+    texts: RwLock<Texts>,
+    subscriptions: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Texts {
+    names: HashMap<Box<[u8]>, Members>,
+    globs: HashMap<Box<[u8]>, (Pattern, Members)>,
+    subjects: HashMap<Box<[u8]>, (Pattern, Members)>,
+}
+
+/// The subscribers of one text.
+#[derive(Default)]
+struct Members {
+    by_id: HashMap<u64, Recipient, Ids>,
+    /// The same as a list.
+    list: OnceLock<Recipients>,
+}
+
+/// A subscriber and how it wants to be told.
+#[derive(Clone)]
+pub(super) struct Recipient {
+    pub(super) subscriber: Arc<dyn Subscriber>,
+    pub(super) delivery: Delivery,
+}
+
+pub(super) type Recipients = Arc<[Recipient]>;
+
+/// What a change took out of the registry: to be dropped when the lock is not held, since the last reference to a subscriber
+/// may be among it.
+#[derive(Default)]
+struct Removed {
+    recipient: Option<Recipient>,
+    _list: Option<Recipients>,
+}
+
+impl Channels {
+    /// Whether nobody has subscribed: one atomic load.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.subscriptions.load(SeqCst)
+    }
+
+    /// Adds a subscription in place of what the subscriber had by the same text. Returns how many have that text now.
+    pub(super) fn subscribe(&self, recipient: Recipient, text: &[u8], kind: Match) -> usize {
+        let id = recipient.subscriber.id();
+        let mut texts = self.texts.write();
+        let former = texts.remove(id, text);
+        let unlisted = texts.members(text, kind).add(id, recipient);
+        if former.recipient.is_none() {
+            self.subscriptions.fetch_add(1, SeqCst);
+        }
+        let count = texts.count(text);
+        drop(texts);
+        drop((former, unlisted));
+        count
+    }
+
+    /// Takes a subscription away. Returns how many are left of that text, or `None` if there was no such subscription.
+    pub(super) fn unsubscribe(&self, id: u64, text: &[u8]) -> Option<usize> {
+        let mut texts = self.texts.write();
+        let removed = texts.remove(id, text);
+        removed.recipient.as_ref()?;
+        self.subscriptions.fetch_sub(1, SeqCst);
+        let left = texts.count(text);
+        drop(texts);
+        drop(removed);
+        Some(left)
+    }
+
+    /// Adds to `lists` those who are to get what is published to a channel.
+    pub(super) fn find(&self, channel: &[u8], lists: &mut Vec<Recipients>) {
+        let texts = self.texts.read();
+        lists.extend(texts.names.get(channel).map(Members::list));
+        let patterns = texts.globs.values().chain(texts.subjects.values());
+        lists.extend(
+            patterns
+                .filter(|(p, _)| p.matches(channel))
+                .map(|(_, members)| members.list()),
+        );
+    }
+}
+
+impl Texts {
+    fn members(&mut self, text: &[u8], kind: Match) -> &mut Members {
+        match Pattern::new(text, kind) {
+            None => self.names.entry(text.into()).or_default(),
+            Some(pattern) => {
+                let patterns = match kind {
+                    Match::Subject => &mut self.subjects,
+                    _ => &mut self.globs,
+                };
+                let (_, members) = patterns
+                    .entry(text.into())
+                    .or_insert_with(|| (pattern, Members::default()));
+                members
+            }
+        }
+    }
+
+    fn remove(&mut self, id: u64, text: &[u8]) -> Removed {
+        if let Some(members) = self.names.get_mut(text) {
+            let removed = members.remove(id);
+            if members.by_id.is_empty() {
+                self.names.remove(text);
+            }
+            if removed.recipient.is_some() {
+                return removed;
+            }
+        }
+        for patterns in [&mut self.globs, &mut self.subjects] {
+            let Some((_, members)) = patterns.get_mut(text) else {
+                continue;
+            };
+            let removed = members.remove(id);
+            if members.by_id.is_empty() {
+                patterns.remove(text);
+            }
+            if removed.recipient.is_some() {
+                return removed;
+            }
+        }
+        Removed::default()
+    }
+
+    fn count(&self, text: &[u8]) -> usize {
+        let of = |members: &Members| members.by_id.len();
+        let patterns = [&self.globs, &self.subjects].map(|map| map.get(text).map_or(0, |(_, members)| of(members)));
+        self.names.get(text).map_or(0, of) + patterns[0] + patterns[1]
+    }
+}
+
+impl Members {
+    fn add(&mut self, id: u64, recipient: Recipient) -> Option<Recipients> {
+        self.by_id.insert(id, recipient);
+        self.list.take()
+    }
+
+    fn remove(&mut self, id: u64) -> Removed {
+        match self.by_id.remove(&id) {
+            None => Removed::default(),
+            recipient => Removed {
+                recipient,
+                _list: self.list.take(),
+            },
+        }
+    }
+
+    fn list(&self) -> Recipients {
+        Arc::clone(self.list.get_or_init(|| self.by_id.values().cloned().collect()))
+    }
+}
+
+/// Hashes the numbers of subscribers, which nobody outside of the process chooses.
+pub(super) type Ids = BuildHasherDefault<IdHasher>;
+
+#[derive(Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // 2^64 divided by the golden ratio spreads what follows one another; the table uses both ends of the product.
+        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}

@@ -1,0 +1,165 @@
+//! The courier: the one native thread of a process that delivers. It takes what was published here and what came by mail,
+//! hands each publication to its subscribers, and then has every subscriber that was touched send all of it at once.
+//!
+//! One queue and one thread keep the order. It needs no lock of a language and waits for nobody, so whoever waits for it
+//! does get on.
+
+use super::channels::{Ids, Recipients};
+use super::hub::Shared;
+use super::letter::{HEADER, INLINE_BYTES};
+use super::mailbox::{Space, Taken};
+use super::publication::Publication;
+use super::subscriber::Subscriber;
+use crate::clock::nanoseconds;
+use std::collections::{HashSet, VecDeque};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+/// Publications handed out before their subscribers send.
+const MOST_PUBLICATIONS: usize = 256;
+
+/// The time to hand out, in nanoseconds. Within these limits it is what the last sending took: under load half of the time
+/// each, and the more that waits, the more goes out in one write.
+const SHORTEST_ROUND: u64 = 2_000_000;
+const LONGEST_ROUND: u64 = 50_000_000;
+
+/// How long mail is read after the end has come, in nanoseconds.
+const LAST_ORDERS: u64 = 500_000_000;
+
+/// Touched subscribers for which room is kept; to clear more of it would burden the small rounds that follow a large one.
+const MOST_KEPT: usize = 16 * 1024;
+
+pub(super) struct Courier {
+    shared: Arc<Shared>,
+    /// Publications of this process that are next.
+    own: VecDeque<Arc<Publication>>,
+    /// Lists of those who get the publication at hand.
+    recipients: Vec<Recipients>,
+    touched: Touched,
+    space: Box<Space>,
+    /// How long the next round hands out.
+    round: u64,
+}
+
+/// Who has something to send, in the order in which they got it.
+#[derive(Default)]
+struct Touched {
+    ids: HashSet<u64, Ids>,
+    subscribers: Vec<Arc<dyn Subscriber>>,
+}
+
+impl Courier {
+    pub(super) fn new(shared: Arc<Shared>) -> Courier {
+        Courier {
+            shared,
+            own: VecDeque::new(),
+            recipients: Vec::new(),
+            touched: Touched::default(),
+            space: Box::new([0; HEADER + INLINE_BYTES]),
+            round: SHORTEST_ROUND,
+        }
+    }
+
+    /// Works until the queue is closed and what had come by then is delivered.
+    pub(super) fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        while shared.queue.sleep(shared.mailbox()) {
+            while self.deliver_round() {}
+        }
+        let end = nanoseconds() + LAST_ORDERS;
+        while self.deliver_round() && nanoseconds() < end {}
+    }
+
+    /// Hands out and sends; false when there was nothing to do.
+    fn deliver_round(&mut self) -> bool {
+        let end = nanoseconds() + self.round;
+        let mut handed_out = 0;
+        let mut mail = true;
+        while handed_out < MOST_PUBLICATIONS {
+            let before = handed_out;
+            if let Some(publication) = self.next_own() {
+                self.hand_out(&publication);
+                handed_out += 1;
+            }
+            if mail {
+                match self.next_mail() {
+                    Taken::Mail(publication) => self.hand_out(&Arc::new(publication)),
+                    Taken::Spoiled => {}
+                    Taken::Nothing => mail = false,
+                }
+                handed_out += usize::from(mail);
+            }
+            if handed_out == before || nanoseconds() >= end {
+                break;
+            }
+        }
+        self.flush();
+        handed_out > 0
+    }
+
+    fn next_own(&mut self) -> Option<Arc<Publication>> {
+        if self.own.is_empty() {
+            self.shared.queue.take(&mut self.own);
+        }
+        self.own.pop_front()
+    }
+
+    fn next_mail(&mut self) -> Taken {
+        match &self.shared.post {
+            Some((post, slot)) => post.take(*slot, &mut self.space),
+            None => Taken::Nothing,
+        }
+    }
+
+    fn hand_out(&mut self, publication: &Arc<Publication>) {
+        self.shared.channels.find(&publication.channel, &mut self.recipients);
+        let mut delivered = 0;
+        for list in self.recipients.drain(..) {
+            delivered += list.len();
+            self.shared.for_each(&list, |recipient| {
+                if recipient.subscriber.deliver(publication, recipient.delivery) {
+                    self.touched.add(&recipient.subscriber);
+                }
+            });
+        }
+        self.shared.counters().delivered.fetch_add(delivered as u64, Relaxed);
+    }
+
+    fn flush(&mut self) {
+        if self.touched.subscribers.is_empty() {
+            return;
+        }
+        let begun = nanoseconds();
+        self.shared
+            .for_each(&self.touched.subscribers, |subscriber| subscriber.flush());
+        self.touched.clear();
+        self.round = (nanoseconds() - begun).clamp(SHORTEST_ROUND, LONGEST_ROUND);
+    }
+}
+
+impl Shared {
+    /// Calls `act` with each of `items`, with the others too when it panics with one.
+    fn for_each<T>(&self, items: &[T], mut act: impl FnMut(&T)) {
+        let mut rest = items.iter();
+        while catch_unwind(AssertUnwindSafe(|| rest.by_ref().for_each(&mut act))).is_err() {
+            self.panics.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Touched {
+    fn add(&mut self, subscriber: &Arc<dyn Subscriber>) {
+        if self.ids.insert(subscriber.id()) {
+            self.subscribers.push(Arc::clone(subscriber));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.subscribers.len() > MOST_KEPT {
+            *self = Touched::default();
+        }
+        self.ids.clear();
+        self.subscribers.clear();
+    }
+}

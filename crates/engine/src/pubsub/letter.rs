@@ -1,0 +1,156 @@
+//! A message as it goes from process to process: one datagram with the channel and the message, or, when they are long, one
+//! datagram and the descriptor of a sealed file in memory that holds them. So a reader never sees part of a message, and a
+//! long one is written once, however many read it.
+
+use super::publication::Publication;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::FileExt;
+
+/// Two lengths: of the channel's name and of the message.
+pub(super) const HEADER: usize = 16;
+
+/// Longest channel and message, together, that travel in the datagram.
+pub(super) const INLINE_BYTES: usize = 32 * 1024;
+
+/// A message to be sent, to any number of processes.
+pub(super) struct Letter<'a> {
+    header: [u8; HEADER],
+    channel: &'a [u8],
+    message: &'a [u8],
+    /// Holds channel and message, once they are not to travel in the datagram.
+    file: Option<OwnedFd>,
+}
+
+impl<'a> Letter<'a> {
+    pub(super) fn new(channel: &'a [u8], message: &'a [u8]) -> Letter<'a> {
+        let mut header = [0; HEADER];
+        header[..HEADER / 2].copy_from_slice(&(channel.len() as u64).to_le_bytes());
+        header[HEADER / 2..].copy_from_slice(&(message.len() as u64).to_le_bytes());
+        Letter {
+            header,
+            channel,
+            message,
+            file: None,
+        }
+    }
+
+    /// Length of channel and message.
+    pub(super) fn bytes(&self) -> usize {
+        self.channel.len() + self.message.len()
+    }
+
+    /// Whether it is to travel in the datagram alone.
+    pub(super) fn is_inline(&self) -> bool {
+        self.file.is_none() && self.bytes() <= INLINE_BYTES
+    }
+
+    /// Has it travel in a file.
+    pub(super) fn write_file(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = File::from(memfd_create("fairlead message", flags)?);
+        file.write_all(self.channel)?;
+        file.write_all(self.message)?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals)?;
+        self.file = Some(file.into());
+        Ok(())
+    }
+
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What the datagram consists of.
+    pub(super) fn datagram(&self) -> [IoSlice<'_>; 3] {
+        let (channel, message) = match self.file {
+            Some(_) => (&[][..], &[][..]),
+            None => (self.channel, self.message),
+        };
+        [&self.header, channel, message].map(IoSlice::new)
+    }
+}
+
+/// Reads a letter again. `None` when it is not whole: its descriptor could not be received.
+pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication> {
+    let (header, content) = datagram.split_first_chunk::<HEADER>()?;
+    let (channel, message) = header.split_at(HEADER / 2);
+    let channel_bytes = usize::try_from(u64::from_le_bytes(channel.try_into().ok()?)).ok()?;
+    let message_bytes = usize::try_from(u64::from_le_bytes(message.try_into().ok()?)).ok()?;
+    let bytes = channel_bytes.checked_add(message_bytes)?;
+    let Some(file) = file.map(File::from) else {
+        let (channel, message) = content.split_at_checked(channel_bytes)?;
+        return (content.len() == bytes).then(|| Publication::new(channel, message));
+    };
+    if file.metadata().ok()?.len() != bytes as u64 {
+        return None;
+    }
+    // All readers share one offset, so it is not used.
+    let mut channel = vec![0; channel_bytes];
+    file.read_exact_at(&mut channel, 0).ok()?;
+    let mut message = vec![0; message_bytes];
+    file.read_exact_at(&mut message, channel_bytes as u64).ok()?;
+    Some(Publication::new(channel, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(letter: &Letter<'_>) -> Vec<u8> {
+        letter.datagram().iter().flat_map(|part| part.to_vec()).collect()
+    }
+
+    fn file(letter: &mut Letter<'_>) -> OwnedFd {
+        letter.write_file().expect("a file in memory");
+        letter
+            .file()
+            .and_then(|file| file.try_clone_to_owned().ok())
+            .expect("a copy")
+    }
+
+    #[test]
+    fn a_short_letter_arrives_in_the_datagram() {
+        let letter = Letter::new(b"news", b"hello");
+        let publication = open(&datagram(&letter), None).expect("whole");
+        assert_eq!(
+            (&*publication.channel, &*publication.message),
+            (&b"news"[..], &b"hello"[..])
+        );
+    }
+
+    #[test]
+    fn a_long_letter_arrives_in_a_file_that_nobody_can_change() {
+        let message = vec![7; 3 * INLINE_BYTES];
+        let mut letter = Letter::new(b"news", &message);
+        assert!(!letter.is_inline());
+        let file = file(&mut letter);
+        assert_eq!(datagram(&letter), letter.header);
+        let mut same = File::from(file.try_clone().expect("a copy"));
+        assert!(same.write_all(b"x").is_err() && same.set_len(0).is_err());
+        for file in [file.try_clone().expect("a copy"), file] {
+            let publication = open(&letter.header, Some(file)).expect("whole");
+            assert_eq!(
+                (&*publication.channel, &*publication.message),
+                (&b"news"[..], &message[..])
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_is_not_opened() {
+        let letter = Letter::new(b"news", b"hello");
+        let whole = datagram(&letter);
+        for length in 0..whole.len() {
+            assert!(open(&whole[..length], None).is_none(), "{length} bytes");
+        }
+        let mut longer = Letter::new(b"news", b"hello again");
+        assert!(open(&letter.header, Some(file(&mut longer))).is_none());
+        assert!(open(&[0xff; HEADER], None).is_none());
+    }
+}

@@ -1,0 +1,169 @@
+//! What this process has published and the courier has not yet taken: in order, and bounded in bytes.
+//!
+//! The courier sleeps in poll(2), so a publisher wakes it through an eventfd; but only one that finds it asleep does.
+
+use super::publication::Publication;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes that wait for the courier; beyond them publishers wait.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a publication takes beside its bytes, roughly.
+const OVERHEAD: usize = 256;
+
+/// How long a publisher waits while the courier takes nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the courier pauses when the system has no memory to poll with.
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// The courier has taken something, or never will again.
+    taken: Condvar,
+    waker: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    publications: VecDeque<Arc<Publication>>,
+    bytes: usize,
+    phase: Phase,
+    /// Whether the courier is in poll(2), or about to be.
+    asleep: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// There is no courier yet.
+    #[default]
+    New,
+    Open,
+    Closed,
+}
+
+impl Queue {
+    pub(super) fn new() -> io::Result<Queue> {
+        Ok(Queue {
+            state: Mutex::default(),
+            taken: Condvar::new(),
+            waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state.lock().publications.len()
+    }
+
+    /// Says that there is a courier now. False: there is or was one already.
+    pub(super) fn open(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_new = state.phase == Phase::New;
+        if is_new {
+            state.phase = Phase::Open;
+        }
+        is_new
+    }
+
+    /// Takes nothing more. The courier ends when it has delivered what there is; false: there is none.
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.state.lock();
+        let former = std::mem::replace(&mut state.phase, Phase::Closed);
+        self.taken.notify_all();
+        self.wake(state);
+        former != Phase::New
+    }
+
+    /// Adds a publication; waits inside of `block` while there is no room for it. False: it was not taken.
+    pub(super) fn push(&self, publication: &Arc<Publication>, block: &mut dyn FnMut(&mut dyn FnMut())) -> bool {
+        let state = self.state.lock();
+        if state.phase == Phase::Closed {
+            return false;
+        }
+        if state.has_room(publication) {
+            self.add(state, publication);
+            return true;
+        }
+        drop(state);
+        let mut added = false;
+        block(&mut || added = added || self.wait_and_add(publication));
+        added
+    }
+
+    fn wait_and_add(&self, publication: &Arc<Publication>) -> bool {
+        let mut state = self.state.lock();
+        while state.phase == Phase::Open && !state.has_room(publication) {
+            if self.taken.wait_for(&mut state, PATIENCE).timed_out() {
+                break;
+            }
+        }
+        let taken = state.phase == Phase::Open && state.has_room(publication);
+        if taken {
+            self.add(state, publication);
+        }
+        taken
+    }
+
+    fn add(&self, mut state: MutexGuard<'_, State>, publication: &Arc<Publication>) {
+        state.bytes += weight(publication);
+        state.publications.push_back(Arc::clone(publication));
+        self.wake(state);
+    }
+
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        if asleep {
+            let _ = io::write(&self.waker, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes everything.
+    pub(super) fn take(&self, publications: &mut VecDeque<Arc<Publication>>) {
+        let mut state = self.state.lock();
+        if !state.publications.is_empty() {
+            publications.append(&mut state.publications);
+            state.bytes = 0;
+            self.taken.notify_all();
+        }
+    }
+
+    /// Sleeps until there is something here or in the mailbox. False: the queue is closed and empty.
+    pub(super) fn sleep(&self, mailbox: Option<BorrowedFd<'_>>) -> bool {
+        let mut state = self.state.lock();
+        if !state.publications.is_empty() || state.phase == Phase::Closed {
+            return !state.publications.is_empty();
+        }
+        state.asleep = true;
+        drop(state);
+        let waker = self.waker.as_fd();
+        let mailbox = mailbox.unwrap_or(waker);
+        let mut fds = [waker, mailbox].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(io::Errno::INTR) => {}
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+        if fds[0].revents().contains(PollFlags::IN) {
+            let _ = io::read(waker, &mut [0u8; 8]);
+        }
+        self.state.lock().asleep = false;
+        true
+    }
+}
+
+impl State {
+    /// One that is larger than the bound by itself is taken when nothing else waits.
+    fn has_room(&self, publication: &Publication) -> bool {
+        self.bytes == 0 || self.bytes + weight(publication) <= MOST_BYTES
+    }
+}
+
+fn weight(publication: &Publication) -> usize {
+    publication.channel.len() + publication.message.len() + OVERHEAD
+}
