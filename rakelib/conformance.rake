@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+namespace :conformance do
+  desc "Try all of Autobahn's cases, for half an hour, and write their table in docs/conformance.md"
+  task websocket: :compile do
+    sh({ "AUTOBAHN" => "all", "UPDATE_DOCS" => "1" }, "bin/support/ruby-tests", "test/conformance/websocket_test.rb")
+  end
+end
