@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "fairlead"
+require "fairlead/compat/names"
+
+Fairlead::Compat.claim(:Agoo, "agoo")
+
+# The push API of agoo 2 on Fairlead, for applications that name Agoo:
+#
+#   require "fairlead/compat/agoo"   # instead of the gem
+#
+# Callback objects are those of Rack Push, which both have; agoo/client.rb changes what agoo's clients do differently, for
+# every client of the process. agoo/server.rb starts a server from a plain program. GraphQL and what else Fairlead lacks
+# raises NotImplementedError and says what to use instead.
+module Agoo
+  VERSION = "2.15 (Fairlead #{Fairlead::VERSION})".freeze
+
+  class << self
+    # Sends a message to whoever is subscribed to the subject, or to a pattern like "news.*.sport" or "news.>" that it
+    # matches; in every process. Returns nil.
+    def publish(subject, message)
+      Fairlead.publish(subject, Agoo::Client.text(message))
+      nil
+    end
+
+    def unsubscribe(_subject)
+      Fairlead::Compat.missing("Agoo.unsubscribe", "let each client unsubscribe itself")
+    end
+
+    # Ends what Agoo::Server.start has started.
+    def shutdown = Server.shutdown
+
+    def const_missing(name)
+      return super unless name == :GraphQL
+
+      Fairlead::Compat.missing("Agoo::GraphQL", "use the gem graphql")
+    end
+  end
+end
+
+require "fairlead/compat/agoo/client"
+require "fairlead/compat/agoo/log"
+require "fairlead/compat/agoo/server"

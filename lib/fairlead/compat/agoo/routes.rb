@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Agoo
+  # What Agoo::Server.handle has been told, as a Rack application: the first match answers, then files, then the handler
+  # for what is not found.
+  class Routes
+    METHODS = %i[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT].freeze
+
+    Route = Struct.new(:verb, :pattern, :app) do
+      def match?(env)
+        (verb.nil? || verb == env["REQUEST_METHOD"]) && pattern.match?(env["PATH_INFO"])
+      end
+    end
+
+    # A Compat::PublicFolder, or nil.
+    attr_writer :files
+
+    def initialize
+      @routes = []
+      @not_found = ->(_) { [404, { "content-type" => "text/plain" }, ["Not Found"]] }
+    end
+
+    def add(method, path, handler)
+      raise ArgumentError, "invalid method #{method.inspect}" unless method.nil? || METHODS.include?(method)
+
+      @routes << Route.new(method&.name, pattern(path), app(handler))
+    end
+
+    def not_found=(handler)
+      @not_found = app(handler)
+    end
+
+    def call(env)
+      route = @routes.find { |one| one.match?(env) }
+      return route.app.call(env) if route
+
+      @files&.file(env) || @not_found.call(env)
+    end
+
+    private
+
+    def pattern(path)
+      parts = path.split(/(\*\*|\*)/).map { |part| { "**" => ".*", "*" => "[^/]*" }.fetch(part) { Regexp.escape(part) } }
+      /\A#{parts.join}\z/m
+    end
+
+    def app(handler)
+      handler = Object.const_get(handler) if handler.is_a?(String)
+      return handler if handler.respond_to?(:call)
+      return handler.new if handler.is_a?(Class) && handler.method_defined?(:call)
+
+      Fairlead::Compat.missing("a handler without #call", "let it answer call(env) as Rack has it")
+    end
+  end
+end

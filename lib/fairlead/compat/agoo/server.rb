@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "fairlead/compat/agoo/routes"
+require "fairlead/compat/public_folder"
+
+module Agoo
+  # agoo as a plain program starts it:
+  #
+  #   Agoo::Server.init(6464, "root", thread_count: 0)
+  #   Agoo::Server.handle(:GET, "/hello", handler)
+  #   Agoo::Server.start
+  #
+  # With a thread_count (1 is the default) #start returns and the program goes on: that is a Fairlead::Server. With 0 it
+  # serves until it is asked to end, with signals, configuration file and all, and can have workers.
+  module Server
+    OPTIONS = { connection_timeout: :keep_alive_timeout }.freeze
+
+    # What agoo has and Fairlead has not, or does by itself.
+    IGNORED = %i[pedantic poll_timeout hide_schema].freeze
+    MISSING = {
+      graphql: "use the gem graphql",
+      ssl_cert: "let a proxy in front of it end TLS",
+      ssl_key: "let a proxy in front of it end TLS",
+      max_push_pending: "client_pending_bytes says how much a client may have unsent, in bytes"
+    }.freeze
+    KNOWN = [:thread_count, :worker_count, :bind, :root_first, *OPTIONS.keys, *IGNORED].freeze
+
+    class << self
+      # +root+: the folder with files, or nil.
+      def init(port, root = nil, options = {})
+        options.each_key { |name| check(name) }
+        @settings = options
+        @bind = options[:bind] ? Array(options[:bind]).map { |url| bind(url) } : [Fairlead::Binding.uri_for_port(port)]
+        @routes = Routes.new
+        @middleware = []
+        @folder = Fairlead::Compat::PublicFolder.new(@routes, root) unless root.to_s.empty?
+        nil
+      end
+
+      # Lets +handler+ (an object with #call, its class, or the name of that) answer what matches. +method+: :GET and so on,
+      # nil for any. In +path+ `*` is one part and `**` all the rest.
+      def handle(method, path, handler)
+        initialized(@routes).add(method, path, handler)
+        nil
+      end
+
+      # Lets +handler+ answer what neither a path nor a file does.
+      def handle_not_found(handler)
+        initialized(@routes).not_found = handler
+        nil
+      end
+
+      # Puts a middleware in front of the handlers.
+      def use(middleware, *arguments)
+        initialized(@middleware) << [middleware, arguments]
+        nil
+      end
+
+      def rack_early_hints(on)
+        @early_hints = on
+      end
+
+      def start
+        options = fairlead_options
+        return serve(options) if @settings[:thread_count] == 0 # rubocop:disable Style/NumericPredicate -- it may be nil
+
+        if options.key?(:workers)
+          Fairlead::Compat.missing("worker_count: with a thread_count:", "set thread_count: 0; Agoo::Server.start then does not return")
+        end
+        @server = Fairlead::Server.new(app, log: Fairlead::EventLog.new, **options).start
+        nil
+      end
+
+      # Ends the server; also what `fairlead` runs.
+      def shutdown
+        @server ? @server.stop : Fairlead::Launcher.current&.stop
+        @server = nil
+      end
+
+      def path_group(*) = Fairlead::Compat.missing("Agoo::Server.path_group", "use Rack::Static in a rackup file")
+      def header_rule(*) = Fairlead::Compat.missing("Agoo::Server.header_rule", "use Rack::Static and its header_rules")
+      def domain(*) = Fairlead::Compat.missing("Agoo::Server.domain", "route by HTTP_HOST in the application")
+
+      # Rack knows the types of files.
+      def add_mime(suffix, type)
+        ::Rack::Mime::MIME_TYPES[".#{suffix}"] = type
+        nil
+      end
+
+      private
+
+      def check(name)
+        Fairlead::Compat.missing("#{name}: of Agoo::Server.init", MISSING[name]) if MISSING.key?(name)
+        raise ArgumentError, "Agoo::Server.init does not know #{name}" unless KNOWN.include?(name)
+      end
+
+      def initialized(part)
+        part or raise Fairlead::Error, "call Agoo::Server.init(port, root) first"
+      end
+
+      # "http://127.0.0.1:6464", "unix:///tmp/app.socket" and ":6464" as `bind` takes them.
+      def bind(url)
+        return url if url.start_with?("unix:")
+
+        match = %r{\A(?:http://)?(?<host>.*):(?<port>\d+)\z}.match(url)
+        raise ArgumentError, "Agoo::Server.init cannot bind to #{url}" unless match
+
+        Fairlead::Binding.uri_for_port(match[:port], match[:host].empty? ? nil : match[:host])
+      end
+
+      def fairlead_options
+        options = OPTIONS.to_h { |theirs, ours| [ours, initialized(@settings)[theirs]] }.compact
+        options[:max_threads] = @settings[:thread_count] if @settings[:thread_count].to_i.positive?
+        options[:workers] = @settings[:worker_count] if @settings[:worker_count].to_i > 1
+        options[:early_hints] = true if @early_hints
+        options[:log_requests] = true if Log.state(:request)
+        options.merge(bind: @bind)
+      end
+
+      # The handlers come before the files, unless root_first says otherwise.
+      def app
+        @routes.files = @folder
+        first = @settings[:root_first] && @folder ? @folder : @routes
+        @middleware.reverse.reduce(first) { |inner, (middleware, arguments)| middleware.new(inner, *arguments) }
+      end
+
+      def serve(options)
+        layer = Fairlead::Configuration::Layer.from(options, origin: "Agoo::Server.init")
+        Fairlead::Launcher.new(Fairlead::Configuration.load(layer), app: app).run
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "fairlead"
+require "fairlead/compat/names"
+
+Fairlead::Compat.claim(:Iodine, "iodine")
+
+# The Ruby API of iodine 0.7 on Fairlead, for applications that name Iodine:
+#
+#   require "fairlead/compat/iodine"   # instead of the gem
+#
+# The files in iodine/ define a part each. What Fairlead lacks raises NotImplementedError and says what to use instead.
+# Callback objects (`env["rack.upgrade"]`) are Fairlead's own and need none of this.
+module Iodine
+  VERSION = "0.7 (Fairlead #{Fairlead::VERSION})".freeze
+
+  # One per upgraded connection; what callbacks get.
+  Connection = Fairlead::Client
+
+  # Parts of iodine that are libraries of their own, and what serves instead.
+  ELSEWHERE = {
+    JSON: "use json, which comes with Ruby",
+    Mustache: "use the gem mustache",
+    Base: "it is the inside of iodine"
+  }.freeze
+
+  class << self
+    # There is nothing to patch: Rack is as fast as it is.
+    def patch_rack = nil
+
+    def connect(*)
+      Fairlead::Compat.missing("Iodine.connect", "a client of the kind comes with the gems async-websocket and faye-websocket")
+    end
+
+    def const_missing(name)
+      ELSEWHERE.key?(name) ? Fairlead::Compat.missing("Iodine::#{name}", ELSEWHERE[name]) : super
+    end
+  end
+end
+
+require "fairlead/compat/iodine/timers"
+require "fairlead/compat/iodine/pub_sub"
+require "fairlead/compat/iodine/states"
+require "fairlead/compat/iodine/settings"
+require "fairlead/compat/iodine/services"
+require "fairlead/compat/iodine/rack"
+require "fairlead/compat/iodine/tls"

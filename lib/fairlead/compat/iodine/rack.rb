@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Iodine
+  # The Rack handler, `Iodine::Rack.run(app, Port: 3000)`, and the settings that iodine had here before 0.5.
+  module Rack
+    extend Fairlead::Handler
+
+    class << self
+      attr_accessor :app, :public, :port, :address
+
+      # Serves until the server is asked to end; yields what has a #stop.
+      def run(app, options = {}, &block)
+        defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address }.compact
+        super(Iodine.send(:behind_folder, app, public), **defaults, **Iodine.send(:process_options), **options.to_h, &block)
+      end
+
+      # What Iodine.start serves when there was no Iodine.listen; nil when nothing has been set here, either.
+      def service
+        Service.new({ public: public, port: port, address: address }.compact, app) if app || public
+      end
+    end
+  end
+end

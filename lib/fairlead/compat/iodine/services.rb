@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "uri"
+require "fairlead/compat/public_folder"
+
+# Serving from a plain Ruby program. Iodine.start is `fairlead` without a rackup file: configuration file, environment,
+# signals and workers are as usual, and what the program says wins over them.
+module Iodine
+  # What one Iodine.listen asks for, in Fairlead's terms.
+  class Service
+    OPTIONS = { timeout: :keep_alive_timeout, ping: :ping_interval, max_clients: :max_connections, log: :log_requests }.freeze
+    SIZES = { max_body: [:body_max_bytes, 1 << 20], max_headers: [:head_max_bytes, 1 << 10], max_msg: [:message_max_bytes, 1 << 10] }.freeze
+    KNOWN = [:service, :url, :handler, :app, :port, :address, :public, :tls, *OPTIONS.keys, *SIZES.keys].freeze
+
+    INSTEAD = {
+      raw: "it speaks HTTP; use TCPServer for a protocol of your own",
+      tls: "let a proxy in front of it end TLS, and listen on a Unix socket or on 127.0.0.1"
+    }.freeze
+
+    attr_reader :app, :folder
+
+    def initialize(settings, app)
+      unknown = settings.keys - KNOWN
+      raise ArgumentError, "Iodine.listen does not know #{unknown.join(", ")}" if unknown.any?
+
+      @settings = DEFAULT_SETTINGS.slice(*KNOWN).merge(settings)
+      @url = URI(@settings[:url]) if @settings[:url]
+      refuse_what_is_missing
+      @app = app || settings[:handler] || settings[:app]
+      @folder = @settings[:public]
+    end
+
+    # The address as `bind` takes it.
+    def bind
+      address, port = @url ? [@url.host || @url.path, @url.port] : @settings.values_at(:address, :port)
+      return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
+
+      Fairlead::Binding.uri_for_port(port || DEFAULT_SETTINGS[:port], address)
+    end
+
+    # Option => value, without the address.
+    def options
+      plain = OPTIONS.to_h { |theirs, ours| [ours, @settings[theirs]] }
+      sizes = SIZES.to_h { |theirs, (ours, unit)| [ours, @settings[theirs]&.*(unit)] }
+      plain.merge(sizes).compact
+    end
+
+    private
+
+    def refuse_what_is_missing
+      case service = (@settings[:service] || @url&.scheme || :http).to_s
+      when "https", "wss", "tls" then Fairlead::Compat.missing("service: #{service}", INSTEAD[:tls])
+      when "raw", "tcp" then Fairlead::Compat.missing("service: #{service}", INSTEAD[:raw])
+      when "http", "ws", "unix" then Fairlead::Compat.missing("tls: of Iodine.listen", INSTEAD[:tls]) if @settings[:tls]
+      else raise ArgumentError, "Iodine.listen does not know the service #{service}"
+      end
+    end
+  end
+
+  @services = []
+
+  class << self
+    # Notes an address and what to serve there: `listen(service: :http, handler: app, port: 3000)`. A block is an app, too.
+    def listen(settings = {}, &app)
+      @services << Service.new(settings, app)
+      true
+    end
+
+    def listen2http(settings = {}, &app) = listen(settings.merge(service: :http), &app)
+
+    # Serves what Iodine.listen has noted until the server is asked to end.
+    def start
+      raise Fairlead::Error, "Iodine.start: the server runs already" if launcher
+
+      services = @services.empty? ? [Rack.service].compact : @services
+      raise Fairlead::Error, "Iodine.start: nothing to serve; call Iodine.listen(service: :http, handler: app) first" if services.empty?
+
+      Fairlead::Launcher.new(configuration(services), app: app(services)).run
+      self
+    end
+
+    # Lets the server finish what has arrived and end; in a worker, that worker, which is replaced.
+    def stop
+      raise Fairlead::Error, "Iodine.stop: no server runs that Iodine.start or `fairlead` has started" unless launcher
+
+      master? ? launcher.stop : Process.kill(:TERM, Process.pid)
+      self
+    end
+
+    private
+
+    # One process has one application; the address does not choose it.
+    def app(services)
+      apps = services.map { |service| [service.app, service.folder] }.uniq
+      raise Fairlead::Error, "Iodine.listen needs a handler: or public:" if apps.flatten.compact.empty?
+
+      if apps.size > 1
+        Fairlead::Compat.missing("more than one application", "start a Fairlead::Server for each, or route by host or path in one")
+      end
+      behind_folder(*apps.first)
+    end
+
+    def behind_folder(app, folder)
+      app ||= ->(_) { [404, { "content-type" => "text/plain" }, ["Not Found"]] }
+      folder ? Fairlead::Compat::PublicFolder.new(app, folder) : app
+    end
+
+    def configuration(services)
+      options = services.map(&:options).reduce(:merge).merge(process_options, bind: services.map(&:bind))
+      Fairlead::Configuration.load(Fairlead::Configuration::Layer.from(options, origin: "Iodine.start"))
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Compat
+    class Upgrade
+      # Hands the callbacks of Rack Push on to an object that is its own client. They take turns with the blocks of its #defer.
+      class Handler
+        # +object+: the object, or its class.
+        def initialize(object)
+          @socket = object.is_a?(Class) ? instance_of(object) : object.extend(Iodine::Websocket)
+        end
+
+        def on_open(client)
+          @socket.fairlead_connection = @connection = Connections.add(@socket, client)
+          tell(:on_open)
+        end
+
+        def on_message(_client, data) = tell(:on_message, data)
+        def on_drained(_client) = tell(:on_ready)
+        def on_shutdown(_client) = tell(:on_shutdown)
+
+        def on_close(_client)
+          Connections.remove(@connection)
+          tell(:on_close)
+        end
+
+        private
+
+        # What the class defines itself comes before what it gets.
+        def instance_of(type)
+          type.include(Iodine::Websocket)
+          type.extend(Iodine::Websocket::All)
+          type.new
+        end
+
+        def tell(event, *arguments)
+          @connection.turn.synchronize { @socket.public_send(event, *arguments) } if @socket.respond_to?(event)
+        end
+      end
+    end
+  end
+end
