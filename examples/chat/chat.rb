@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require "digest"
+require "json"
+require "rack"
+require_relative "presence"
+
+# The socket behind the page, GET /socket?room=…&name=…&key=…: lets people into rooms. What is said in a room is
+# published on the room's channel; the server itself brings it to everyone who is there, in all workers, without Ruby.
+class Chat
+  NAME = /\A[[:print:]]{1,32}\z/
+  ROOM = /\A[\p{L}\p{N}_-]{1,32}\z/
+  KEY = /\A[0-9a-f]{8,64}\z/
+
+  def self.channel(room) = "chat/room/#{room}"
+
+  def initialize
+    @presence = Presence.new do |room, people|
+      news = JSON.generate(type: "people", people: people)
+      Fairlead.publish(Chat.channel(room), news, Fairlead::PubSub::PROCESS)
+    end
+  end
+
+  def call(env)
+    return refuse(404, "There is nothing here.") unless env["PATH_INFO"] == "/socket"
+    return refuse(426, "This is a WebSocket.", "upgrade" => "websocket") unless env["rack.upgrade?"] == :websocket
+    return refuse(403, "This chat is for its own page.") unless same_origin?(env)
+
+    visitor = visitor(env["QUERY_STRING"])
+    return refuse(400, "A room, a name and a key are needed.") unless visitor
+
+    env["rack.upgrade"] = visitor
+    [200, {}, []]
+  end
+
+  private
+
+  def refuse(status, why, fields = {})
+    [status, { "content-type" => "text/plain; charset=utf-8", **fields }, ["#{why}\n"]]
+  end
+
+  # Browsers let any page open a socket to any server, and say only here which page it was.
+  def same_origin?(env)
+    origin = env["HTTP_ORIGIN"]
+    origin.nil? || origin.split("://", 2).last == env["HTTP_HOST"]
+  end
+
+  # What others see of the key is a digest: who has reconnected is the same person, and nobody else can be.
+  def visitor(query)
+    room, name, key = Rack::Utils.parse_query(query).values_at("room", "name", "key")
+    return unless [[room, ROOM], [name, NAME], [key, KEY]].all? { |text, form| valid?(text, form) }
+
+    Visitor.new(room: room, name: name.strip, id: Digest::SHA256.hexdigest(key)[0, 12], presence: @presence)
+  rescue ArgumentError, RangeError # %-escapes that are none, too many fields
+    nil
+  end
+
+  def valid?(text, form) = text.is_a?(String) && text.valid_encoding? && form.match?(text) && !text.strip.empty?
+
+  # Somebody at one window: the handler of one WebSocket. Its methods are called one at a time, in order.
+  class Visitor
+    LONGEST = 2_000 # characters of a message
+    AT_ONCE = 20    # messages …
+    WITHIN = 10     # … in so many seconds
+
+    attr_reader :id, :name
+
+    def initialize(room:, name:, id:, presence:)
+      @room = room
+      @name = name
+      @id = id
+      @presence = presence
+      @said_at = []
+    end
+
+    def on_open(client)
+      client.subscribe(Chat.channel(@room))
+      tell(client, type: "welcome", id: @id, worker: Process.pid)
+      tell(client, type: "people", people: @presence.people(@room))
+      @presence.enter(@room, self)
+    end
+
+    def on_message(client, data)
+      message = parse(data)
+      problem = problem(message["text"])
+      return tell(client, type: "refused", key: message["key"].to_s[0, 64], why: problem) if problem
+
+      client.publish(Chat.channel(@room), JSON.generate(
+        type: "message", key: message["key"].to_s[0, 64], from: { id: @id, name: @name },
+        text: message["text"].strip, at: (Time.now.to_f * 1000).round
+      ))
+    end
+
+    def on_close(_client) = @presence.leave(@room, self)
+
+    private
+
+    def tell(client, news) = client.write(JSON.generate(news))
+
+    def parse(data)
+      message = JSON.parse(data)
+      message.is_a?(Hash) ? message : {}
+    rescue JSON::ParserError, EncodingError
+      {}
+    end
+
+    def problem(text)
+      return "That was not a message." unless text.is_a?(String)
+      return "There is nothing in it." if text.strip.empty?
+      return "That is #{text.length} characters; #{LONGEST} fit." if text.length > LONGEST
+
+      "That was a lot at once. Take a breath, then send it again." if hasty?
+    end
+
+    def hasty?
+      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      @said_at.reject! { |at| at < now - WITHIN }
+      return true if @said_at.size >= AT_ONCE
+
+      @said_at << now
+      false
+    end
+  end
+end
