@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "json"
+require "tempfile"
+
+module Fairlead
+  module Test
+    # A real Chromium, driven through driver.mjs: one for all tests of a run, a new user for each page.
+    #
+    #   page = Browser.instance.open("http://127.0.0.1:9292/")
+    #   page.fill("#name", "Ada")
+    #   page.click("text=Come in")
+    #   page.wait("document.title === '#lobby'")
+    class Browser
+      # The browser, the driver or the page did not do what they were told.
+      class Failed < StandardError; end
+
+      FOLDER = File.expand_path("..", __dir__)
+      SECONDS = 60 # longer than the driver waits for anything
+
+      class << self
+        def instance
+          @instance ||= new.tap { |browser| Minitest.after_run { browser.quit } }
+        end
+
+        # Why there can be no browser here; nil when there can.
+        def missing
+          return "there is no chromium" unless executable
+          return "there is no node" unless find("node")
+
+          "node_modules is missing; bin/setup --test installs it" unless File.directory?(File.join(FOLDER, "node_modules"))
+        end
+
+        def executable = find("chromium")
+
+        private
+
+        def find(name)
+          ENV.fetch("PATH").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
+        end
+      end
+
+      def initialize
+        @errors = Tempfile.create("chromium")
+        @driver = IO.popen(["node", File.join(__dir__, "driver.mjs"), self.class.executable], "r+", err: @errors)
+        @pages = []
+        @opened = 0
+      end
+
+      # Opens the address as a new user. +options+: those of a context of Playwright, such as "colorScheme".
+      def open(url, **options)
+        name = (@opened += 1).to_s
+        @pages << (page = Page.new(self, name))
+        page.command("open", url: url, options: options)
+        page
+      end
+
+      def version = command("version")
+
+      # What is still open is closed.
+      def close_pages
+        @pages.each { |page| page.command("close") }
+        @pages.clear
+      end
+
+      def command(name, **details)
+        @driver.puts(JSON.generate(do: name, **details))
+        raise Failed, "#{name}: no answer within #{SECONDS} s" unless @driver.wait_readable(SECONDS)
+
+        line = @driver.gets or raise Failed, "the driver has ended\n#{File.read(@errors)}"
+        answer = JSON.parse(line)
+        raise Failed, "#{name} #{details}: #{answer["error"]}" if answer["error"]
+
+        answer["value"]
+      rescue Errno::EPIPE
+        raise Failed, "the driver has ended\n#{File.read(@errors)}"
+      end
+
+      # The driver ends the browser when its input ends.
+      def quit
+        @driver.close_write
+        @driver.wait_readable(SECONDS) || Process.kill(:KILL, @driver.pid)
+        @driver.close
+      ensure
+        @errors.close
+        File.unlink(@errors)
+      end
+
+      # A window of somebody. Every wait has a deadline, the driver's.
+      class Page
+        def initialize(browser, name)
+          @browser = browser
+          @name = name
+        end
+
+        def fill(selector, text) = command("fill", selector: selector, text: text)
+        def click(selector) = command("click", selector: selector)
+        def press(selector, key) = command("press", selector: selector, key: key)
+        def reload = command("reload")
+
+        # What the JavaScript expression yields, promises waited for.
+        def evaluate(script) = command("evaluate", script: script)
+
+        # The first true value of the JavaScript expression.
+        def wait(script) = command("wait", script: script)
+
+        # What there was on the console, and exceptions nobody caught.
+        def said = command("said")
+
+        def screenshot(path) = command("screenshot", path: path)
+
+        def command(name, **details) = @browser.command(name, page: @name, **details)
+      end
+    end
+  end
+end
