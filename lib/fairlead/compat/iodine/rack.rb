@@ -3,7 +3,8 @@
 module Iodine
   # The Rack handler, `Iodine::Rack.run(app, Port: 3000)`, and the settings that iodine had here before 0.5.
   module Rack
-    extend Fairlead::Handler
+    HANDLER = Object.new.extend(Fairlead::Handler)
+    private_constant :HANDLER
 
     class << self
       attr_accessor :app, :public, :port, :address
@@ -11,8 +12,10 @@ module Iodine
       # Serves until the server is asked to end; yields what has a #stop.
       def run(app, options = {}, &block)
         defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address }.compact
-        super(Iodine.send(:behind_folder, app, public), **defaults, **Iodine.send(:process_options), **options.to_h, &block)
+        HANDLER.run(Iodine.send(:behind_folder, app, public), **defaults, **Iodine.send(:process_options), **options.to_h, &block)
       end
+
+      def shutdown = HANDLER.shutdown
 
       # What Iodine.start serves when there was no Iodine.listen; nil when nothing has been set here, either.
       def service
