@@ -17,6 +17,13 @@ module Fairlead
   autoload :Server, "fairlead/server"
   autoload :Handler, "fairlead/handler"
 
+  # Real time, and what else an application does beside answering requests.
+  autoload :Client, "fairlead/native"
+  autoload :PubSub, "fairlead/pub_sub"
+  autoload :Timer, "fairlead/timer"
+  autoload :Timers, "fairlead/timers"
+  autoload :Background, "fairlead/background"
+
   # What `fairlead` on the command line is made of.
   autoload :CLI, "fairlead/cli"
   autoload :Options, "fairlead/options"
@@ -42,6 +49,49 @@ module Fairlead
   autoload :Native, "fairlead/native"
   autoload :Stats, "fairlead/stats"
 
-  # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.
-  def self.stats = Stats.to_h
+  class << self
+    # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.
+    def stats = Stats.to_h
+
+    # Has the block (or `handler:`) called with the channel and the message, both binary, of each message that is published
+    # to that channel; forms and options are those of Client#subscribe. It belongs to the process: what is subscribed before
+    # the workers are forked is subscribed in each of them. Returns the name as given.
+    def subscribe(name = nil, options = nil, **keywords, &block)
+      PubSub.registry.subscribe(PubSub::Subscription.parse(name, options, keywords, block))
+    end
+
+    # Ends that; false when there was nothing to end.
+    def unsubscribe(name = nil, _options = nil, **keywords)
+      PubSub.registry.unsubscribe(PubSub::Subscription.parse(name, nil, keywords).channel)
+    end
+
+    # Publishes a String from anywhere: requests, threads, timers, the supervisor. +engine+: who carries it, nil for
+    # PubSub.default and false for this process alone. Also `publish(to:, message:, engine:)`. True when it is on its way,
+    # false when that is known to fail.
+    def publish(to = nil, message = nil, engine = nil, **keywords)
+      return publish(**to) if to.is_a?(Hash)
+
+      to = keywords.fetch(:to) { keywords[:channel] } if to.nil?
+      message = keywords[:message] if message.nil?
+      engine = keywords[:engine] if engine.nil?
+      PubSub.registry.publish(to, message, engine)
+    end
+
+    # Runs the block once, that many seconds from now, or from when the server begins to serve. Returns a Timer.
+    def run_after(seconds, &block) = Background.current.timers.after(seconds, block)
+
+    # Runs the block every so many seconds; +repetitions+ times, or without an end. A run that would begin while the last one
+    # has not ended is left out. Returns a Timer.
+    def run_every(seconds, repetitions = nil, &block) = Background.current.timers.every(seconds, repetitions, block)
+
+    # Runs the block soon, on a thread of the server, in turn with the requests.
+    def defer(&block)
+      raise ArgumentError, "there is no block to defer" unless block
+
+      Background.current.defer(block)
+    end
+
+    # Runs the block at a point in the life of the processes; Hooks::EVENTS and Hooks::NAMES say which there are. Returns it.
+    def on(event, &block) = Hooks.on(event, block)
+  end
 end

@@ -17,23 +17,29 @@ module Fairlead
       @lock = Mutex.new
       @created = Thread::Queue.new
       @ending = false
+      @gone = false
     end
 
     # Starts serving; returns at once.
     def start
+      run_hooks(:boot)
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
       @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
       Stats.add(@native, @shared)
       @created.close
       @native.initial_threads.times { add_thread }
+      Background.current.started(self, @service.log)
       self
     end
 
     # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False when something was cut off.
     def drain(seconds)
       @ending = true
+      deadline = seconds && (now + seconds)
+      say_goodbye([seconds, GRACE].compact.min)
       @native.drain
-      drained = @native.wait(seconds)
+      drained = @native.wait(until_then(deadline))
+      @goodbye.join(until_then(deadline))
       stop
       drained
     end
@@ -41,16 +47,36 @@ module Fairlead
     # Closes everything now.
     def stop
       @ending = true
+      @goodbye&.kill
       @native.stop
       deadline = now + GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
       Stats.remove(@native)
+      settle_the_rest
     end
 
     def stats = @native.stats
 
     private
+
+    # A block of :shutdown that takes long loses its head start, and at the deadline its time.
+    def say_goodbye(head_start)
+      Background.current.draining(self)
+      @goodbye = Thread.new { run_hooks(:shutdown) }
+      @goodbye.join(head_start)
+    end
+
+    # Seconds; nil when there is no deadline.
+    def until_then(deadline) = deadline && [deadline - now, 0].max
+
+    # Both a drain and whoever cuts it short come here.
+    def settle_the_rest
+      return if @lock.synchronize { @gone.tap { @gone = true } }
+
+      Background.current.stopped(self)
+      run_hooks(:stopped)
+    end
 
     def threads = @lock.synchronize { @threads.dup }
 
@@ -67,13 +93,13 @@ module Fairlead
 
     def serve(name)
       @created.pop
-      hooks.run(:before_thread_start, log: @service.log)
+      run_hooks(:before_thread_start)
       @native.run
       sent_home = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
       @service.log.thread_died(name, e)
     ensure
-      hooks.run(:before_thread_exit, log: @service.log)
+      run_hooks(:before_thread_exit)
       @lock.synchronize { @threads.delete(Thread.current) }
       add_thread unless sent_home || @ending || process_ends?
     end
@@ -83,6 +109,6 @@ module Fairlead
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    def hooks = @service.configuration.hooks
+    def run_hooks(name) = @service.configuration.hooks.run(name, log: @service.log)
   end
 end

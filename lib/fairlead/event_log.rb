@@ -71,6 +71,15 @@ module Fairlead
 
     def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
 
+    def timer_failed(error) = warn("a timer failed: #{trace(error)}")
+
+    # +doing+: :subscribe, :unsubscribe or :publish.
+    def pub_sub_engine_failed(engine, doing, error) = warn("#{engine.class}##{doing} failed: #{trace(error)}")
+
+    def broker_lost(name, error) = warn("#{name} cannot be reached, nothing is published through it: #{Error.sum_up(error)}")
+
+    def broker_back(name) = info("#{name} is back")
+
     def thread_died(name, error) = warn("[BUG] thread #{name} ended: #{trace(error)}")
 
     # An exception of the application, with the request that met it.

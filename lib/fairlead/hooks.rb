@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The blocks of the configuration file that run at points in the life of the processes. Those of one name run in the
-  # order they were given; one that raises is logged and does not keep the others, or the server, from going on.
+  # The blocks that run at points in the life of the processes: those of the configuration file, and then those of
+  # Fairlead.on, which belong to the process whatever configuration it serves. Those of one name run in the order they were
+  # given; one that raises is logged and does not keep the others, or the server, from going on.
   class Hooks
     # name => where it runs, and with what
     NAMES = {
@@ -24,15 +25,48 @@ module Fairlead
       on_booted: :after_booted, on_stopped: :after_stopped
     }.freeze
 
+    # What Fairlead.on knows besides; these are of use to an application, which a configuration file is not.
+    EVENTS = {
+      boot: "in each process that serves, just before it serves",
+      shutdown: "in each process that serves, when it begins to drain",
+      stopped: "in each process that serves, after its last connection is gone",
+      worker_lost: "in the supervisor, when a worker has ended unexpectedly, with its index",
+      supervisor_lost: "in each worker, when the supervisor is gone, with its index"
+    }.freeze
+
+    # Another name for it there.
+    EVENT_ALIASES = { fork: :before_worker_boot }.freeze
+
     # Those that nothing calls without workers.
     WITH_WORKERS = %i[before_fork before_worker_fork after_worker_fork before_worker_boot before_worker_shutdown].freeze
 
-    def initialize
-      @blocks = Hash.new { |blocks, name| blocks[name] = [] }
+    class << self
+      # Those of Fairlead.on.
+      attr_reader :of_process
+
+      # Adds +block+ to those of +event+ in this process, and in those forked from it; returns it.
+      def on(event, block)
+        name = event.to_s.to_sym
+        name = EVENT_ALIASES.fetch(name) { ALIASES.fetch(name, name) }
+        unless NAMES.key?(name) || EVENTS.key?(name)
+          raise ArgumentError, "there is no event #{event}; there are #{[*EVENTS.keys, *EVENT_ALIASES.keys, *NAMES.keys].join(", ")}"
+        end
+        raise ArgumentError, "#{event} needs a block" unless block
+
+        of_process.add(name, block)
+        block
+      end
+    end
+
+    # +then_those_of+: Hooks that run after these.
+    def initialize(then_those_of: self.class.of_process)
+      @blocks = {}
+      @others = then_those_of
     end
 
     def add(name, block)
-      @blocks[ALIASES.fetch(name, name)] << block
+      name = ALIASES.fetch(name, name)
+      @blocks[name] = [*@blocks[name], block].freeze # a new list: the old one may be running
     end
 
     # The names that have a block.
@@ -40,19 +74,19 @@ module Fairlead
 
     # Runs the blocks of that name; +log+ hears of one that raises.
     def run(name, *arguments, log:)
-      return unless @blocks.key?(name)
-
-      @blocks[name].each do |block|
+      @blocks.fetch(name, []).each do |block|
         block.call(*arguments)
       rescue StandardError, ScriptError => e
         log.hook_failed(name, e)
       end
+      @others&.run(name, *arguments, log: log)
     end
 
     def freeze
-      @blocks.each_value(&:freeze)
       @blocks.freeze
       super
     end
+
+    @of_process = new(then_those_of: nil)
   end
 end

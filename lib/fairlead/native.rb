@@ -17,3 +17,5 @@ unless defined?(Fairlead::Native)
         "the native extension is not built for this Ruby (#{RUBY_VERSION}, #{RUBY_PLATFORM}): run bin/setup in a checkout, " \
         "or `gem pristine fairlead` for an installed gem"
 end
+
+require "fairlead/client"

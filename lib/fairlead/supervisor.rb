@@ -193,7 +193,10 @@ module Fairlead
       @shared.reset(child.slot) # those who drain must not leave anything to it
       return if @stopping || (child.ending? && child.slot >= @wanted)
 
-      @log.worker_ended(child, status) unless child.ending?
+      unless child.ending?
+        @log.worker_ended(child, status)
+        run_hooks(:worker_lost, child.slot)
+      end
       return if child.booted? && now - child.started_at > YOUTH
 
       delay = @back_off.fail

@@ -70,8 +70,13 @@ module Fairlead
 
     def follow_supervisor
       fate = @lifeline.supervisor
-      @service.log.supervisor_gone if fate == :gone
+      lose_supervisor if fate == :gone
       drain if fate
+    end
+
+    def lose_supervisor
+      @service.log.supervisor_gone
+      run_hooks(:supervisor_lost)
     end
   end
 end

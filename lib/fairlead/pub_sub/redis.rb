@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+begin
+  require "redis"
+rescue LoadError
+  raise LoadError, "Fairlead::PubSub::Redis needs the gem redis: add it to the Gemfile"
+end
+
+module Fairlead
+  module PubSub
+    # Carries messages between machines through Redis or Valkey, with the gem redis:
+    #
+    #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://:password@10.0.0.5:6379")
+    #
+    # Each process has two connections of its own, made when it first needs them: one for commands, one that listens. What
+    # is published goes to Redis only; this process, too, hears of it from there. While Redis is away nothing waits for
+    # it: #publish returns false, subscriptions are made again when it is back, and what was published meanwhile is lost.
+    class Redis < Engine
+      autoload :Commands, "fairlead/pub_sub/redis/commands"
+      autoload :Link, "fairlead/pub_sub/redis/link"
+      autoload :Listener, "fairlead/pub_sub/redis/listener"
+      autoload :Outage, "fairlead/pub_sub/redis/outage"
+      autoload :Wanted, "fairlead/pub_sub/redis/wanted"
+
+      # How long a connection or an answer may take, in seconds.
+      TIMEOUT = 1
+
+      # Between attempts to reach Redis, in seconds; the last one again and again.
+      PAUSES = [0.1, 0.2, 0.5, 1, 2].freeze
+
+      # +options+: those of Redis.new, for example +password+, +ssl_params+ or +sentinels+. Raises ArgumentError for what is
+      # no URL of Redis. It connects when there is something to do.
+      def initialize(url, **options)
+        super()
+        scheme = scheme_of(url)
+        @name = "Redis at #{url.sub(%r{//[^/@]*@}, "//")}" # without the password
+        @options = { url: url, timeout: TIMEOUT, **options, reconnect_attempts: 0 }
+        @options[:tcp_keepalive] ||= 60 if ::Redis::VERSION.to_i < 5 && scheme != "unix" # newer ones do it by themselves
+        @lock = Mutex.new
+        ::Redis.new(**@options)
+      rescue URI::InvalidURIError => e
+        raise ArgumentError, e.message
+      end
+
+      def subscribe(to, match)
+        link.subscribe(to, match)
+        true
+      end
+
+      def unsubscribe(to, match)
+        link.unsubscribe(to, match)
+        true
+      end
+
+      # False while Redis is away.
+      def publish(to, message) = link.publish(to, message)
+
+      # Ends both connections of this process. They are made anew when there is something to do again; a program that carries
+      # servers in itself may want to detach the engine first.
+      def close
+        @lock.synchronize do
+          @link&.close if @pid == Process.pid
+          @link = nil
+        end
+      end
+
+      def inspect = "#<#{self.class} #{@name}>"
+
+      private
+
+      def scheme_of(url)
+        raise ArgumentError, "the URL of a Redis server is a String, not #{url.inspect}" unless url.is_a?(String)
+
+        scheme = url[/\A(redis|rediss|unix):/, 1]
+        scheme || raise(ArgumentError, "the URL of a Redis server begins with redis:, rediss: or unix:")
+      end
+
+      # What this process has; a fork begins anew, and leaves the connections it has inherited to its parent.
+      def link
+        @lock.synchronize do
+          @link = nil unless @pid == Process.pid
+          @pid = Process.pid
+          @link ||= Link.new(@options, @name) { |channel, message| deliver(channel, message) }
+        end
+      end
+
+      def deliver(channel, message) = Fairlead.publish(channel, message, PROCESS)
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "monitor"
+
+module Fairlead
+  module PubSub
+    class Redis
+      # The connection for commands. A command that fails begins an outage; until a thread of its own has found out that
+      # Redis is back, commands fail at once.
+      class Commands
+        # The block is called when Redis is back.
+        def initialize(options, outage, &back)
+          @options = options
+          @outage = outage
+          @back = back
+          @lock = Monitor.new
+          @attempts = 0
+        end
+
+        # False when Redis is away.
+        def publish(channel, message)
+          @lock.synchronize do
+            return false if @scout
+
+            attempt { redis.publish(channel, message) }
+            @attempts = 0
+            true
+          rescue StandardError => e # whatever it is that redis-rb lets through, the message has not been published
+            lose(e)
+            false
+          end
+        end
+
+        def close
+          @lock.synchronize do
+            @scout&.kill
+            @scout = nil
+            @redis&.close
+            @redis = nil
+          end
+        end
+
+        private
+
+        def redis = @redis ||= ::Redis.new(**@options)
+
+        # A connection that has broken while nobody used it is found out by the next command, which has not arrived then.
+        # One that was not answered in time may have, and is not repeated.
+        def attempt
+          yield
+        rescue ::Redis::ConnectionError
+          @redis = nil
+          yield
+        end
+
+        def lose(error)
+          @redis&.close
+          @redis = nil
+          @outage.begin(:commands, error)
+          @scout = Thread.new { find_again }
+          @scout.name = "fairlead redis"
+        end
+
+        def find_again
+          loop do
+            sleep PAUSES[@attempts] || PAUSES.last
+            @attempts += 1
+            break if back?
+          end
+          @lock.synchronize { @scout = nil }
+          @outage.end(:commands)
+          @back.call
+        end
+
+        def back?
+          redis.ping
+          true
+        rescue StandardError
+          @redis = nil
+          false
+        end
+      end
+    end
+  end
+end

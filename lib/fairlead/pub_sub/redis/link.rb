@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module PubSub
+    class Redis
+      # One process's end of the connections to Redis.
+      class Link
+        # How long whoever subscribes waits for Redis to confirm, in seconds: what is published next then comes back.
+        PATIENCE = 1
+
+        # +options+: those of Redis.new. The block takes the channel and the message of what comes in.
+        def initialize(options, name, &deliver)
+          @outage = Outage.new(name)
+          @wanted = Wanted.new
+          @commands = Commands.new(options, @outage) { wake }
+          @listener = Listener.new(options, @wanted, @outage, &deliver)
+        end
+
+        def subscribe(to, match)
+          word = @wanted.add(to, match)
+          @listener.start
+          wake
+          @wanted.wait_for(word, PATIENCE) { @outage.none? }
+        end
+
+        def unsubscribe(to, match)
+          @wanted.remove(to, match)
+          wake
+        end
+
+        def publish(to, message) = @commands.publish(to, message)
+
+        def close
+          @listener.close
+          @commands.close
+        end
+
+        private
+
+        # The listener waits for Redis, so it is through Redis that it is told of changes.
+        def wake
+          @commands.publish(@listener.own_channel, "") if @listener.running?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The timers of a process, and the one thread that knows when each is due; it is made when the first timer needs it.
+  # The runs themselves are deferred, so they take turns with the requests. Time counts from the moment when a server
+  # begins to serve; until then timers wait, and when it ends they end.
+  class Timers
+    # +background+: the Background, which takes the runs.
+    def initialize(background)
+      @background = background
+      @lock = Mutex.new
+      @changed = ConditionVariable.new
+      @waiting = []
+      @schedule = [] # [time, number, timer], the next one first
+      @number = 0
+      @running = false
+    end
+
+    # Runs +block+ once, that many seconds from now.
+    def after(seconds, block) = add(seconds, 1, block)
+
+    # Runs +block+ every so many seconds, +repetitions+ times; nil and 0: without an end.
+    def every(seconds, repetitions, block)
+      seconds = Float(seconds)
+      raise ArgumentError, "an interval has to be longer than 0 s" unless seconds.positive?
+
+      repetitions = Integer(repetitions || 0)
+      raise ArgumentError, "there cannot be #{repetitions} repetitions" if repetitions.negative?
+
+      add(seconds, repetitions.nonzero?, block)
+    end
+
+    # --- for Timer
+
+    def remove(timer)
+      @lock.synchronize do
+        @waiting.delete(timer)
+        @schedule.delete_if { |_, _, scheduled| scheduled.equal?(timer) }
+      end
+    end
+
+    def running? = @running
+
+    def failed(error) = @background.log.timer_failed(error)
+
+    # --- for Background
+
+    # Lets the time of those that wait begin.
+    def start
+      @lock.synchronize do
+        @running = true
+        @waiting.each { |timer| schedule(timer, now + timer.seconds) }
+        @waiting.clear
+        keep_going if @schedule.any?
+      end
+    end
+
+    # Ends every timer.
+    def stop
+      @lock.synchronize do
+        @running = false
+        @schedule.each { |_, _, timer| timer.finish }
+        @schedule.clear
+        @changed.broadcast
+        @thread = nil
+      end
+    end
+
+    private
+
+    def add(seconds, repetitions, block)
+      raise ArgumentError, "a timer needs a block" unless block
+
+      seconds = Float(seconds)
+      raise ArgumentError, "#{seconds} s is no time to wait" unless seconds.finite? && !seconds.negative?
+
+      timer = Timer.new(self, seconds, repetitions, block)
+      @lock.synchronize { @running ? schedule(timer, now + seconds) : @waiting.push(timer) }
+      timer
+    end
+
+    # Puts it where it belongs, most often at the end. Timers of the same moment keep their order.
+    def schedule(timer, time)
+      entry = [time, @number += 1, timer]
+      position = @schedule.bsearch_index { |other| (other <=> entry).positive? } || @schedule.size
+      @schedule.insert(position, entry)
+      keep_going
+      @changed.signal if position.zero?
+    end
+
+    # A fork leaves the thread behind.
+    def keep_going
+      @thread = Thread.new { keep_time }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
+    end
+
+    def keep_time
+      while (timer = @lock.synchronize { wait })
+        @background.defer(timer)
+      end
+    end
+
+    # Waits for the next beat and returns its timer; nil once there is nothing to wait for any more.
+    def wait
+      while @thread.equal?(Thread.current)
+        time, = @schedule.first
+        rest = time && (time - now)
+        if rest.nil? || rest.positive?
+          @changed.wait(@lock, rest)
+        else
+          timer = take
+          return timer if timer
+        end
+      end
+    end
+
+    # Takes out what is due, and puts it back for the next time of its grid that is still to come: what was missed is
+    # not made up for.
+    def take
+      time, _, timer = @schedule.shift
+      counts = timer.beat
+      schedule(timer, time + ((((now - time) / timer.seconds).floor + 1) * timer.seconds)) if timer.again?
+      timer if counts
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "support/fake_native"
+
+class TimersTest < Minitest::Test
+  include Fairlead::Test::Waiting
+
+  # Long enough not to come about in a test.
+  NEVER = 3600
+
+  def setup
+    @native = Fairlead::Test::FakeNative.new
+    @background = Fairlead::Background.new(native: @native)
+    @timers = @background.timers
+    @errors = StringIO.new
+    @seen = Thread::Queue.new
+  end
+
+  def teardown
+    @background.stopped(:engine)
+    @native.end
+  end
+
+  def test_a_timer_runs_once_and_is_over
+    start
+    timer = @timers.after(0.01, -> { @seen << timer.active? })
+
+    assert_equal true, pop
+    wait_until("its end") { !timer.active? }
+    refute timer.cancel
+  end
+
+  def test_timers_run_in_the_order_of_their_times
+    start
+    { late: 0.06, soon: 0.02, between: 0.04, at_once: 0 }.each { |name, seconds| @timers.after(seconds, -> { @seen << name }) }
+
+    assert_equal %i[at_once soon between late], (Array.new(4) { pop })
+  end
+
+  def test_those_of_the_same_length_run_in_the_order_in_which_they_were_set
+    20.times { |number| @timers.after(0.01, -> { @seen << number }) }
+    start
+
+    assert_equal [*0...20], (Array.new(20) { pop })
+  end
+
+  def test_the_time_of_one_that_is_set_before_the_start_counts_from_the_start
+    timer = @timers.after(0.1, -> { @seen << monotonic })
+    begun = monotonic
+    wait_until("longer than it takes") { monotonic - begun > 0.15 }
+    assert_predicate timer, :active?
+
+    started = monotonic
+    start
+    assert_operator pop - started, :>=, 0.1
+  end
+
+  def test_repetitions_are_counted
+    start
+    timer = @timers.every(0.005, 3, -> { @seen << :beat })
+    3.times { pop }
+    wait_until("its end") { !timer.active? }
+    @timers.after(0.05, -> { @seen << :later })
+
+    assert_equal :later, pop
+  end
+
+  def test_without_repetitions_it_runs_until_it_is_cancelled
+    start
+    timer = @timers.every(0.001, nil, -> { @seen << :beat })
+    10.times { pop }
+    assert timer.cancel
+    refute_predicate timer, :active?
+    @seen.clear
+    @timers.after(0.05, -> { @seen << :later })
+
+    assert_includes [[:later], %i[beat later]], [pop, *(@seen.pop unless @seen.empty?)]
+  end
+
+  def test_one_that_is_cancelled_before_the_start_never_runs
+    assert @timers.after(0, -> { @seen << :cancelled }).cancel
+    start
+    @timers.after(0.01, -> { @seen << :other })
+
+    assert_equal :other, pop
+  end
+
+  def test_it_can_cancel_itself_and_set_others
+    start
+    timer = @timers.every(0.005, nil, lambda {
+      timer.cancel
+      @timers.after(0.05, -> { @seen << :second })
+      @seen << :first
+    })
+
+    assert_equal %i[first second], [pop, pop]
+    assert_empty @seen
+  end
+
+  def test_a_beat_that_comes_while_the_last_run_goes_on_is_left_out_and_the_next_is_on_the_grid
+    start
+    interval = 0.05
+    times = []
+    started = monotonic
+    @timers.every(interval, 2, lambda {
+      times << monotonic
+      sleep interval * 2.5 if times.one?
+    })
+    wait_until("both runs") { times.size == 2 }
+    first, second = times
+
+    assert_operator first - started, :<, interval * 2
+    assert_operator second - started, :>=, interval * 4
+    assert_operator second - first, :>=, interval * 2.5
+  end
+
+  def test_exceptions_are_logged_and_the_timer_goes_on
+    start
+    @timers.every(0.001, 2, lambda {
+      @seen << :beat
+      raise "no database"
+    })
+    2.times { pop }
+
+    wait_until("both lines") { @errors.string.scan(/^a timer failed: .*no database \(RuntimeError\)/).size == 2 }
+  end
+
+  def test_when_the_server_ends_nothing_runs_any_more_and_the_thread_ends
+    before = Thread.list
+    start
+    timer = @timers.every(0.001, nil, -> { @seen << :beat })
+    pop
+    @background.stopped(:engine)
+    refute_predicate timer, :active?
+    wait_until("the end of the thread") { Thread.list.none? { |thread| thread.name == "fairlead timers" && !before.include?(thread) } }
+    @native.end
+    @seen.clear
+
+    assert_nil timer.call
+    assert_empty @seen
+  end
+
+  def test_there_is_no_thread_before_a_timer_needs_one
+    before = Thread.list
+    @timers.after(NEVER, -> {})
+    assert_empty Thread.list - before
+
+    start
+    assert_equal 1, (Thread.list - before).count { |thread| thread.name == "fairlead timers" }
+  end
+
+  def test_cancelled_ones_are_not_kept
+    start
+    objects = ObjectSpace::WeakMap.new
+    100.times { cancelled_timer(objects) }
+
+    wait_until("the collection of most") do
+      GC.start
+      objects.size < 50
+    end
+  end
+
+  def test_times_and_counts_that_make_no_sense_are_refused
+    [-1, Float::NAN, Float::INFINITY].each { |seconds| assert_raises(ArgumentError) { @timers.after(seconds, -> {}) } }
+    [0, -1].each { |seconds| assert_raises(ArgumentError) { @timers.every(seconds, nil, -> {}) } }
+    assert_raises(TypeError) { @timers.after(nil, -> {}) }
+    assert_raises(ArgumentError) { @timers.every(1, -1, -> {}) }
+    assert_raises(ArgumentError) { @timers.after(1, nil) }
+  end
+
+  private
+
+  def start
+    @native.run
+    @background.started(:engine, Fairlead::EventLog.new(quiet: true, errors: @errors))
+  end
+
+  def pop
+    wait_until("a run") { @seen.size.positive? }
+    @seen.pop
+  end
+
+  def cancelled_timer(objects)
+    object = Object.new
+    objects[object] = object
+    @timers.after(NEVER, -> { object }).cancel
+  end
+end
