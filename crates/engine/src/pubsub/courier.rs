@@ -11,7 +11,7 @@ use super::mailbox::{Space, Taken};
 use super::publication::Publication;
 use super::subscriber::Subscriber;
 use crate::clock::nanoseconds;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -32,8 +32,6 @@ const MOST_KEPT: usize = 16 * 1024;
 
 pub(super) struct Courier {
     shared: Arc<Shared>,
-    /// Publications of this process that are next.
-    own: VecDeque<Arc<Publication>>,
     /// Lists of those who get the publication at hand.
     recipients: Vec<Recipients>,
     touched: Touched,
@@ -53,7 +51,6 @@ impl Courier {
     pub(super) fn new(shared: Arc<Shared>) -> Courier {
         Courier {
             shared,
-            own: VecDeque::new(),
             recipients: Vec::new(),
             touched: Touched::default(),
             space: Box::new([0; HEADER + INLINE_BYTES]),
@@ -78,7 +75,7 @@ impl Courier {
         let mut mail = true;
         while handed_out < MOST_PUBLICATIONS {
             let before = handed_out;
-            if let Some(publication) = self.next_own() {
+            if let Some(publication) = self.shared.queue.take() {
                 self.hand_out(&publication);
                 handed_out += 1;
             }
@@ -96,13 +93,6 @@ impl Courier {
         }
         self.flush();
         handed_out > 0
-    }
-
-    fn next_own(&mut self) -> Option<Arc<Publication>> {
-        if self.own.is_empty() {
-            self.shared.queue.take(&mut self.own);
-        }
-        self.own.pop_front()
     }
 
     fn next_mail(&mut self) -> Taken {

@@ -1,4 +1,4 @@
-//! What this process has published and the courier has not yet taken: in order, and bounded in bytes.
+//! What this process has published and the courier has not yet taken: in order, and bounded.
 //!
 //! The courier sleeps in poll(2), so a publisher wakes it through an eventfd; but only one that finds it asleep does.
 
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// Bytes that wait for the courier; beyond them publishers wait.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a publication takes beside its bytes, roughly.
-const OVERHEAD: usize = 256;
+/// The same as a number of publications: however short they are, each takes its time when it has many subscribers.
+const MOST_WAITING: usize = 16 * 1024;
 
 /// How long a publisher waits while the courier takes nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// The courier has taken something, or never will again.
-    taken: Condvar,
+    /// There is room again, or never will be.
+    room: Condvar,
     waker: OwnedFd,
 }
 
@@ -34,6 +34,8 @@ pub(super) struct Queue {
 struct State {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
+    /// Publications that the courier has ever taken.
+    taken: u64,
     phase: Phase,
     /// Whether the courier is in poll(2), or about to be.
     asleep: bool,
@@ -52,7 +54,7 @@ impl Queue {
     pub(super) fn new() -> io::Result<Queue> {
         Ok(Queue {
             state: Mutex::default(),
-            taken: Condvar::new(),
+            room: Condvar::new(),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
@@ -75,7 +77,7 @@ impl Queue {
     pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
         let former = std::mem::replace(&mut state.phase, Phase::Closed);
-        self.taken.notify_all();
+        self.room.notify_all();
         self.wake(state);
         former != Phase::New
     }
@@ -98,16 +100,19 @@ impl Queue {
 
     fn wait_and_add(&self, publication: &Arc<Publication>) -> bool {
         let mut state = self.state.lock();
+        let mut taken = state.taken;
         while state.phase == Phase::Open && !state.has_room(publication) {
-            if self.taken.wait_for(&mut state, PATIENCE).timed_out() {
-                break;
+            let late = self.room.wait_for(&mut state, PATIENCE).timed_out();
+            if late && state.taken == taken {
+                return false;
             }
+            taken = state.taken;
         }
-        let taken = state.phase == Phase::Open && state.has_room(publication);
-        if taken {
+        let is_open = state.phase == Phase::Open;
+        if is_open {
             self.add(state, publication);
         }
-        taken
+        is_open
     }
 
     fn add(&self, mut state: MutexGuard<'_, State>, publication: &Arc<Publication>) {
@@ -124,14 +129,17 @@ impl Queue {
         }
     }
 
-    /// Takes everything.
-    pub(super) fn take(&self, publications: &mut VecDeque<Arc<Publication>>) {
+    /// Takes the oldest.
+    pub(super) fn take(&self) -> Option<Arc<Publication>> {
         let mut state = self.state.lock();
-        if !state.publications.is_empty() {
-            publications.append(&mut state.publications);
-            state.bytes = 0;
-            self.taken.notify_all();
+        let publication = state.publications.pop_front()?;
+        state.bytes -= weight(&publication);
+        state.taken += 1;
+        // Not for one publication at a time: who waits is to get on with something.
+        if state.bytes <= MOST_BYTES / 2 && state.publications.len() <= MOST_WAITING / 2 {
+            self.room.notify_all();
         }
+        Some(publication)
     }
 
     /// Sleeps until there is something here or in the mailbox. False: the queue is closed and empty.
@@ -160,10 +168,11 @@ impl Queue {
 impl State {
     /// One that is larger than the bound by itself is taken when nothing else waits.
     fn has_room(&self, publication: &Publication) -> bool {
-        self.bytes == 0 || self.bytes + weight(publication) <= MOST_BYTES
+        let is_small = self.bytes + weight(publication) <= MOST_BYTES && self.publications.len() < MOST_WAITING;
+        is_small || self.publications.is_empty()
     }
 }
 
 fn weight(publication: &Publication) -> usize {
-    publication.channel.len() + publication.message.len() + OVERHEAD
+    publication.channel.len() + publication.message.len()
 }
