@@ -211,6 +211,41 @@ module Fairlead
            scope: :engine, default: 1024**3, valid: ["100m"], invalid: [-1],
            doc: "How much of an answer may wait in that temporary file."
 
+    group "Real time"
+
+    option :message_max_bytes, Types::Bytes.new(least: 125),
+           scope: :engine, default: 1024**2, valid: ["256k"], invalid: ["1"],
+           doc: "The longest message that is accepted from a WebSocket; a longer one closes it with 1009."
+
+    option :client_pending_bytes, Types::Bytes.new(least: 1024),
+           scope: :engine, default: 1024**2, valid: ["4m"], invalid: ["none"],
+           doc: "How many bytes may wait for a client (a WebSocket or an event stream) that does not take them. What happens " \
+                "when there are more is for `client_overflow` to say. It also bounds what may wait for its callbacks."
+
+    option :client_overflow, Types::Choice.new(:close, :drop),
+           scope: :engine, default: :close, valid: ["drop"], invalid: ["grow"],
+           doc: "What becomes of a client for which too much waits: `close` closes it (a WebSocket with 1013), so that it can connect " \
+                "again; `drop` leaves out what is sent to it until it has caught up."
+
+    option :ping_interval, Types::Count.new(0..255),
+           scope: :engine, default: 40, valid: [25], invalid: [-1, 256],
+           doc: "After that many seconds of silence a WebSocket gets a ping and an event stream a comment; a WebSocket that has not been " \
+                "heard for twice as long is closed. 0 means never. `client.timeout=` changes it for one client."
+
+    option :max_pings, Types::Count.new(0..1_000_000),
+           scope: :engine, default: 100, valid: [0], invalid: [-1],
+           doc: "How many pings and pongs a WebSocket may send in a second; more close it with 1008. 0 means any number."
+
+    option :deflate, Types::Choice.new(:none, :message, :context),
+           scope: :engine, default: :message, valid: ["context"], invalid: ["zip"],
+           doc: "How messages of WebSockets are compressed, if the client agrees: `message` compresses each by itself, once for all " \
+                "subscribers of a channel, and keeps nothing in memory; `context` also refers to earlier messages, which makes small ones " \
+                "shorter and takes some 300 KiB for each client that uses it; `none` compresses nothing."
+
+    option :deflate_min_bytes, Types::Bytes.new,
+           scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
+           doc: "Shorter messages are sent as they are."
+
     group "Logs and files"
 
     option :log_requests, Types::Flag.new,

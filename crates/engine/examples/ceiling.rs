@@ -1,7 +1,8 @@
 //! The native ceiling: the engine with a fixed answer of 121 bytes and no Ruby. `bin/bench` compares with it what the
 //! Ruby part costs. Usage: `ceiling PORT THREADS`.
 
-use fairlead_engine::{App, Config, Engine, Exchange, Listener, Logs, Origin};
+use fairlead_engine::pubsub::Hub;
+use fairlead_engine::{App, Config, Context, Engine, Exchange, Listener, Logs, Origin, Overflow};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         vec![Listener::new(socket.into(), origin)?],
         Logs::default(),
         None,
+        Hub::new(None)?,
     )?;
     engine.start(true)?;
     println!("listening on http://{address}");
@@ -66,5 +68,12 @@ fn config(threads: usize) -> Config {
         max_connections: 10_000,
         waiting_room: false,
         early_hints: false,
+        message_max_bytes: 1 << 20,
+        client_pending_bytes: 1 << 20,
+        client_overflow: Overflow::Close,
+        ping_interval: 40,
+        max_pings: 100,
+        deflate: Some(Context::PerMessage),
+        deflate_min_bytes: 1024,
     }
 }

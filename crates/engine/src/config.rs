@@ -1,6 +1,7 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
 use crate::access_log;
+use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,29 @@ pub struct Config {
     pub waiting_room: bool,
     /// Whether the app may send 103 answers.
     pub early_hints: bool,
+    /// Longest message of a client in bytes (1009).
+    pub message_max_bytes: usize,
+    /// A client that has more unsent bytes than this gets no more.
+    pub client_pending_bytes: usize,
+    /// What becomes of such a client.
+    pub client_overflow: Overflow,
+    /// Seconds of silence after which a client gets a sign of life; 0 for never.
+    pub ping_interval: u32,
+    /// Control frames that a client may send in a second (1008); 0 for any number.
+    pub max_pings: u32,
+    /// Whether and how messages are compressed.
+    pub deflate: Option<Context>,
+    /// Shorter messages are not compressed.
+    pub deflate_min_bytes: usize,
+}
+
+/// What becomes of a client that does not take what it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It is closed (1013).
+    Close,
+    /// What is written to it is dropped.
+    Drop,
 }
 
 /// Where the log lines go. They are written by a native thread of their own. The descriptors are borrowed, so that whoever

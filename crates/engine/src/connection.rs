@@ -379,6 +379,12 @@ impl Connection {
         self.flush(config, now)
     }
 
+    /// Bytes that came after the request, which is over for the server: whoever speaks on this socket next needs them.
+    pub(crate) fn take_read_ahead(&mut self) -> Vec<u8> {
+        let parsed = self.head.len.min(self.input.len());
+        self.input.split_off(parsed)
+    }
+
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         self.output.push(&self.socket, bytes, spill)

@@ -4,6 +4,7 @@
 //! which a request that is already on its way still arrives, and ends when the last connection is gone.
 
 use crate::engine::Engine;
+use crate::ready::Job;
 use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
@@ -43,6 +44,7 @@ impl Engine {
         let _ = self
             .phase
             .compare_exchange(Phase::Serving as u8, Phase::Draining as u8, SeqCst, SeqCst);
+        self.dismiss_clients();
         self.interrupt();
         self.watchdog.look();
     }
@@ -54,6 +56,7 @@ impl Engine {
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
         self.empty_queue();
+        self.end_clients();
         // If a thread polls, it is woken by what follows and does this itself.
         if let Some(mut reactor) = self.reactor.try_lock() {
             reactor.close_listeners(self);
@@ -62,8 +65,10 @@ impl Engine {
     }
 
     pub(crate) fn empty_queue(&self) {
-        while let Some(connection) = self.ready.pop() {
-            self.close(connection);
+        while let Some(job) = self.ready.pop() {
+            if let Job::Request(connection) = job {
+                self.close(connection);
+            }
         }
     }
 

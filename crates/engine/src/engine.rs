@@ -9,8 +9,10 @@ use crate::holding::Holding;
 use crate::journal::Journal;
 use crate::listener::{Listener, Origin};
 use crate::poller::{token, Interest, Poller};
+use crate::pubsub::Hub;
 use crate::reactor::{Reactor, Timer};
-use crate::ready::ReadyQueue;
+use crate::ready::{Job, ReadyQueue};
+use crate::realtime::Clients;
 use crate::room::{Guest, Room};
 use crate::serve::Threads;
 use crate::watchdog::Watchdog;
@@ -18,10 +20,11 @@ use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
 pub struct Engine {
+    pub(crate) me: Weak<Engine>,
     pub(crate) config: Config,
     /// The addresses of the listeners, in the order that all workers share; the sockets are the reactor's.
     pub(crate) origins: Vec<Arc<Origin>>,
@@ -30,6 +33,8 @@ pub struct Engine {
     pub(crate) reactor: Mutex<Reactor>,
     /// Connections that the reactor owns. Held for moments only, never while an app runs.
     pub(crate) holding: Mutex<Holding>,
+    pub(crate) clients: Clients,
+    pub(crate) hub: Arc<Hub>,
     pub(crate) ready: ReadyQueue,
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
@@ -49,7 +54,8 @@ enum Counters {
 }
 
 impl Engine {
-    /// An engine for `listeners`, alone or as worker number `slot` of those that share `room`.
+    /// An engine for `listeners`, alone or as worker number `slot` of those that share `room`. What its clients subscribe to
+    /// is known to `hub`, which all engines of a process share.
     ///
     /// # Errors
     /// If the poller cannot be made.
@@ -58,6 +64,7 @@ impl Engine {
         listeners: Vec<Listener>,
         logs: Logs,
         shared: Option<(Arc<Room>, usize)>,
+        hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
         let poller = Poller::new()?;
         for (index, listener) in listeners.iter().enumerate() {
@@ -73,13 +80,16 @@ impl Engine {
         if let Some(room) = &room {
             poller.add_shared(room.receiver(), token::ROOM)?;
         }
-        let engine = Engine {
+        let engine = Arc::new_cyclic(|me| Engine {
+            me: me.clone(),
             origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
             reactor: Mutex::new(Reactor::new(listeners)),
             threads: Threads::new(&config),
             config,
             poller,
             holding: Mutex::default(),
+            clients: Clients::default(),
+            hub,
             ready: ReadyQueue::default(),
             timer: Timer::default(),
             watchdog: Watchdog::default(),
@@ -89,9 +99,9 @@ impl Engine {
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
             counters,
-        };
+        });
         engine.counters().serving.store(1, SeqCst);
-        Ok(Arc::new(engine))
+        Ok(engine)
     }
 
     /// What this worker tells the others.
@@ -151,7 +161,7 @@ impl Engine {
     }
 
     fn enqueue(&self, connection: Box<Connection>) {
-        self.ready.push(connection);
+        self.ready.push(Job::Request(connection));
         if self.is_stopped() {
             self.empty_queue();
         }
@@ -209,6 +219,12 @@ impl Engine {
         self.finish_if_drained();
     }
 
+    /// Forgets a connection whose socket belongs to somebody else now.
+    pub(crate) fn let_go(&self, connection: Box<Connection>) {
+        self.poller.remove(connection.socket());
+        self.close(connection);
+    }
+
     /// Sends the oldest request to the waiting room if it has waited since before `time` (nanoseconds); false when there
     /// is none or no room for it.
     pub(crate) fn move_out(&self, time: u64) -> bool {
@@ -221,8 +237,7 @@ impl Engine {
             return false;
         }
         self.counters().moved_out.fetch_add(1, Relaxed);
-        self.poller.remove(connection.socket());
-        self.close(connection);
+        self.let_go(connection);
         true
     }
 

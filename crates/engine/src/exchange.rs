@@ -10,10 +10,13 @@ use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::listener::Origin;
 use crate::output::{Flush, Spill};
+use crate::realtime::{is_own_field, Client, Given, Upgrade};
 use fairlead_wire::{fields, has_no_body, reason, Head, Span, Version};
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a response field is left out.
@@ -40,7 +43,7 @@ impl FieldError {
 pub struct Gone;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BodyFraming {
+pub(crate) enum BodyFraming {
     /// Status or method forbid a body.
     None,
     /// Bytes that are still to come.
@@ -53,10 +56,12 @@ enum BodyFraming {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     NotStarted,
     EarlyHints,
     Head,
+    /// The head of an answer after which the connection is a client.
+    Upgrade(Upgrade, Given),
     Body(BodyFraming),
     Ended,
 }
@@ -72,12 +77,12 @@ struct Announced {
 
 /// A request to be answered.
 pub struct Exchange<'a> {
-    connection: &'a mut Connection,
-    engine: &'a Engine,
-    date: &'a mut DateCache,
-    phase: Phase,
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) engine: &'a Engine,
+    pub(crate) date: &'a mut DateCache,
+    pub(crate) phase: Phase,
     announced: Announced,
-    status: u16,
+    pub(crate) status: u16,
     close: bool,
     /// Length of the output before this answer: where to cut if it has to be taken back.
     start: usize,
@@ -86,6 +91,9 @@ pub struct Exchange<'a> {
     flushed: bool,
     gone: bool,
     faulty: Option<&'static str>,
+    /// What the connection becomes.
+    pub(crate) client: Option<Arc<Client>>,
+    hijacked: bool,
 }
 
 impl<'a> Exchange<'a> {
@@ -105,6 +113,8 @@ impl<'a> Exchange<'a> {
             flushed: false,
             gone: false,
             faulty: None,
+            client: None,
+            hijacked: false,
         }
     }
 
@@ -219,6 +229,13 @@ impl<'a> Exchange<'a> {
         }
         if self.phase == Phase::EarlyHints {
             if !is_of_the_connection(name) {
+                push_field(self.connection.output.buffer(), name, value);
+            }
+            return Ok(());
+        }
+        if let Phase::Upgrade(_, given) = &mut self.phase {
+            if !is_own_field(name) {
+                given.note(name);
                 push_field(self.connection.output.buffer(), name, value);
             }
             return Ok(());
@@ -421,6 +438,49 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Whether the kernel has everything that was written.
+    pub fn is_flushed(&mut self) -> bool {
+        self.flush() && self.connection.output.is_empty()
+    }
+
+    /// Whether what follows is framed in chunks; `None` when nothing can follow.
+    pub(crate) fn stream_framing(&self) -> Option<bool> {
+        match self.phase {
+            Phase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
+            Phase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Gives the socket away (Rack SPEC, "Hijacking"): from now on it is the app's business. What was read of it beyond the
+    /// request comes first. The engine forgets the connection once the app has returned.
+    ///
+    /// # Errors
+    /// If there are no descriptors left.
+    pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
+        let ahead = self.connection.take_read_ahead();
+        let socket = if ahead.is_empty() {
+            self.connection.socket().try_clone()?
+        } else {
+            crate::tunnel::open(self.connection.socket(), ahead)?
+        };
+        self.hijacked = true;
+        self.phase = Phase::Ended;
+        Ok(socket)
+    }
+
+    /// Whether the socket is the app's.
+    pub fn is_hijacked(&self) -> bool {
+        self.hijacked
+    }
+
+    /// Ends the head of an answer whose body the app writes to the socket itself: it lasts until the connection ends.
+    pub fn end_head_for_hijack(&mut self) {
+        self.close = true;
+        self.announced.chunked.get_or_insert(false);
+        self.end_head(None);
+    }
+
     fn lost(&mut self) -> Gone {
         self.gone = true;
         self.close = true;
@@ -429,7 +489,8 @@ impl<'a> Exchange<'a> {
 
     /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
     pub fn take_back(&mut self) -> bool {
-        if self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
+        let is_given_away = self.hijacked || self.client.is_some();
+        if is_given_away || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
             return false;
         }
         self.connection.output.buffer().truncate(self.start);
@@ -476,7 +537,7 @@ impl<'a> Exchange<'a> {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
             }
-            Phase::Head | Phase::Body(BodyFraming::Chunk(_)) => self.gone = true,
+            Phase::Head | Phase::Upgrade(..) | Phase::Body(BodyFraming::Chunk(_)) => self.gone = true,
             _ => {}
         }
         self.phase = Phase::Ended;
@@ -491,6 +552,8 @@ impl<'a> Exchange<'a> {
             close: self.close,
             gone: self.gone,
             faulty: self.faulty,
+            client: self.client,
+            hijacked: self.hijacked,
         }
     }
 }
@@ -502,6 +565,8 @@ pub(crate) struct Ended {
     pub(crate) close: bool,
     pub(crate) gone: bool,
     pub(crate) faulty: Option<&'static str>,
+    pub(crate) client: Option<Arc<Client>>,
+    pub(crate) hijacked: bool,
 }
 
 /// Fields that say something of the final answer or its connection, and nothing in an interim one (RFC 9110 §15.2).

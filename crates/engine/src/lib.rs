@@ -6,6 +6,8 @@
 //! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
 //!   that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
+//! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
+//!   are given away.
 //! * `pubsub/` takes what is published to all who subscribed, in every worker.
 //! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters.
 //!
@@ -30,19 +32,23 @@ mod poller;
 pub mod pubsub;
 mod reactor;
 mod ready;
+mod realtime;
 mod room;
 mod serve;
 mod stats;
+mod tunnel;
 mod watchdog;
 
 pub use access_log::Format;
 pub use board::{Board, Slot, SLOTS};
 pub use body::Body;
-pub use config::{Config, Logs};
+pub use config::{Config, Logs, Overflow};
 pub use engine::Engine;
 pub use exchange::{Exchange, FieldError, Gone};
+pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use listener::{Listener, Origin};
+pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
 pub use room::Room;
 pub use serve::App;
 pub use stats::Stats;

@@ -120,6 +120,14 @@ impl Output {
         std::mem::take(&mut self.buffer)
     }
 
+    /// Takes what the buffer holds and nobody has sent.
+    pub(crate) fn take_unsent(&mut self) -> Vec<u8> {
+        let unsent = self.buffer.split_off(self.sent);
+        self.buffer.clear();
+        self.sent = 0;
+        unsent
+    }
+
     pub(crate) fn set_buffer(&mut self, buffer: Vec<u8>) {
         if self.buffer.capacity() == 0 {
             self.buffer = buffer;

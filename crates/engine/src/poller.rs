@@ -20,6 +20,23 @@ pub(crate) mod token {
     pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;
 }
 
+/// What has happened, as far as a client has to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Happened {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
+
+impl From<EventFlags> for Happened {
+    fn from(flags: EventFlags) -> Happened {
+        let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        Happened {
+            readable: ended || flags.contains(EventFlags::IN),
+            writable: flags.contains(EventFlags::OUT),
+        }
+    }
+}
+
 /// What a parked connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
@@ -89,6 +106,17 @@ impl Poller {
     /// Changes what is wanted of a connection.
     pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+    }
+
+    /// Changes what is wanted of a client that stays. Of one of which nothing is wanted a hang-up is told, once.
+    pub(crate) fn change_client(&self, fd: impl AsFd, token: u64, reads: bool, writes: bool) -> io::Result<()> {
+        let flags = match (reads, writes) {
+            (true, true) => EventFlags::IN | EventFlags::OUT,
+            (true, false) => EventFlags::IN,
+            (false, true) => EventFlags::OUT,
+            (false, false) => SILENT,
+        };
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)
     }
 
     /// Wants no more events of a connection until its interest is changed.

@@ -6,9 +6,13 @@ use crate::connection::Next;
 use crate::engine::Engine;
 use crate::holding::NEVER;
 use crate::listener::{refuse, Accepted, Listener, Reserve};
-use crate::poller::{events, token, Poller};
+use crate::poller::{events, token, Happened, Poller};
+use crate::ready::Job;
+use crate::realtime::is_client;
+use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes read at a time. One buffer for all: what arrives is copied into the connection at its true size.
@@ -89,6 +93,31 @@ impl Timer {
     }
 }
 
+thread_local! {
+    static IN_REACTOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks this thread as the one that deals with events: it sees what it adds to the ready queue when it is done.
+struct InReactor;
+
+impl InReactor {
+    fn enter() -> InReactor {
+        IN_REACTOR.set(true);
+        InReactor
+    }
+}
+
+impl Drop for InReactor {
+    fn drop(&mut self) {
+        IN_REACTOR.set(false);
+    }
+}
+
+/// Whether this thread deals with events right now.
+pub(crate) fn is_in_reactor() -> bool {
+    IN_REACTOR.get()
+}
+
 impl Reactor {
     pub(crate) fn new(listeners: Vec<Listener>) -> Reactor {
         Reactor {
@@ -114,25 +143,27 @@ impl Reactor {
             engine.timer.awake();
         }
         let now = milliseconds();
+        let in_reactor = InReactor::enter();
         match waited {
             Ok(events) => events
                 .iter()
-                .for_each(|event| self.dispatch(engine, event.data.u64(), now)),
+                .for_each(|event| self.dispatch(engine, event.data.u64(), event.flags.into(), now)),
             Err(error) => engine.journal.error(format_args!("[BUG] cannot poll: {error}")),
         }
         if engine.timer.earliest.load(Relaxed) <= now {
             self.expire(engine, now);
         }
         self.look_after_listeners(engine, now);
+        drop(in_reactor);
         engine.threads.polled(engine.ready.len());
     }
 
-    fn dispatch(&mut self, engine: &Engine, event: u64, now: u64) {
+    fn dispatch(&mut self, engine: &Engine, event: u64, happened: Happened, now: u64) {
         match event {
             token::WAKE => engine.poller.drain_waker(),
             token::ROOM => {
                 if let Some(connection) = engine.move_in() {
-                    engine.ready.push(connection);
+                    engine.ready.push(Job::Request(connection));
                 }
             }
             token::LAST_LISTENER..=token::LISTENER => {
@@ -144,6 +175,7 @@ impl Reactor {
                     self.accept(engine, index, ACCEPTS_ALONE, now);
                 }
             }
+            key if is_client(key) => self.serve_client(engine, key, happened, now),
             key => {
                 let mut holding = engine.holding.lock();
                 let Some(mut connection) = holding.take(key, &engine.poller) else {
@@ -166,6 +198,25 @@ impl Reactor {
                     }
                 }
             }
+        }
+    }
+
+    fn serve_client(&mut self, engine: &Engine, key: u64, happened: Happened, now: u64) {
+        let Some(client) = engine.clients.get(key) else { return };
+        let scratch = &mut self.scratch;
+        let step = AssertUnwindSafe(|| {
+            if happened.writable {
+                client.writable();
+            }
+            if happened.readable && client.read(scratch, engine, now) {
+                engine.ready.push(Job::Client(Arc::clone(&client)));
+            }
+        });
+        if catch_unwind(step).is_err() {
+            engine
+                .journal
+                .error(format_args!("[BUG] a client made the reactor panic; it is closed"));
+            client.end();
         }
     }
 
@@ -277,6 +328,7 @@ impl Reactor {
         let (expired, earliest) = engine.holding.lock().take_expired(now);
         let next = earliest
             .min(self.resume_at.unwrap_or(NEVER))
+            .min(engine.clients.tick(engine, now))
             .max(now + EXPIRY_STEP_MILLISECONDS);
         engine.timer.earliest.fetch_min(next, SeqCst);
         for mut connection in expired {

@@ -8,15 +8,33 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::exchange::Exchange;
+use crate::pubsub::Publication;
+use crate::reactor::is_in_reactor;
+use crate::ready::Job;
+use crate::realtime::{Client, Event};
 use parking_lot::{Condvar, Mutex};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the engine serves, and what it needs to know of the language that it is written in.
 pub trait App {
     /// Answers one request, on this thread, to completion. A panic is answered with 500.
     fn call(&self, exchange: &mut Exchange<'_>);
+
+    /// Runs one event of a client. No other event of that client runs at the same time.
+    fn event(&self, _client: &Arc<Client>, _event: Event) {}
+
+    /// The last event of a client has run: its place is free. `forgotten`: the names of channels of which it was the last
+    /// subscriber in this process.
+    fn gone(&self, _client: &Arc<Client>, _forgotten: Vec<Box<[u8]>>) {}
+
+    /// Something was published that the process itself has subscribed to, by a subscription of that id.
+    fn published(&self, _id: u64, _publication: &Publication) {}
+
+    /// Runs one task; called once for each [`Engine::defer`].
+    fn task(&self) {}
 
     /// Runs `wait`, which may sleep for long, without the lock of the language. [`Engine::interrupt`] must end it.
     fn block(&self, wait: &mut dyn FnMut()) {
@@ -133,8 +151,8 @@ impl Engine {
             .threads
             .store(self.threads.total.fetch_add(1, SeqCst) as u64 + 1, Relaxed);
         while !self.is_stopped() {
-            match self.next_request() {
-                Some(connection) => self.run(connection, app, &mut date),
+            match self.next_job() {
+                Some(job) => self.run(job, app, &mut date),
                 None => {
                     // Counted before the language's lock is given up: what comes from then on ends the wait.
                     let interrupts = self.threads.interrupts.load(SeqCst);
@@ -171,17 +189,30 @@ impl Engine {
         self.poller.wake();
     }
 
-    fn next_request(&self) -> Option<Box<Connection>> {
+    /// Lets somebody know that the ready queue has got something, unless this thread deals with events and is going to look.
+    pub(crate) fn rouse(&self) {
+        if is_in_reactor() {
+            return;
+        }
+        if self.threads.is_polling() {
+            self.poller.wake();
+        } else {
+            self.hand_over();
+        }
+        self.watchdog.look();
+    }
+
+    fn next_job(&self) -> Option<Job> {
         if self.has_guests() {
             if let Some(connection) = self.move_in() {
-                return Some(connection);
+                return Some(Job::Request(connection));
             }
         }
         let left = self.threads.until_poll.load(Relaxed);
         if left > 0 {
             self.threads.until_poll.store(left - 1, Relaxed);
-            if let Some(connection) = self.ready.pop() {
-                return Some(connection);
+            if let Some(job) = self.ready.pop() {
+                return Some(job);
             }
         }
         // This poll keeps the language's lock: it does not wait.
@@ -225,7 +256,7 @@ impl Engine {
         self.threads.waiting.fetch_sub(1, SeqCst);
     }
 
-    fn run(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
+    fn run(&self, job: Job, app: &impl App, date: &mut DateCache) {
         let busy = self.threads.busy.fetch_add(1, SeqCst) + 1;
         self.watchdog.look();
         let total = self.threads.total();
@@ -237,6 +268,22 @@ impl Engine {
         if eager > 0 {
             self.hand_over();
         }
+        match job {
+            Job::Request(connection) => self.run_request(connection, app, date),
+            Job::Client(client) => self.run_event(&client, app),
+            Job::Subscription(subscription) => self.run_published(&subscription, app),
+            Job::Task => self.run_task(app),
+        }
+        self.threads.busy.fetch_sub(1, SeqCst);
+        if eager > 0 {
+            let quick = nanoseconds() - began < LONG_NANOSECONDS;
+            self.threads
+                .eager
+                .store(if quick { eager - 1 } else { EAGER_REQUESTS }, Relaxed);
+        }
+    }
+
+    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
         let mut exchange = Exchange::new(&mut connection, self, date);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.journal
@@ -248,15 +295,14 @@ impl Engine {
             }
         }
         let ended = exchange.end();
-        self.threads.busy.fetch_sub(1, SeqCst);
         self.counters().requests.fetch_add(1, Relaxed);
-        if eager > 0 {
-            let quick = nanoseconds() - began < LONG_NANOSECONDS;
-            self.threads
-                .eager
-                .store(if quick { eager - 1 } else { EAGER_REQUESTS }, Relaxed);
-        }
         self.record(&mut connection, &ended);
+        if let Some(client) = ended.client {
+            return self.open_client(connection, &client);
+        }
+        if ended.hijacked {
+            return self.let_go(connection);
+        }
         if ended.gone {
             return self.close(connection);
         }

@@ -24,6 +24,22 @@ pub struct Stats {
     pub refused_requests: u64,
     /// Connections for which there was no place.
     pub refused_connections: u64,
+    /// Open clients: WebSockets, event streams, answers that go on.
+    pub clients: u64,
+    /// Events of clients and tasks that were run.
+    pub events: u64,
+    /// Messages that were dropped because a client or a block did not keep up.
+    pub dropped: u64,
+    /// Clients that were closed for that.
+    pub overflowed: u64,
+    /// Messages published by this process.
+    pub published: u64,
+    /// Messages handed to subscribers.
+    pub delivered: u64,
+    /// Times that a publisher had to wait for another process.
+    pub mail_waits: u64,
+    /// Messages that another process did not take in time.
+    pub mail_lost: u64,
     /// Log lines that were lost because their reader was too slow.
     pub lost_log_lines: u64,
 }
@@ -42,6 +58,14 @@ impl Engine {
             moved_in: counters.moved_in.load(Relaxed),
             refused_requests: counters.refused_requests.load(Relaxed),
             refused_connections: counters.refused_connections.load(Relaxed),
+            clients: counters.clients.load(Relaxed).max(0) as u64,
+            events: counters.events.load(Relaxed),
+            dropped: counters.dropped.load(Relaxed),
+            overflowed: counters.overflowed.load(Relaxed),
+            published: self.hub.counters().published.load(Relaxed),
+            delivered: self.hub.counters().delivered.load(Relaxed),
+            mail_waits: self.hub.counters().mail_waits.load(Relaxed),
+            mail_lost: self.hub.counters().mail_lost.load(Relaxed),
             lost_log_lines: self.journal.lost(),
         }
     }

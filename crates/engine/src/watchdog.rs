@@ -70,7 +70,7 @@ fn watch(engine: &Weak<Engine>, hands_over: bool) {
         if engine.is_stopped() {
             return;
         }
-        let before = std::mem::replace(&mut answered, engine.counters().requests.load(Relaxed));
+        let before = std::mem::replace(&mut answered, engine.counters().turns());
         let busy = engine.threads.busy();
         engine.publish_gauges();
         quiet = if busy > 0 || answered != before { 0 } else { quiet + 1 };

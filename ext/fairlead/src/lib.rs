@@ -4,6 +4,7 @@
 //! * `native/`: the Ruby classes under `Fairlead::Native`, one file each.
 //! * `rack_app.rs`: the [`fairlead_engine::App`] that calls a Rack application; `request/` makes its env, `answer/` writes
 //!   what it returns.
+//! * `events.rs` calls what a client's handler has (`callbacks.rs`); `hijack.rs` gives sockets away.
 //! * `gvl.rs`: everything about the GVL, protection from exceptions, and the hook that tells when a thread waits.
 //!
 //! # Rules
@@ -15,7 +16,10 @@
 #![expect(missing_docs, reason = "the one public item is the initialiser that a macro makes")]
 
 mod answer;
+mod callbacks;
+mod events;
 mod gvl;
+mod hijack;
 mod native;
 mod rack_app;
 mod request;

@@ -1,13 +1,18 @@
 //! The Rack application as the engine's [`App`]: one request becomes an env, a call, and an answer; whatever goes wrong on
 //! the way is logged once and answered, and the body is always closed.
 
-use crate::answer::{close, early_hints, is_closed_error, Answer};
+use crate::answer::{close, early_hints, is_closed_error, Answer, Offer};
 use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
+use crate::hijack;
 use crate::request::{Env, Template, ThreadTemplate};
 use crate::strings::{ids, strings};
-use fairlead_engine::{App, Engine, Exchange};
-use rb_sys::{rb_eException, rb_errinfo, rb_funcallv, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE};
+use fairlead_engine::pubsub::Publication;
+use fairlead_engine::{App, Client, Engine, Event, Exchange, Protocol};
+use rb_sys::{
+    rb_eException, rb_errinfo, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE,
+};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// The Ruby objects of one engine. Its owner marks them.
 #[derive(Debug)]
@@ -18,6 +23,8 @@ pub(crate) struct RackApp {
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,
     pub(crate) template: Template,
+    /// The clients that stay connected, each at its place: an Array.
+    pub(crate) clients: VALUE,
 }
 
 /// A RackApp on one of its threads.
@@ -48,10 +55,13 @@ impl App for OnThread<'_> {
                 // SAFETY: live objects, the GVL is held.
                 unsafe { rb_sys::rb_hash_aset(env.hash, strings().rack_early_hints, hints) };
             }
+            self.offer_upgrade(env.hash, &mut answer);
+            hijack::begin(env.hash, &mut answer);
             // SAFETY: live objects, the GVL is held, exceptions are stopped.
             let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env.hash) };
             answer.write(triple);
         });
+        hijack::end();
         if hints != Qnil as VALUE {
             early_hints::detach(hints);
         }
@@ -61,6 +71,22 @@ impl App for OnThread<'_> {
         };
         self.finish(env, error, &mut answer);
         drop(in_app);
+    }
+
+    fn event(&self, client: &Arc<Client>, event: Event) {
+        self.run_event(client, event);
+    }
+
+    fn gone(&self, client: &Arc<Client>, forgotten: Vec<Box<[u8]>>) {
+        self.forget(client, &forgotten);
+    }
+
+    fn published(&self, id: u64, publication: &Publication) {
+        self.run_published(id, publication);
+    }
+
+    fn task(&self) {
+        self.run_task();
     }
 
     fn block(&self, wait: &mut dyn FnMut()) {
@@ -88,6 +114,23 @@ impl App for OnThread<'_> {
 }
 
 impl OnThread<'_> {
+    /// Tells the application what the client asks for, if it can become more than a request. Inside `protect`.
+    fn offer_upgrade(&self, env: VALUE, answer: &mut Answer<'_, '_>) {
+        let Some(protocol) = answer.exchange.upgrade_offer() else {
+            return;
+        };
+        let name = match protocol {
+            Protocol::WebSocket => ids().websocket,
+            _ => ids().sse,
+        };
+        // SAFETY: live objects, the GVL is held.
+        unsafe { rb_hash_aset(env, strings().rack_upgrade_p, rb_id2sym(name)) };
+        answer.offer = Some(Offer {
+            env,
+            clients: self.app.clients,
+        });
+    }
+
     /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
     fn failed(&self, jump: Jump, env: VALUE, answer: &mut Answer<'_, '_>) -> VALUE {
         let Some(error) = take_error() else {
@@ -171,7 +214,7 @@ impl OnThread<'_> {
     }
 
     /// Runs application code whose exceptions can only be logged.
-    fn logged(&self, env: VALUE, code: impl FnMut()) {
+    pub(crate) fn logged(&self, env: VALUE, code: impl FnMut()) {
         let Err(jump) = protect(code) else { return };
         let Some(error) = take_error() else {
             return self.leave.set(Some(jump));

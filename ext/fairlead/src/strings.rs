@@ -18,6 +18,17 @@ pub(crate) fn new(bytes: &[u8]) -> VALUE {
     unsafe { rb_str_new(pointer, bytes.len() as c_long) }
 }
 
+/// The same, UTF-8.
+pub(crate) fn new_text(bytes: &[u8]) -> VALUE {
+    let pointer = if bytes.is_empty() {
+        c"".as_ptr()
+    } else {
+        bytes.as_ptr().cast()
+    };
+    // SAFETY: as above.
+    unsafe { rb_sys::rb_utf8_str_new(pointer, bytes.len() as c_long) }
+}
+
 /// The one frozen String with these bytes, UTF-8. `bytes` must not be empty. The caller keeps it alive.
 pub(crate) fn interned(bytes: &[u8]) -> VALUE {
     debug_assert!(!bytes.is_empty());
@@ -84,6 +95,10 @@ table! {
         rack_run_once: "rack.run_once",
         rack_url_scheme: "rack.url_scheme",
         rack_hijack_p: "rack.hijack?",
+        rack_hijack: "rack.hijack",
+        rack_hijack_io: "rack.hijack_io",
+        rack_upgrade_p: "rack.upgrade?",
+        rack_upgrade: "rack.upgrade",
         rack_after_reply: "rack.after_reply",
         rack_response_finished: "rack.response_finished",
         rack_early_hints: "rack.early_hints",
@@ -114,6 +129,15 @@ table! {
         to_i: "to_i",
         new: "new",
         for_fd: "for_fd",
+        method_defined: "method_defined?",
+        forgotten: "forgotten",
+        websocket: "websocket",
+        sse: "sse",
+        on_open: "on_open",
+        on_message: "on_message",
+        on_drained: "on_drained",
+        on_shutdown: "on_shutdown",
+        on_close: "on_close",
     }
 }
 

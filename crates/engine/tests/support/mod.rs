@@ -7,7 +7,8 @@
     reason = "each test file uses a part"
 )]
 
-use fairlead_engine::{App, Board, Config, Engine, Exchange, Listener, Logs, Origin, Room};
+use fairlead_engine::pubsub::Hub;
+use fairlead_engine::{App, Board, Config, Context, Engine, Exchange, Listener, Logs, Origin, Overflow, Room};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -57,6 +58,13 @@ pub fn config() -> Config {
         max_connections: 1_000,
         waiting_room: true,
         early_hints: false,
+        message_max_bytes: 1 << 20,
+        client_pending_bytes: 1 << 20,
+        client_overflow: Overflow::Close,
+        ping_interval: 40,
+        max_pings: 100,
+        deflate: Some(Context::PerMessage),
+        deflate_min_bytes: 1024,
     }
 }
 
@@ -86,7 +94,14 @@ impl Server {
         };
         let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
         let count = config.max_threads;
-        let engine = Engine::new(config, vec![listener], Logs::default(), shared).expect("an engine");
+        let engine = Engine::new(
+            config,
+            vec![listener],
+            Logs::default(),
+            shared,
+            Hub::new(None).expect("a hub"),
+        )
+        .expect("an engine");
         engine.start(false).expect("a watchdog");
         let threads = (0..count)
             .map(|_| {

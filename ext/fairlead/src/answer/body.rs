@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Ends the head and writes the body. Inside `protect`.
 pub(super) fn write(answer: &mut Answer<'_, '_>) {
+    if answer.hijacker != Qnil as VALUE {
+        return give_away(answer);
+    }
     let body = answer.body;
     let responds = |id| {
         // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
@@ -45,6 +48,22 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
         // SAFETY: the answer outlives the call and is used by nobody else during it.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
     }
+}
+
+/// Gives the socket to what the answer says, once the head is on its way (Rack SPEC, partial hijack).
+fn give_away(answer: &mut Answer<'_, '_>) {
+    answer.exchange.end_head_for_hijack();
+    while !answer.exchange.is_flushed() {
+        if !stream::wait_for_client(answer.exchange) {
+            return;
+        }
+    }
+    let Ok(io) = crate::hijack::socket(answer.exchange) else {
+        raise(c"the socket cannot be given away");
+    };
+    answer.hijacked_io = io;
+    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
+    unsafe { rb_funcallv(answer.hijacker, ids().call, 1, &io) };
 }
 
 /// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.

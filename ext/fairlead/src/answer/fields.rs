@@ -9,45 +9,51 @@ use rb_sys::{
 };
 use std::ffi::c_int;
 
-/// Writes all fields. Inside `protect`.
+/// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
 pub(super) fn write(answer: &mut Answer<'_, '_>) {
-    write_all(answer.exchange, answer.headers);
+    let mut hijacker = Qnil as VALUE;
+    write_into(answer.exchange, answer.headers, &mut hijacker);
+    answer.hijacker = hijacker;
 }
 
 /// Writes the fields of `headers`. Raises what they raise.
 pub(super) fn write_all(exchange: &mut Exchange<'_>, headers: VALUE) {
-    let exchange: *mut Exchange<'_> = exchange;
-    // SAFETY: the GVL is held; the exchange outlives the calls and is used by nobody else during them.
+    write_into(exchange, headers, &mut (Qnil as VALUE));
+}
+
+struct Writing<'a, 'e> {
+    exchange: &'a mut Exchange<'e>,
+    /// The value of `rack.hijack`, which is no field.
+    hijacker: &'a mut VALUE,
+}
+
+fn write_into(exchange: &mut Exchange<'_>, headers: VALUE, hijacker: &mut VALUE) {
+    let mut writing = Writing { exchange, hijacker };
+    let address = &mut writing as *mut Writing<'_, '_> as VALUE;
+    // SAFETY: the GVL is held; what is pointed to outlives the calls and is used by nobody else during them.
     unsafe {
         if RB_TYPE_P(headers, RUBY_T_HASH) {
-            rb_hash_foreach(headers, Some(pair), exchange as VALUE);
+            rb_hash_foreach(headers, Some(pair), address);
         } else {
-            rb_block_call(
-                headers,
-                ids().each,
-                0,
-                std::ptr::null(),
-                Some(yielded),
-                exchange as VALUE,
-            );
+            rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), address);
         }
     }
 }
 
-unsafe extern "C" fn pair(name: VALUE, value: VALUE, exchange: VALUE) -> c_int {
-    // SAFETY: the address that `write` passed on.
-    field(unsafe { &mut *(exchange as *mut Exchange<'_>) }, name, value);
+unsafe extern "C" fn pair(name: VALUE, value: VALUE, writing: VALUE) -> c_int {
+    // SAFETY: the address that `write_into` passed on.
+    field(unsafe { &mut *(writing as *mut Writing<'_, '_>) }, name, value);
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
 unsafe extern "C" fn yielded(
     first: VALUE,
-    exchange: VALUE,
+    writing: VALUE,
     count: c_int,
     arguments: *const VALUE,
     _block: VALUE,
 ) -> VALUE {
-    // SAFETY: `arguments` holds `count` values; the exchange is the address that `write` passed on.
+    // SAFETY: `arguments` holds `count` values; the address is the one that `write_into` passed on.
     unsafe {
         let (name, value) = if count >= 2 {
             (*arguments, *arguments.add(1))
@@ -56,12 +62,12 @@ unsafe extern "C" fn yielded(
         } else {
             super::raise(c"the headers must yield pairs of name and value")
         };
-        field(&mut *(exchange as *mut Exchange<'_>), name, value);
+        field(&mut *(writing as *mut Writing<'_, '_>), name, value);
     }
     Qnil as VALUE
 }
 
-fn field(exchange: &mut Exchange<'_>, name: VALUE, value: VALUE) {
+fn field(writing: &mut Writing<'_, '_>, name: VALUE, value: VALUE) {
     // SAFETY: inside `protect`; the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
         let name = if RB_TYPE_P(name, RUBY_T_STRING) {
@@ -70,8 +76,12 @@ fn field(exchange: &mut Exchange<'_>, name: VALUE, value: VALUE) {
             rb_obj_as_string(name)
         };
         if is_for_the_server(bytes(name)) || value == Qnil as VALUE {
+            if bytes(name).eq_ignore_ascii_case(b"rack.hijack") {
+                *writing.hijacker = value;
+            }
             return;
         }
+        let exchange = &mut *writing.exchange;
         if RB_TYPE_P(value, RUBY_T_ARRAY) {
             for index in 0..RARRAY_LEN(value) {
                 let element = rb_obj_as_string(rb_sys::rb_ary_entry(value, index as _));

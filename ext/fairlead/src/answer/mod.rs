@@ -4,9 +4,11 @@ mod body;
 pub(crate) mod early_hints;
 mod fields;
 mod stream;
+mod upgrade;
 
 pub(crate) use body::close;
 pub(crate) use stream::{init as init_stream, is_closed_error};
+pub(crate) use upgrade::Offer;
 
 use crate::strings::ids;
 use fairlead_engine::Exchange;
@@ -21,6 +23,11 @@ pub(crate) struct Answer<'a, 'e> {
     pub(crate) headers: VALUE,
     /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
     pub(crate) body: VALUE,
+    /// What the application can accept, if anything.
+    pub(crate) offer: Option<Offer>,
+    /// The socket that the application has taken, and what its answer wants the socket to be given to; nil if there is none.
+    pub(crate) hijacked_io: VALUE,
+    pub(crate) hijacker: VALUE,
 }
 
 impl<'a, 'e> Answer<'a, 'e> {
@@ -31,11 +38,17 @@ impl<'a, 'e> Answer<'a, 'e> {
             status: nil,
             headers: nil,
             body: nil,
+            offer: None,
+            hijacked_io: nil,
+            hijacker: nil,
         }
     }
 
     /// Writes the answer that the application returned. Inside `protect`; raises TypeError for what is no answer.
     pub(crate) fn write(&mut self, triple: VALUE) {
+        if self.exchange.is_hijacked() {
+            return self.keep_body(triple);
+        }
         // SAFETY: the GVL is held, exceptions are stopped by `protect`, and nothing here has a destructor.
         unsafe {
             let array = rb_check_array_type(triple);
@@ -47,23 +60,40 @@ impl<'a, 'e> Answer<'a, 'e> {
             self.status = rb_sys::rb_ary_entry(array, 0);
             self.headers = rb_sys::rb_ary_entry(array, 1);
         }
-        let status = status(self.status);
-        self.exchange.start(status);
+        let number = number(self.status);
+        if upgrade::accept(self, number) {
+            return;
+        }
+        self.exchange.start(status(number));
         fields::write(self);
         body::write(self);
     }
+
+    /// The answer of an application that has taken the socket counts for nothing, but its body is closed.
+    fn keep_body(&mut self, triple: VALUE) {
+        // SAFETY: as in `write`; an object that is no Array gives nil.
+        unsafe {
+            let array = rb_check_array_type(triple);
+            if array != Qnil as VALUE {
+                self.body = rb_sys::rb_ary_entry(array, 2);
+            }
+        }
+    }
 }
 
-fn status(value: VALUE) -> u16 {
+fn number(value: VALUE) -> i64 {
     // SAFETY: as above; `to_i` may raise, and a result that is no Integer raises in rb_num2long.
-    let number = unsafe {
+    unsafe {
         let integer = if FIXNUM_P(value) {
             value
         } else {
             rb_funcallv(value, ids().to_i, 0, std::ptr::null())
         };
         rb_sys::rb_num2long(integer)
-    };
+    }
+}
+
+fn status(number: i64) -> u16 {
     match u16::try_from(number) {
         Ok(status @ 200..=999) => status,
         _ => raise(c"the application returned a status that is not between 200 and 999"),

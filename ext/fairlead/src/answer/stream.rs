@@ -1,24 +1,27 @@
 //! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
-//! `close_read`, `close_write`, `closed?`. It is good for as long as the call lasts.
+//! `close_read`, `close_write`, `closed?`. The body ends when it is closed, which may be long after the call has returned.
 //!
-//! The Ruby object holds the address of the answer on the caller's stack; the address is taken away before the call
-//! returns, so that a stream that was kept raises IOError.
+//! During the call the Ruby object holds the address of the answer on the caller's stack. The address is taken away before
+//! the call returns; a stream that is not closed by then holds the client instead, and may be used from any thread.
 
 use super::{body, Answer};
 use crate::strings::{ids, keep};
-use fairlead_engine::Exchange;
+use fairlead_engine::{Client, Exchange, Offered};
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{rb_nogvl, VALUE};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
 
 /// `Fairlead::Native::Stream`.
 #[magnus::wrap(class = "Fairlead::Native::Stream", free_immediately, size)]
 #[derive(Default)]
 struct Stream {
-    /// Address of an `Answer`, 0 when closed.
+    /// Address of an `Answer`, 0 when the call has ended or the stream was closed.
     answer: Cell<usize>,
+    /// What takes the rest of the body once the call has ended.
+    client: RefCell<Option<Arc<Client>>>,
     /// Whether a thread is writing: it may wait, and then another one must not use the answer.
     in_use: Cell<bool>,
 }
@@ -68,6 +71,10 @@ pub(super) fn run(answer: &mut Answer<'_, '_>, body: VALUE) {
         // SAFETY: live objects; exceptions are stopped.
         unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
     });
+    let is_open = of(stream).is_some_and(|stream| stream.answer.get() != 0);
+    if ended.is_ok() && is_open {
+        go_on(answer, stream);
+    }
     attach(stream, 0);
     if let Err(jump) = ended {
         // SAFETY: inside the outer `protect`, and nothing here has a destructor.
@@ -75,12 +82,36 @@ pub(super) fn run(answer: &mut Answer<'_, '_>, body: VALUE) {
     }
 }
 
+/// The application has returned and not closed the stream: it goes on without this thread, as soon as the kernel has what
+/// was written so far. May raise what other threads want of this one.
+fn go_on(answer: &mut Answer<'_, '_>, stream: VALUE) {
+    while !answer.exchange.is_flushed() {
+        if !wait_for_client(answer.exchange) {
+            return;
+        }
+    }
+    if let (Some(stream), Some(client)) = (of(stream), answer.exchange.detach()) {
+        *stream.client.borrow_mut() = Some(client);
+    }
+}
+
 fn attach(stream: VALUE, address: usize) {
+    if let Some(stream) = of(stream) {
+        stream.answer.set(address);
+    }
+}
+
+fn of<'a>(stream: VALUE) -> Option<&'a Stream> {
     use magnus::{rb_sys::FromRawValue, TryConvert};
     // SAFETY: a live object on the caller's stack.
     let value = unsafe { Value::from_raw(stream) };
-    if let Ok(stream) = <&Stream>::try_convert(value) {
-        stream.answer.set(address);
+    <&Stream>::try_convert(value).ok()
+}
+
+/// A stream that nobody can close any more is closed.
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -91,6 +122,11 @@ impl Stream {
         for part in parts {
             let string = part.to_r_string()?;
             total += string.len();
+            let client = this.client.borrow().clone();
+            if let Some(client) = client {
+                offer(ruby, client, string)?;
+                continue;
+            }
             this.with(ruby, |answer| {
                 use magnus::rb_sys::AsRawValue;
                 body::put(answer, string.as_raw()) && answer.exchange.flush()
@@ -120,13 +156,57 @@ impl Stream {
 
     fn close(&self) {
         self.answer.set(0);
+        if let Some(client) = &*self.client.borrow() {
+            client.close(None, "");
+        }
     }
 
     fn close_read(&self) {}
 
     fn is_closed(&self) -> bool {
-        self.answer.get() == 0
+        let client = self.client.borrow();
+        self.answer.get() == 0 && !client.as_ref().is_some_and(|client| client.is_open())
     }
+}
+
+/// Gives the client a piece of the body, and waits without the GVL while it has not taken those before.
+fn offer(ruby: &Ruby, client: Arc<Client>, string: RString) -> Result<(), Error> {
+    use magnus::rb_sys::AsRawValue;
+    loop {
+        // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
+        match client.offer(unsafe { crate::strings::bytes(string.as_raw()) }) {
+            Offered::Taken => return Ok(()),
+            Offered::Gone => return Err(closed(ruby, "the client is gone")),
+            Offered::Full => wait_for_room(&client)?,
+        }
+    }
+}
+
+fn wait_for_room(client: &Client) -> Result<(), Error> {
+    unsafe extern "C" fn wait(client: *mut c_void) -> *mut c_void {
+        // SAFETY: the address of the client below, which outlives rb_nogvl and may be used from any thread.
+        unsafe { &*client.cast::<Client>() }.wait_for_room();
+        std::ptr::null_mut()
+    }
+
+    // SAFETY: the GVL is held; the function has the right signature and does not panic; RUBY_UBF_IO ends the poll with a
+    // signal, and with INTR_FAIL Ruby raises nothing here.
+    unsafe {
+        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
+        rb_nogvl(
+            Some(wait),
+            std::ptr::from_ref(client).cast_mut().cast(),
+            unblock,
+            std::ptr::null_mut(),
+            rb_sys::RB_NOGVL_INTR_FAIL as i32,
+        );
+    }
+    // SAFETY: the GVL is held again; what is raised is stopped here and goes on as magnus' error.
+    magnus::rb_sys::protect(|| unsafe {
+        rb_sys::rb_thread_check_ints();
+        rb_sys::Qnil as VALUE
+    })
+    .map(|_| ())
 }
 
 fn append(

@@ -1,5 +1,6 @@
 //! `Fairlead::Native::Engine`: one worker's engine and the application that it serves.
 
+use super::process;
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::gvl::HANDS_OVER;
@@ -27,7 +28,13 @@ struct NativeEngine {
 impl DataTypeFunctions for NativeEngine {
     fn mark(&self, marker: &gc::Marker) {
         let app = &self.app;
-        for value in [app.app, app.app_error, app.start_thread, app.template.value()] {
+        for value in [
+            app.app,
+            app.app_error,
+            app.start_thread,
+            app.template.value(),
+            app.clients,
+        ] {
             mark(marker, value);
         }
     }
@@ -77,6 +84,10 @@ fn new(
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
     let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
+    crate::hijack::init_sockets(
+        ruby.class_object().const_get::<_, Value>("TCPSocket")?.as_raw(),
+        ruby.class_object().const_get::<_, Value>("UNIXSocket")?.as_raw(),
+    );
     crate::request::init_input(
         ruby.class_object().const_get::<_, Value>("StringIO")?.as_raw(),
         fairlead.const_get::<_, Value>("FileInput")?.as_raw(),
@@ -88,14 +99,17 @@ fn new(
         config.max_threads > 1,
         shared.is_some(),
     );
+    let hub = process::hub(shared.map(|_| slot)).map_err(io_error)?;
     let shared = shared.map(|shared| (shared.room(), slot));
-    let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared).map_err(io_error)?;
+    let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared, hub).map_err(io_error)?;
     engine.start(HANDS_OVER).map_err(io_error)?;
+    process::enter(&engine);
     let app = RackApp {
         app: app.as_raw(),
         app_error: app_error.as_raw(),
         start_thread: start_thread.as_raw(),
         template,
+        clients: ruby.ary_new().as_raw(),
     };
     Ok(NativeEngine { engine, app })
 }
@@ -148,6 +162,7 @@ impl NativeEngine {
 
     fn stop(&self) {
         self.engine.stop();
+        process::leave(&self.engine);
     }
 
     /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
@@ -188,6 +203,14 @@ impl NativeEngine {
             ("moved_in", stats.moved_in),
             ("refused_requests", stats.refused_requests),
             ("refused_connections", stats.refused_connections),
+            ("clients", stats.clients),
+            ("events", stats.events),
+            ("dropped", stats.dropped),
+            ("overflowed", stats.overflowed),
+            ("published", stats.published),
+            ("delivered", stats.delivered),
+            ("mail_waits", stats.mail_waits),
+            ("mail_lost", stats.mail_lost),
             ("lost_log_lines", stats.lost_log_lines),
         ] {
             hash.aset(ruby.to_symbol(name), figure)?;

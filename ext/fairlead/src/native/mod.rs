@@ -1,6 +1,8 @@
 //! `Fairlead::Native`: what `lib/` sees of the extension.
 
+pub(crate) mod client;
 mod engine;
+pub(crate) mod process;
 mod settings;
 mod shared;
 
@@ -14,6 +16,9 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
     crate::answer::init_stream(ruby, native)?;
     crate::answer::early_hints::init(ruby, native)?;
+    crate::hijack::init(ruby, native)?;
+    client::init(ruby, fairlead)?;
+    process::init(ruby, native)?;
     shared::init(ruby, native)?;
     engine::init(ruby, native)
 }

@@ -1,6 +1,6 @@
 //! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`].
 
-use fairlead_engine::{Config, Format, Logs};
+use fairlead_engine::{Config, Context, Format, Logs, Overflow};
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -52,7 +52,35 @@ impl<'a> Settings<'a> {
             max_connections: self.max_connections()?,
             waiting_room: self.get("waiting_room")?,
             early_hints: self.get("early_hints")?,
+            message_max_bytes: self.get("message_max_bytes")?,
+            client_pending_bytes: self.get("client_pending_bytes")?,
+            client_overflow: self.client_overflow()?,
+            ping_interval: self.get("ping_interval")?,
+            max_pings: self.get("max_pings")?,
+            deflate: self.deflate()?,
+            deflate_min_bytes: self.get("deflate_min_bytes")?,
         })
+    }
+
+    fn client_overflow(&self) -> Result<Overflow, Error> {
+        match self.get::<Value>("client_overflow")?.to_string().as_str() {
+            "close" => Ok(Overflow::Close),
+            "drop" => Ok(Overflow::Drop),
+            other => Err(self.unknown("client_overflow", other)),
+        }
+    }
+
+    fn deflate(&self) -> Result<Option<Context>, Error> {
+        match self.get::<Value>("deflate")?.to_string().as_str() {
+            "none" => Ok(None),
+            "message" => Ok(Some(Context::PerMessage)),
+            "context" => Ok(Some(Context::Kept)),
+            other => Err(self.unknown("deflate", other)),
+        }
+    }
+
+    fn unknown(&self, name: &str, value: &str) -> Error {
+        Error::new(self.ruby.exception_arg_error(), format!("{name}: {value}"))
     }
 
     fn max_connections(&self) -> Result<usize, Error> {
@@ -68,8 +96,7 @@ impl<'a> Settings<'a> {
 
     pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {
         let format = self.get::<Value>("access_log_format")?.to_string();
-        let format = Format::from_name(&format)
-            .ok_or_else(|| Error::new(self.ruby.exception_arg_error(), format!("access_log_format: {format}")))?;
+        let format = Format::from_name(&format).ok_or_else(|| self.unknown("access_log_format", &format))?;
         let access: Option<i32> = self.get("access_log_fd")?;
         let errors: Option<i32> = self.get("error_log_fd")?;
         Ok(Logs {

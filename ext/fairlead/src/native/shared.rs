@@ -1,5 +1,6 @@
 //! `Fairlead::Native::Shared`: the board and the waiting room, made by the supervisor and inherited by its workers.
 
+use fairlead_engine::pubsub::PostOffice;
 use fairlead_engine::{Board, Room, SLOTS};
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::mm::{mmap_anonymous, MapFlags, ProtFlags};
@@ -33,6 +34,8 @@ impl Shared {
         let failed = |error: String| Error::new(ruby.exception_runtime_error(), error);
         let board = map_board().map_err(|error| failed(format!("cannot map the board: {error}")))?;
         let room = Room::new(board).map_err(|error| failed(format!("cannot open the waiting room: {error}")))?;
+        let post = PostOffice::new(board).map_err(|error| failed(format!("cannot open the mailboxes: {error}")))?;
+        super::process::set_post_office(&Arc::new(post));
         Ok(Shared {
             board,
             room: Arc::new(room),
@@ -84,6 +87,7 @@ impl Shared {
             let worker = ruby.hash_new();
             worker.aset(ruby.to_symbol("slot"), index)?;
             worker.aset(ruby.to_symbol("connections"), slot.connections.load(Relaxed))?;
+            worker.aset(ruby.to_symbol("clients"), slot.clients.load(Relaxed))?;
             for (name, counter) in [
                 ("queued", &slot.queued),
                 ("busy_threads", &slot.busy_threads),
@@ -93,6 +97,13 @@ impl Shared {
                 ("moved_in", &slot.moved_in),
                 ("refused_requests", &slot.refused_requests),
                 ("refused_connections", &slot.refused_connections),
+                ("events", &slot.events),
+                ("dropped", &slot.dropped),
+                ("overflowed", &slot.overflowed),
+                ("published", &slot.published),
+                ("delivered", &slot.delivered),
+                ("mail_waits", &slot.mail_waits),
+                ("mail_lost", &slot.mail_lost),
             ] {
                 worker.aset(ruby.to_symbol(name), counter.load(Relaxed))?;
             }

@@ -83,7 +83,9 @@ impl Template {
                 (keys.rack_multithread, flag(multithread)),
                 (keys.rack_multiprocess, flag(multiprocess)),
                 (keys.rack_run_once, flag(false)),
-                (keys.rack_hijack_p, flag(false)),
+                (keys.rack_hijack_p, flag(true)),
+                (keys.rack_hijack, Qnil as VALUE),
+                (keys.rack_upgrade_p, Qnil as VALUE),
             ] {
                 rb_hash_aset(all, key, value);
             }

@@ -1,0 +1,87 @@
+//! The clients of an engine, each at a place of its own. A client's key is also its poller token; it carries a generation,
+//! so that an event for one that is gone finds nobody.
+
+use super::client::Client;
+use crate::engine::Engine;
+use crate::holding::{Key, NEVER};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Set in the keys of clients, and in no key of a connection.
+const CLIENT: u64 = 1 << 63;
+
+/// Clients are looked after no more often than this.
+const STEP_MILLISECONDS: u64 = 250;
+
+/// Whether a poller token is a client's.
+pub(crate) fn is_client(token: u64) -> bool {
+    token & CLIENT != 0
+}
+
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    client: Option<Arc<Client>>,
+}
+
+#[derive(Default)]
+struct Places {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+pub(crate) struct Clients {
+    places: Mutex<Places>,
+}
+
+impl Clients {
+    /// A key for a new client.
+    pub(super) fn reserve(&self) -> Key {
+        let mut places = self.places.lock();
+        let index = places.free.pop().unwrap_or_else(|| {
+            places.places.push(Place::default());
+            (places.places.len() - 1) as u32
+        });
+        CLIENT | u64::from(places.places[index as usize].generation) << 32 | u64::from(index)
+    }
+
+    pub(super) fn put(&self, client: &Arc<Client>) {
+        self.places.lock().places[client.key as u32 as usize].client = Some(Arc::clone(client));
+    }
+
+    pub(crate) fn get(&self, token: u64) -> Option<Arc<Client>> {
+        let places = self.places.lock();
+        let place = places.places.get(token as u32 as usize)?;
+        place.client.as_ref().filter(|client| client.key == token).cloned()
+    }
+
+    /// Gives a key back; false when that has happened already.
+    pub(super) fn release(&self, key: Key) -> bool {
+        let mut places = self.places.lock();
+        let index = key as u32;
+        let place = &mut places.places[index as usize];
+        let is_there = place.client.as_ref().is_some_and(|client| client.key == key);
+        if is_there {
+            place.generation = place.generation.wrapping_add(1) & 0x3fff_ffff;
+            place.client = None;
+            places.free.push(index);
+        }
+        is_there
+    }
+
+    /// Every client that is not gone.
+    pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        let places = self.places.lock();
+        places.places.iter().filter_map(|place| place.client.clone()).collect()
+    }
+
+    /// Looks after every client; returns when to do so again, in milliseconds.
+    pub(crate) fn tick(&self, engine: &Engine, now: u64) -> u64 {
+        let earliest = self.all().iter().map(|client| client.tick(engine, now)).min();
+        match earliest {
+            None | Some(NEVER) => NEVER,
+            Some(earliest) => earliest.max(now + STEP_MILLISECONDS),
+        }
+    }
+}

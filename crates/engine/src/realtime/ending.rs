@@ -1,0 +1,267 @@
+//! How a client comes to its end: by its own wish or ours, by a fault, by silence, or by standing still.
+//!
+//! ```text
+//!   Open ──close──▶ Closing ──the peer's close frame──▶ Closed
+//!     ├────fault──▶ Failed ───the peer hangs up───────────▲
+//!     └── error, end of input, silence, time-out ─────────┘
+//! ```
+//! Our last word is sent, then our half of the connection is closed, and what the peer still says is thrown away for a
+//! while: a reset must not overtake it (RFC 6455 §7.1.1).
+
+use super::client::{Client, Outbox, Protocol, State};
+use super::encoding;
+use super::inbox::Event;
+use super::outbox::Frame;
+use crate::clock::milliseconds;
+use crate::connection::LINGER_MILLISECONDS;
+use crate::engine::Engine;
+use crate::holding::NEVER;
+use fairlead_wire::websocket::{close_frame, Opcode};
+use parking_lot::MutexGuard;
+use rustix::net::{shutdown, sockopt, Shutdown};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the peer may take to answer our close frame.
+const CLOSE_MILLISECONDS: u64 = 5_000;
+
+/// A client that silent is asked, and after twice the time it is gone.
+const SILENT_PERIODS: u64 = 2;
+
+/// The end of a chunked body (RFC 9112 §7.1).
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// What is known of an end that has begun.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// Milliseconds after which nothing is waited for.
+    deadline: u64,
+    /// Whether the peer has nothing more to say that counts.
+    peer_is_done: bool,
+    /// Whether our half of the connection is closed.
+    is_shut: bool,
+}
+
+impl Client {
+    /// Closes the connection after what is queued: with a close frame, or the last chunk. Writes are refused from now on.
+    pub fn close(&self, code: Option<u16>, reason: &str) {
+        let outbox = self.outbox.lock();
+        if self.advance(State::Closing) {
+            self.say_last(outbox, code, reason, CLOSE_MILLISECONDS, false);
+        }
+    }
+
+    /// The peer has sent a close frame.
+    pub(super) fn peer_closed(&self, code: Option<u16>) {
+        let mut outbox = self.outbox.lock();
+        if self.advance(State::Closing) {
+            return self.say_last(outbox, code, "", LINGER_MILLISECONDS, true);
+        }
+        if let Some(ending) = &mut outbox.ending {
+            ending.peer_is_done = true;
+        }
+        if outbox.frames.is_empty() {
+            drop(outbox);
+            self.end();
+        }
+    }
+
+    /// The peer has done what it may not: says so with a close code and throws the rest away.
+    pub(super) fn fail(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
+        if !self.advance(State::Failed) {
+            return;
+        }
+        if let Some(engine) = self.engine.upgrade() {
+            engine
+                .journal
+                .error(format_args!("closed {} ({code}: {reason})", self.describe()));
+        }
+        outbox.frames.forget_whole_frames();
+        let code = (outbox.ending.is_none()).then_some(code);
+        self.say_last(outbox, code, reason, LINGER_MILLISECONDS, false);
+    }
+
+    fn say_last(
+        &self,
+        mut outbox: MutexGuard<'_, Outbox>,
+        code: Option<u16>,
+        reason: &str,
+        patience: u64,
+        peer_is_done: bool,
+    ) {
+        let now = milliseconds();
+        let has_spoken = outbox.ending.is_some();
+        outbox.ending = Some(Ending {
+            deadline: now + patience,
+            peer_is_done,
+            is_shut: false,
+        });
+        if !has_spoken {
+            if outbox.frames.is_empty() {
+                outbox.moved = now;
+            }
+            outbox.frames.push(Frame::Own(self.last_word(code, reason)));
+        }
+        if let Some(engine) = self.engine.upgrade() {
+            engine.timer.expect(now + patience, &engine.poller);
+        }
+        self.flush_locked(outbox);
+    }
+
+    fn last_word(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.protocol() {
+            Protocol::WebSocket => close_frame(&mut bytes, code, reason),
+            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => {
+                bytes.extend_from_slice(LAST_CHUNK);
+            }
+            _ => {}
+        }
+        bytes
+    }
+
+    /// Everything is with the kernel. If that includes the last word, our half of the connection is closed, unless the
+    /// peer's close frame is awaited; true when the client is at its end.
+    pub(super) fn has_said_all(&self, outbox: &mut Outbox) -> bool {
+        let Some(ending) = &mut outbox.ending else { return false };
+        if ending.peer_is_done {
+            return true;
+        }
+        let awaits_answer = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
+        if !awaits_answer && !std::mem::replace(&mut ending.is_shut, true) {
+            if let Some(socket) = &outbox.socket {
+                return shutdown(socket, Shutdown::Write).is_err();
+            }
+        }
+        false
+    }
+
+    /// The connection is gone, or ends here and now.
+    pub(crate) fn end(&self) {
+        if !self.advance(State::Closed) {
+            return;
+        }
+        let mut outbox = self.outbox.lock();
+        outbox.frames.clear();
+        if let (Some(engine), Some(socket)) = (self.engine.upgrade(), &outbox.socket) {
+            engine.poller.remove(socket);
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+        drop(outbox);
+        self.tell(Event::Close);
+    }
+
+    /// Ends the connection without a farewell, so that the kernel does not keep, for minutes, what nobody reads.
+    fn cut_off(&self, mut outbox: MutexGuard<'_, Outbox>, why: &str) {
+        if let Some(socket) = &outbox.socket {
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+        if let Some(engine) = self.engine.upgrade() {
+            engine.journal.error(format_args!("closed {} ({why})", self.describe()));
+        }
+        outbox.frames.clear();
+        drop(outbox);
+        self.end();
+    }
+
+    fn describe(&self) -> String {
+        let kind = match self.protocol() {
+            Protocol::WebSocket => "a WebSocket",
+            Protocol::EventStream { .. } => "an event stream",
+            Protocol::Stream { .. } => "a stream",
+        };
+        match self.peer {
+            Some(peer) => format!("{kind} of {peer}"),
+            None => format!("{kind} of a local client"),
+        }
+    }
+
+    /// Does what is due; returns when to look again, in milliseconds.
+    pub(super) fn tick(&self, engine: &Engine, now: u64) -> u64 {
+        let outbox = self.outbox.lock();
+        let mut next = NEVER;
+        if self.state() == State::Closed {
+            return NEVER;
+        }
+        if let Some(ending) = &outbox.ending {
+            next = ending.deadline;
+            if next <= now {
+                drop(outbox);
+                self.end();
+                return NEVER;
+            }
+        }
+        if !outbox.frames.is_empty() {
+            let due = outbox.moved + engine.write_timeout();
+            if due <= now {
+                return self.offer_again(engine, outbox, now);
+            }
+            next = next.min(due);
+        }
+        match self.timeout.load(Relaxed) {
+            0 => next,
+            _ if outbox.ending.is_some() => next,
+            seconds => next.min(self.look_after(outbox, u64::from(seconds) * 1000, now)),
+        }
+    }
+
+    /// The poller speaks up only when a third of the socket's buffer is free: whether the client takes anything at all
+    /// shows when it is offered more.
+    fn offer_again(&self, engine: &Engine, outbox: MutexGuard<'_, Outbox>, now: u64) -> u64 {
+        let before = outbox.frames.bytes();
+        self.flush_locked(outbox);
+        let outbox = self.outbox.lock();
+        if self.state() != State::Closed && outbox.frames.bytes() >= before {
+            let seconds = engine.write_timeout() / 1000;
+            self.cut_off(outbox, &format!("it has taken nothing for {seconds} s"));
+            return NEVER;
+        }
+        now + engine.write_timeout()
+    }
+
+    /// Signs of life (RFC 6455 §5.5.2): a ping for a WebSocket, which has to be answered; a comment for an event stream.
+    fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: u64, now: u64) -> u64 {
+        match self.protocol() {
+            Protocol::Stream { .. } => NEVER,
+            Protocol::EventStream { chunked } => {
+                let due = outbox.moved + period;
+                if due > now || !outbox.frames.is_empty() {
+                    return due.max(now + 1);
+                }
+                self.send_quietly(outbox, encoding::comment(chunked));
+                now + period
+            }
+            Protocol::WebSocket => {
+                let heard = self.heard.load(Relaxed);
+                let gone = heard + SILENT_PERIODS * period;
+                if gone <= now {
+                    self.cut_off(outbox, "it does not answer pings");
+                    return NEVER;
+                }
+                let due = heard + period;
+                if due > now {
+                    return due;
+                }
+                if self.pinged.load(Relaxed) < due {
+                    self.pinged.store(now, Relaxed);
+                    self.send_quietly(outbox, encoding::plain(Opcode::Ping, b""));
+                }
+                gone
+            }
+        }
+    }
+
+    /// Gives everything back after the last event has run. Returns the names of channels that nobody in this process is
+    /// subscribed to any more.
+    pub(super) fn bury(&self, engine: &Engine) -> Vec<Box<[u8]>> {
+        self.reader.lock().socket = None;
+        let socket: Option<Arc<_>> = self.outbox.lock().socket.take();
+        drop(socket);
+        if engine.clients.release(self.key) {
+            engine.counters().clients.fetch_sub(1, Relaxed);
+            engine.counters().connections.fetch_sub(1, Relaxed);
+        }
+        self.unsubscribe_all(engine)
+    }
+}

@@ -1,0 +1,152 @@
+//! What happens to a client, in order, until a thread of the app has time for it. The events of one client run one at a
+//! time; after each it goes to the end of the ready queue, so that a chatty one has no more turns than others.
+
+use crate::pubsub::Publication;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What an app is told about a client.
+#[derive(Debug)]
+pub enum Event {
+    /// The answer to the handshake is on its way. Always the first event.
+    Open,
+    /// A whole message has come.
+    Message {
+        /// Whether it is text, and then valid UTF-8.
+        text: bool,
+        /// The bytes.
+        data: Vec<u8>,
+    },
+    /// Something was published on a channel that the client has subscribed to with that id.
+    Published(u64, Arc<Publication>),
+    /// All that was written is with the kernel.
+    Drained,
+    /// The client has another handler now.
+    Replaced,
+    /// The server is about to end.
+    Shutdown,
+    /// The connection is gone. Always the last event.
+    Close,
+}
+
+impl Event {
+    fn bytes(&self) -> usize {
+        match self {
+            Event::Message { data, .. } => data.len(),
+            Event::Published(_, publication) => publication.message.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Most events that wait for one client.
+const MOST_EVENTS: usize = 4096;
+
+/// Places for events that an empty inbox keeps.
+const SPARE_PLACES: usize = 8;
+
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    events: VecDeque<Event>,
+    bytes: usize,
+    /// Whether the client is in the ready queue, or an event of it runs.
+    scheduled: bool,
+    /// Whether the first event is there, and whether the last one is.
+    opened: bool,
+    closed: bool,
+}
+
+impl Inbox {
+    /// Adds an event; true when the client has to be put into the ready queue.
+    pub(crate) fn push(&mut self, event: Event) -> bool {
+        self.opened |= matches!(event, Event::Open);
+        // The server may be about to end before the client has begun; it is told so afterwards.
+        if self.closed || (!self.opened && matches!(event, Event::Shutdown)) {
+            return false;
+        }
+        self.closed = matches!(event, Event::Close);
+        self.bytes += event.bytes();
+        match event {
+            Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
+            Event::Replaced => self.events.push_front(event),
+            event => self.events.push_back(event),
+        }
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    /// Whether no more than `most_bytes` wait.
+    pub(crate) fn has_room(&self, most_bytes: usize) -> bool {
+        self.bytes <= most_bytes && self.events.len() < MOST_EVENTS
+    }
+
+    /// Takes the next event; the thread that has the client's turn calls this.
+    pub(crate) fn take(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        self.bytes -= event.bytes();
+        Some(event)
+    }
+
+    /// Ends a turn; true when there is more, and the client has to be put into the ready queue again.
+    pub(crate) fn end_turn(&mut self) -> bool {
+        self.scheduled = !self.events.is_empty();
+        if !self.scheduled && self.events.capacity() > SPARE_PLACES {
+            self.events = VecDeque::new();
+        }
+        self.scheduled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(byte: u8) -> Event {
+        Event::Message {
+            text: false,
+            data: vec![byte],
+        }
+    }
+
+    #[test]
+    fn a_client_is_scheduled_once_until_its_events_have_run() {
+        let mut inbox = Inbox::default();
+        assert!(inbox.push(message(1)));
+        assert!(!inbox.push(message(2)));
+        assert!(matches!(inbox.take(), Some(Event::Message { data, .. }) if data == [1]));
+        assert!(!inbox.push(message(3)), "it has its turn");
+        assert!(inbox.end_turn());
+        assert!(inbox.take().is_some() && inbox.end_turn());
+        assert!(inbox.take().is_some() && !inbox.end_turn());
+        assert!(inbox.push(message(4)));
+    }
+
+    #[test]
+    fn nothing_follows_the_close() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::Close);
+        inbox.push(message(1));
+        inbox.push(Event::Close);
+        assert!(matches!(inbox.take(), Some(Event::Close)));
+        assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn a_new_handler_comes_before_what_waits_and_one_drain_is_enough() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::Drained);
+        inbox.push(Event::Drained);
+        inbox.push(Event::Replaced);
+        assert!(matches!(inbox.take(), Some(Event::Replaced)));
+        assert!(matches!(inbox.take(), Some(Event::Drained)));
+        assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn there_is_room_up_to_a_number_of_bytes() {
+        let mut inbox = Inbox::default();
+        inbox.push(message(1));
+        assert!(inbox.has_room(1) && !inbox.has_room(0));
+        inbox.take();
+        assert!(inbox.has_room(0));
+    }
+}

@@ -1,0 +1,24 @@
+//! Connections that stay: WebSockets, event streams, and answers that go on after the app has returned.
+//!
+//! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it; `ending.rs` is how it comes to its end.
+//! * `reader.rs` turns what the peer sends into events, `inbox.rs` keeps those in order until a thread runs them, one at a
+//!   time; `outbox.rs` keeps what the peer has not taken yet; `encoding.rs` makes frames.
+//! * `clients.rs` is the register of an engine; `upgrade.rs` makes a client of a connection, `turns.rs` runs its events.
+//! * `process.rs` is a subscription that belongs to no client but to the process.
+
+mod client;
+mod clients;
+mod encoding;
+mod ending;
+mod inbox;
+mod outbox;
+mod process;
+mod reader;
+mod turns;
+mod upgrade;
+
+pub use client::{Client, Events, Offered, Protocol};
+pub(crate) use clients::{is_client, Clients};
+pub use inbox::Event;
+pub use process::ProcessSubscription;
+pub(crate) use upgrade::{is_own_field, Given, Upgrade};

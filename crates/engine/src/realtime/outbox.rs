@@ -1,0 +1,218 @@
+//! What a client has not taken yet: whole frames, in order. Frames that many clients get are shared, and all that waits
+//! goes out in as few system calls as possible.
+
+use rustix::io::{self, Errno};
+use rustix::net::{send, sendmsg, SendAncillaryBuffer, SendFlags};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Frames handed to the kernel at a time.
+const BATCH: usize = 64;
+
+/// Bytes that one client gets before others have their turn; the poller comes back for the rest.
+const TURN_BYTES: usize = 1024 * 1024;
+
+/// Places for frames that an empty outbox keeps.
+const SPARE_PLACES: usize = 8;
+
+/// A whole frame, chunk or piece of a stream.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Own(Vec<u8>),
+    Shared(Arc<[u8]>),
+}
+
+impl Frame {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Frame::Own(bytes) => bytes,
+            Frame::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// How a flush ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// The kernel has everything.
+    Everything,
+    /// The socket is full, or it is someone else's turn.
+    Part,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    frames: VecDeque<Frame>,
+    /// Bytes of the first frame that were sent.
+    sent: usize,
+    /// Unsent bytes.
+    bytes: usize,
+}
+
+impl Frames {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Frames that are not sent as a whole.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Bytes that are not sent.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn push(&mut self, frame: Frame) {
+        let length = frame.bytes().len();
+        if length > 0 {
+            self.bytes += length;
+            self.frames.push_back(frame);
+        }
+    }
+
+    /// Puts a frame before all others, of which nothing may have been sent.
+    pub(crate) fn push_first(&mut self, frame: Frame) {
+        let length = frame.bytes().len();
+        if length > 0 {
+            debug_assert_eq!(self.sent, 0);
+            self.bytes += length;
+            self.frames.push_front(frame);
+        }
+    }
+
+    /// Forgets every frame of which nothing was sent, so that what follows is not inside another one.
+    pub(crate) fn forget_whole_frames(&mut self) {
+        self.frames.truncate(usize::from(self.sent > 0));
+        self.bytes = self.frames.iter().map(|frame| frame.bytes().len()).sum::<usize>() - self.sent;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Frames::default();
+    }
+
+    /// Gives the kernel what it takes without blocking. The number of bytes it took is added to `taken`.
+    pub(crate) fn flush(&mut self, socket: &OwnedFd, taken: &mut usize) -> io::Result<Flushed> {
+        let mut turn = 0;
+        while !self.frames.is_empty() {
+            match self.send(socket) {
+                Ok(count) => {
+                    turn += count;
+                    *taken += count;
+                    self.advance(count);
+                }
+                Err(Errno::AGAIN) => return Ok(Flushed::Part),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            if turn >= TURN_BYTES && !self.frames.is_empty() {
+                return Ok(Flushed::Part);
+            }
+        }
+        if self.frames.capacity() > SPARE_PLACES {
+            self.frames = VecDeque::new();
+        }
+        Ok(Flushed::Everything)
+    }
+
+    fn send(&self, socket: &OwnedFd) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        if let [only] = self.frames.as_slices().0 {
+            if self.frames.len() == 1 {
+                return send(socket, &only.bytes()[self.sent..], flags);
+            }
+        }
+        let mut slices: [IoSlice<'_>; BATCH] = std::array::from_fn(|_| IoSlice::new(&[]));
+        let mut count = 0;
+        let mut from = self.sent;
+        for (slice, frame) in slices.iter_mut().zip(&self.frames) {
+            *slice = IoSlice::new(&frame.bytes()[std::mem::take(&mut from)..]);
+            count += 1;
+        }
+        sendmsg(socket, &slices[..count], &mut SendAncillaryBuffer::default(), flags)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes -= count;
+        self.sent += count;
+        while let Some(first) = self.frames.front() {
+            let length = first.bytes().len();
+            if self.sent < length {
+                break;
+            }
+            self.sent -= length;
+            self.frames.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+    use std::io::Read;
+
+    fn pair() -> (OwnedFd, std::os::unix::net::UnixStream) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a socket pair");
+        (ours, theirs.into())
+    }
+
+    #[test]
+    fn what_is_pushed_arrives_in_order_whatever_the_socket_takes_at_a_time() {
+        let (ours, mut theirs) = pair();
+        let mut frames = Frames::default();
+        let mut expected = Vec::new();
+        for number in 0..3000u32 {
+            let bytes: Vec<u8> = number.to_le_bytes().repeat(1 + number as usize % 700);
+            expected.extend_from_slice(&bytes);
+            frames.push(if number % 2 == 0 {
+                Frame::Own(bytes)
+            } else {
+                Frame::Shared(bytes.into())
+            });
+        }
+        assert_eq!(frames.bytes(), expected.len());
+        let (mut taken, mut received, mut space) = (0, Vec::new(), vec![0; 100_000]);
+        while received.len() < expected.len() {
+            frames.flush(&ours, &mut taken).expect("an open socket");
+            assert_eq!(frames.bytes(), expected.len() - taken);
+            let count = theirs.read(&mut space).expect("something was sent");
+            received.extend_from_slice(&space[..count]);
+        }
+        assert!(frames.is_empty() && received == expected);
+    }
+
+    #[test]
+    fn a_frame_that_was_begun_is_kept_when_the_others_are_forgotten() {
+        let (ours, mut theirs) = pair();
+        let mut frames = Frames::default();
+        frames.push(Frame::Own(vec![1; 10_000_000]));
+        frames.push(Frame::Own(vec![2; 10]));
+        let mut taken = 0;
+        assert_eq!(frames.flush(&ours, &mut taken), Ok(Flushed::Part));
+        frames.forget_whole_frames();
+        frames.push(Frame::Own(vec![3; 4]));
+        assert_eq!(frames.bytes(), 10_000_000 - taken + 4);
+        let (mut received, mut space) = (Vec::new(), vec![0; 1 << 20]);
+        while received.len() < 10_000_004 {
+            let count = theirs.read(&mut space).expect("something was sent");
+            received.extend_from_slice(&space[..count]);
+            frames.flush(&ours, &mut taken).expect("an open socket");
+        }
+        assert_eq!(received[9_999_999..], [1, 3, 3, 3, 3]);
+    }
+
+    #[test]
+    fn nothing_is_left_of_frames_of_which_nothing_was_sent() {
+        let mut frames = Frames::default();
+        frames.push(Frame::Own(vec![1; 10]));
+        frames.push(Frame::Own(Vec::new()));
+        assert_eq!(frames.len(), 1);
+        frames.forget_whole_frames();
+        assert!(frames.is_empty() && frames.bytes() == 0);
+    }
+}

@@ -1,0 +1,120 @@
+//! A subscription of the process itself: what is published there runs as events, one at a time and in order, in turn with
+//! requests and with the events of clients.
+
+use super::client::next_id;
+use crate::engine::Engine;
+use crate::pubsub::{Delivery, Publication, Subscriber};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+/// What waits for an app that does not keep up; more is dropped, counted and logged.
+const MOST_EVENTS: usize = 64 * 1024;
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+#[derive(Default)]
+struct Waiting {
+    publications: VecDeque<Arc<Publication>>,
+    bytes: usize,
+    scheduled: bool,
+    /// Whether the last one was dropped.
+    drops: bool,
+}
+
+/// A subscription that belongs to no client.
+pub struct ProcessSubscription {
+    me: Weak<ProcessSubscription>,
+    id: u64,
+    engine: Weak<Engine>,
+    is_open: AtomicBool,
+    waiting: Mutex<Waiting>,
+}
+
+impl std::fmt::Debug for ProcessSubscription {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ProcessSubscription")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProcessSubscription {
+    /// A subscription whose events run in `engine`; to be given to [`Hub::subscribe`](crate::Hub::subscribe).
+    pub fn new(engine: &Arc<Engine>) -> Arc<ProcessSubscription> {
+        Arc::new_cyclic(|me| ProcessSubscription {
+            me: me.clone(),
+            id: next_id(),
+            engine: Arc::downgrade(engine),
+            is_open: AtomicBool::new(true),
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// Unique in the process; [`App::published`](crate::App::published) gets it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Forgets what waits and takes nothing more.
+    pub fn close(&self) {
+        self.is_open.store(false, Relaxed);
+        let mut waiting = self.waiting.lock();
+        waiting.publications.clear();
+        waiting.bytes = 0;
+    }
+
+    pub(super) fn take(&self) -> Option<Arc<Publication>> {
+        let mut waiting = self.waiting.lock();
+        let publication = waiting.publications.pop_front()?;
+        waiting.bytes -= publication.message.len();
+        Some(publication)
+    }
+
+    /// Ends a turn; true when there is more.
+    pub(super) fn end_turn(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        waiting.scheduled = !waiting.publications.is_empty();
+        waiting.scheduled
+    }
+
+    fn drop_one(&self, waiting: &mut Waiting) {
+        let Some(engine) = self.engine.upgrade() else { return };
+        engine.counters().dropped.fetch_add(1, Relaxed);
+        if !std::mem::replace(&mut waiting.drops, true) {
+            engine.journal.error(format_args!(
+                "a subscription of the process does not keep up with what is published; messages are dropped"
+            ));
+        }
+    }
+}
+
+impl Subscriber for ProcessSubscription {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn deliver(&self, publication: &Arc<Publication>, _: Delivery) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.publications.len() >= MOST_EVENTS || waiting.bytes > MOST_BYTES {
+            self.drop_one(&mut waiting);
+            return false;
+        }
+        waiting.drops = false;
+        waiting.bytes += publication.message.len();
+        waiting.publications.push_back(Arc::clone(publication));
+        let schedule = !std::mem::replace(&mut waiting.scheduled, true);
+        drop(waiting);
+        if let (true, Some(engine), Some(me)) = (schedule, self.engine.upgrade(), self.me.upgrade()) {
+            engine.schedule_subscription(me);
+        }
+        false
+    }
+
+    fn flush(&self) {}
+
+    fn is_open(&self) -> bool {
+        self.is_open.load(Relaxed)
+    }
+}

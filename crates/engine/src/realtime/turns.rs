@@ -1,0 +1,96 @@
+//! Turns of what is no request: an event of a client, something published for the process, a task of the app. Each joins
+//! the ready queue and runs like a request.
+
+use super::client::{Client, State};
+use super::inbox::Event;
+use super::process::ProcessSubscription;
+use crate::engine::Engine;
+use crate::ready::Job;
+use crate::serve::App;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+/// Close code of a server that goes away (RFC 6455 §7.4.1).
+const GOING_AWAY: u16 = 1001;
+
+impl Engine {
+    /// Puts a client that has events into the ready queue.
+    pub(crate) fn schedule(&self, client: Arc<Client>) {
+        self.ready.push(Job::Client(client));
+        self.rouse();
+    }
+
+    pub(super) fn schedule_subscription(&self, subscription: Arc<ProcessSubscription>) {
+        self.ready.push(Job::Subscription(subscription));
+        self.rouse();
+    }
+
+    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
+    pub fn defer(&self) {
+        self.ready.push(Job::Task);
+        self.rouse();
+    }
+
+    /// Tells every client that the server is about to end.
+    pub(crate) fn dismiss_clients(&self) {
+        self.clients.all().iter().for_each(|client| client.dismiss());
+    }
+
+    pub(crate) fn run_event(&self, client: &Arc<Client>, app: &impl App) {
+        let Some(event) = client.inbox.lock().take() else {
+            client.inbox.lock().end_turn();
+            return;
+        };
+        let is_shutdown = matches!(event, Event::Shutdown);
+        let is_close = matches!(event, Event::Close);
+        self.guard(|| app.event(client, event));
+        self.counters().events.fetch_add(1, Relaxed);
+        if is_shutdown {
+            client.close(Some(GOING_AWAY), "");
+        }
+        if is_close {
+            let forgotten = client.bury(self);
+            self.guard(|| app.gone(client, forgotten));
+            self.finish_if_drained();
+            return;
+        }
+        client.resume(self);
+        let has_more = client.inbox.lock().end_turn();
+        if has_more {
+            self.ready.push(Job::Client(Arc::clone(client)));
+        }
+    }
+
+    pub(crate) fn run_published(&self, subscription: &Arc<ProcessSubscription>, app: &impl App) {
+        if let Some(publication) = subscription.take() {
+            self.guard(|| app.published(subscription.id(), &publication));
+            self.counters().events.fetch_add(1, Relaxed);
+        }
+        if subscription.end_turn() {
+            self.ready.push(Job::Subscription(Arc::clone(subscription)));
+        }
+    }
+
+    pub(crate) fn run_task(&self, app: &impl App) {
+        self.guard(|| app.task());
+        self.counters().events.fetch_add(1, Relaxed);
+    }
+
+    fn guard(&self, code: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(code)).is_err() {
+            self.journal
+                .error(format_args!("[BUG] the server panicked while it ran an event"));
+        }
+    }
+
+    /// Ends every client without its last events: the engine has been stopped.
+    pub(crate) fn end_clients(&self) {
+        for client in self.clients.all() {
+            if client.advance(State::Closed) {
+                client.outbox.lock().frames.clear();
+            }
+            client.bury(self);
+        }
+    }
+}

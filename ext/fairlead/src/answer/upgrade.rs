@@ -1,0 +1,42 @@
+//! Rack Push: an application that was offered an upgrade accepts it by leaving a handler in the env, unless its status says
+//! otherwise. What it returned besides goes along: its header fields are sent, its body is only closed.
+
+use super::{fields, Answer};
+use crate::callbacks::resolve;
+use crate::native::client;
+use crate::strings::strings;
+use rb_sys::{rb_ary_store, rb_hash_lookup, Qfalse, Qnil, VALUE};
+
+/// From this status on an answer refuses the upgrade.
+const REFUSAL: i64 = 300;
+
+/// What an upgrade needs to know besides the answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer {
+    pub(crate) env: VALUE,
+    /// The engine's list of clients.
+    pub(crate) clients: VALUE,
+}
+
+/// Upgrades if the application has accepted; false when the answer is an ordinary one. Inside `protect`.
+pub(super) fn accept(answer: &mut Answer<'_, '_>, status: i64) -> bool {
+    let Some(offer) = answer.offer else { return false };
+    // SAFETY: a live Hash, a key that calls no code of the application.
+    let handler = unsafe { rb_hash_lookup(offer.env, strings().rack_upgrade) };
+    if handler == Qnil as VALUE || handler == Qfalse as VALUE || status >= REFUSAL {
+        return false;
+    }
+    let (handler, callbacks) = resolve(handler);
+    if !answer.exchange.start_upgrade() {
+        return false;
+    }
+    fields::write(answer);
+    let Some(client) = answer.exchange.end_upgrade() else {
+        return false;
+    };
+    let place = client.place();
+    let object = client::new(client, offer.env, handler, callbacks);
+    // SAFETY: a marked Array, a live object.
+    unsafe { rb_ary_store(offer.clients, place as _, object) };
+    true
+}

@@ -1,0 +1,100 @@
+//! The handler of a client (Rack Push): which callbacks it has, looked up once, and calls of them.
+
+use crate::strings::{ids, Ids};
+use fairlead_engine::Events;
+use rb_sys::{rb_cClass, rb_funcallv, rb_respond_to, Qtrue, ID, VALUE};
+
+/// The callbacks that a handler answers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Callbacks(u8);
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Callback {
+    Open = 1,
+    Message = 2,
+    Drained = 4,
+    Shutdown = 8,
+    Close = 16,
+}
+
+const ALL: [Callback; 5] = [
+    Callback::Open,
+    Callback::Message,
+    Callback::Drained,
+    Callback::Shutdown,
+    Callback::Close,
+];
+
+impl Callback {
+    pub(crate) fn id(self) -> ID {
+        let ids: &Ids = ids();
+        match self {
+            Callback::Open => ids.on_open,
+            Callback::Message => ids.on_message,
+            Callback::Drained => ids.on_drained,
+            Callback::Shutdown => ids.on_shutdown,
+            Callback::Close => ids.on_close,
+        }
+    }
+}
+
+impl Callbacks {
+    /// Asks a handler. Inside `protect`: its `respond_to?` may run.
+    pub(crate) fn of(handler: VALUE) -> Callbacks {
+        let mut found = 0;
+        for callback in ALL {
+            // SAFETY: a live object, the GVL is held.
+            if unsafe { rb_respond_to(handler, callback.id()) } != 0 {
+                found |= callback as u8;
+            }
+        }
+        Callbacks(found)
+    }
+
+    pub(crate) fn has(self, callback: Callback) -> bool {
+        self.0 & callback as u8 != 0
+    }
+
+    /// What the engine has to tell of.
+    pub(crate) fn events(self) -> Events {
+        let mut events = Events::default();
+        if self.has(Callback::Message) {
+            events = events.and(Events::MESSAGE);
+        }
+        if self.has(Callback::Drained) {
+            events = events.and(Events::DRAINED);
+        }
+        events
+    }
+}
+
+/// The handler to use for what an application has set, and its callbacks: a class that has none itself, but whose instances
+/// have, is instantiated for each client. Inside `protect`.
+pub(crate) fn resolve(handler: VALUE) -> (VALUE, Callbacks) {
+    let callbacks = Callbacks::of(handler);
+    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
+    unsafe {
+        if callbacks == Callbacks::default() && crate::answer::is_a(handler, rb_cClass) && has_callbacks(handler) {
+            let instance = rb_funcallv(handler, ids().new, 0, std::ptr::null());
+            return (instance, Callbacks::of(instance));
+        }
+    }
+    (handler, callbacks)
+}
+
+/// Whether instances of a class have callbacks.
+///
+/// # Safety
+/// With the GVL, inside `protect`, with a live class.
+unsafe fn has_callbacks(class: VALUE) -> bool {
+    ALL.iter().any(|callback| {
+        // SAFETY: by the caller's promise.
+        let defined = unsafe {
+            let name = rb_sys::rb_id2sym(callback.id());
+            rb_funcallv(class, ids().method_defined, 1, &name)
+        };
+        defined == Qtrue as VALUE
+    })
+}

@@ -1,0 +1,118 @@
+//! Events of clients, what is published for the process, and tasks become calls of the application. Whatever it raises is
+//! logged, and the connection stays.
+
+use crate::callbacks::{Callback, Callbacks};
+use crate::gvl::InApp;
+use crate::native::client::{self, NativeClient};
+use crate::native::process;
+use crate::rack_app::OnThread;
+use crate::strings::{ids, new, new_text};
+use fairlead_engine::pubsub::Publication;
+use fairlead_engine::{Client, Event};
+use magnus::rb_sys::AsRawValue;
+use magnus::typed_data::Obj;
+use rb_sys::{rb_ary_entry, rb_ary_store, rb_funcallv, Qnil, VALUE};
+
+impl OnThread<'_> {
+    pub(crate) fn run_event(&self, client: &Client, event: Event) {
+        // SAFETY: a marked Array; an index that it does not have gives nil.
+        let value = unsafe { rb_ary_entry(self.app.clients, client.place() as _) };
+        // A stream has no object here.
+        let Some(object) = client::of(value) else { return };
+        let in_app = InApp::enter(self.engine);
+        match event {
+            Event::Open => self.call_back(&object, Callback::Open),
+            Event::Message { text, data } => self.message(&object, text, &data),
+            Event::Published(id, publication) => self.deliver(&object, id, &publication),
+            Event::Drained => self.call_back(&object, Callback::Drained),
+            Event::Replaced => self.replace(&object),
+            Event::Shutdown => self.call_back(&object, Callback::Shutdown),
+            Event::Close => self.call_back(&object, Callback::Close),
+        }
+        drop(in_app);
+    }
+
+    /// The last callback has run: the object is the application's, if it has kept it.
+    pub(crate) fn forget(&self, client: &Client, forgotten: &[Box<[u8]>]) {
+        // SAFETY: a marked Array that has that index, because the client was stored there.
+        unsafe {
+            if rb_ary_entry(self.app.clients, client.place() as _) != Qnil as VALUE {
+                rb_ary_store(self.app.clients, client.place() as _, Qnil as VALUE);
+            }
+        }
+        if !forgotten.is_empty() {
+            self.logged(Qnil as VALUE, || process::forgotten(forgotten));
+        }
+    }
+
+    pub(crate) fn run_published(&self, id: u64, publication: &Publication) {
+        let in_app = InApp::enter(self.engine);
+        self.logged(Qnil as VALUE, || {
+            let Some(block) = process::block(id) else { return };
+            call_with(block, publication);
+        });
+        drop(in_app);
+    }
+
+    pub(crate) fn run_task(&self) {
+        let in_app = InApp::enter(self.engine);
+        self.logged(Qnil as VALUE, || {
+            let Some(task) = process::next_task() else { return };
+            // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped.
+            unsafe { rb_funcallv(task, ids().call, 0, std::ptr::null()) };
+        });
+        drop(in_app);
+    }
+
+    fn call_back(&self, object: &Obj<NativeClient>, callback: Callback) {
+        self.call_handler(object, object.handler_value(), object.callbacks(), callback);
+    }
+
+    fn call_handler(&self, object: &Obj<NativeClient>, handler: VALUE, callbacks: Callbacks, callback: Callback) {
+        if callbacks.has(callback) {
+            let argument = object.as_raw();
+            // SAFETY: live objects, the GVL is held, exceptions are stopped and logged.
+            self.logged(object.env_value(), || unsafe {
+                rb_funcallv(handler, callback.id(), 1, &argument);
+            });
+        }
+    }
+
+    fn message(&self, object: &Obj<NativeClient>, text: bool, data: &[u8]) {
+        if !object.callbacks().has(Callback::Message) {
+            return;
+        }
+        // SAFETY: live objects, the GVL is held, exceptions are stopped and logged.
+        self.logged(object.env_value(), || unsafe {
+            let message = if text { new_text(data) } else { new(data) };
+            let arguments = [object.as_raw(), message];
+            rb_funcallv(object.handler_value(), ids().on_message, 2, arguments.as_ptr());
+        });
+    }
+
+    fn deliver(&self, object: &Obj<NativeClient>, id: u64, publication: &Publication) {
+        let Some(block) = object.block(id) else { return };
+        self.logged(object.env_value(), || call_with(block, publication));
+    }
+
+    fn replace(&self, object: &Obj<NativeClient>) {
+        let Some(next) = client::next_handler(object) else {
+            return;
+        };
+        let mut callbacks = Callbacks::default();
+        self.logged(object.env_value(), || callbacks = Callbacks::of(next));
+        if let Some((before, its_callbacks)) = client::take_next_handler(object, callbacks) {
+            self.call_handler(object, before, its_callbacks, Callback::Close);
+            self.call_back(object, Callback::Open);
+        }
+    }
+}
+
+/// Calls a block with the channel and the message. Inside `protect`.
+fn call_with(block: VALUE, publication: &Publication) {
+    // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
+    unsafe {
+        let arguments = [new(&publication.channel), new(&publication.message)];
+        rb_funcallv(block, ids().call, 2, arguments.as_ptr());
+    }
+}

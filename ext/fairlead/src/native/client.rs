@@ -1,0 +1,341 @@
+//! `Fairlead::Client`: what an application holds of a client that stays connected. Its engine's list of clients keeps it
+//! alive until the last callback has run; an application may keep it for longer.
+
+use crate::callbacks::Callbacks;
+use crate::strings::{bytes, strings};
+use fairlead_engine::pubsub::{Delivery, Match};
+use fairlead_engine::{Client, Protocol};
+use magnus::rb_sys::{AsRawValue, FromRawValue};
+use magnus::typed_data::Obj;
+use magnus::{
+    gc, method, prelude::*, scan_args::get_kwargs, scan_args::scan_args, DataTypeFunctions, Error, RHash, RModule,
+    RString, Ruby, Symbol, TypedData, Value,
+};
+use rb_sys::{rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new, rb_uint2inum, Qnil, RB_TYPE_P, VALUE};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Longest time that [`NativeClient::set_timeout`] takes, in seconds.
+const LONGEST_TIMEOUT: i64 = 255;
+
+#[derive(TypedData)]
+#[magnus(class = "Fairlead::Client", free_immediately, mark, size, wb_protected)]
+pub(crate) struct NativeClient {
+    client: Arc<Client>,
+    env: Cell<VALUE>,
+    handler: Cell<VALUE>,
+    /// The handler that takes over with the next event; undefined when there is none.
+    next: Cell<Option<VALUE>>,
+    /// Blocks of subscriptions by number; nil as long as there are none.
+    blocks: Cell<VALUE>,
+    last_block: Cell<u64>,
+    callbacks: Cell<Callbacks>,
+}
+
+// SAFETY: the cells are used under the GVL only.
+unsafe impl Send for NativeClient {}
+
+impl DataTypeFunctions for NativeClient {
+    fn mark(&self, _: &gc::Marker) {
+        let nil = Qnil as VALUE;
+        for value in [
+            self.env.get(),
+            self.handler.get(),
+            self.next.get().unwrap_or(nil),
+            self.blocks.get(),
+        ] {
+            // SAFETY: called by the collector while it marks, with values that were stored with a write barrier.
+            unsafe { rb_sys::rb_gc_mark(value) };
+        }
+    }
+}
+
+pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
+    let class = fairlead.define_class("Client", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_method("env", method!(env, 0))?;
+    class.define_method("protocol", method!(protocol, 0))?;
+    class.define_method("open?", method!(is_open, 0))?;
+    class.define_method("pending", method!(pending, 0))?;
+    class.define_method("handler", method!(handler, 0))?;
+    class.define_method("handler=", method!(set_handler, 1))?;
+    class.define_method("timeout", method!(timeout, 0))?;
+    class.define_method("timeout=", method!(set_timeout, 1))?;
+    class.define_method("write", method!(write, -1))?;
+    class.define_method("close", method!(close, -1))?;
+    class.define_private_method("subscribe_natively", method!(subscribe, 4))?;
+    class.define_private_method("unsubscribe_natively", method!(unsubscribe, 1))
+}
+
+/// Makes the object. Inside `protect`; `handler` answers to at least `respond_to?`.
+pub(crate) fn new(client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
+    // SAFETY: called with the GVL.
+    let ruby = unsafe { Ruby::get_unchecked() };
+    let object = ruby.obj_wrap(NativeClient {
+        client,
+        env: Cell::new(Qnil as VALUE),
+        handler: Cell::new(Qnil as VALUE),
+        next: Cell::new(None),
+        blocks: Cell::new(Qnil as VALUE),
+        last_block: Cell::new(0),
+        callbacks: Cell::new(callbacks),
+    });
+    store(&object, &object.env, env);
+    store(&object, &object.handler, handler);
+    object.client.want(callbacks.events());
+    object.as_raw()
+}
+
+/// The object behind a value that [`new`] has made.
+pub(crate) fn of(value: VALUE) -> Option<Obj<NativeClient>> {
+    // SAFETY: a live object, or nil.
+    let value = unsafe { Value::from_raw(value) };
+    Obj::<NativeClient>::try_convert(value).ok()
+}
+
+fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE) {
+    cell.set(value);
+    // SAFETY: both are live objects, the GVL is held.
+    unsafe { rb_sys::rb_gc_writebarrier(object.as_raw(), value) };
+}
+
+impl NativeClient {
+    pub(crate) fn callbacks(&self) -> Callbacks {
+        self.callbacks.get()
+    }
+
+    pub(crate) fn handler_value(&self) -> VALUE {
+        self.handler.get()
+    }
+
+    pub(crate) fn env_value(&self) -> VALUE {
+        self.env.get()
+    }
+
+    /// The block of a subscription; `None` if that has ended.
+    pub(crate) fn block(&self, id: u64) -> Option<VALUE> {
+        let blocks = self.blocks.get();
+        if blocks == Qnil as VALUE {
+            return None;
+        }
+        // SAFETY: a live Hash with Integers as keys; calls no code of the application.
+        let block = unsafe { rb_hash_lookup(blocks, rb_uint2inum(id as _)) };
+        (block != Qnil as VALUE).then_some(block)
+    }
+}
+
+/// Makes the next handler the current one. Returns the one before and its callbacks; `None` when there is no next one.
+pub(crate) fn take_next_handler(object: &Obj<NativeClient>, callbacks: Callbacks) -> Option<(VALUE, Callbacks)> {
+    let next = object.next.take()?;
+    let before = (object.handler.get(), object.callbacks.replace(callbacks));
+    store(object, &object.handler, next);
+    object.client.want(callbacks.events());
+    Some(before)
+}
+
+pub(crate) fn next_handler(object: &Obj<NativeClient>) -> Option<VALUE> {
+    object.next.get()
+}
+
+fn env(this: Obj<NativeClient>) -> Value {
+    // SAFETY: marked by the object.
+    unsafe { Value::from_raw(this.env.get()) }
+}
+
+fn protocol(ruby: &Ruby, this: Obj<NativeClient>) -> Symbol {
+    ruby.to_symbol(match this.client.protocol() {
+        Protocol::WebSocket => "websocket",
+        Protocol::EventStream { .. } => "sse",
+        Protocol::Stream { .. } => "stream",
+    })
+}
+
+fn is_open(this: Obj<NativeClient>) -> bool {
+    this.client.is_open()
+}
+
+fn pending(this: Obj<NativeClient>) -> isize {
+    this.client.pending()
+}
+
+fn handler(this: Obj<NativeClient>) -> Value {
+    // SAFETY: marked by the object.
+    unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
+}
+
+/// The old handler hears `on_close`, then the new one `on_open`, before any event that waits; nil closes the connection.
+fn set_handler(this: Obj<NativeClient>, handler: Value) {
+    if !handler.to_bool() {
+        return this.client.close(None, "");
+    }
+    if this.client.is_open() {
+        this.next.set(Some(handler.as_raw()));
+        // SAFETY: live objects, the GVL is held. The env is a Hash of the application's, which may be frozen by now.
+        unsafe { rb_sys::rb_gc_writebarrier(this.as_raw(), handler.as_raw()) };
+        if !env(this).is_frozen() {
+            // SAFETY: as above.
+            unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
+        }
+        this.client.replaced();
+    }
+}
+
+fn timeout(this: Obj<NativeClient>) -> Option<u32> {
+    this.client.is_open().then(|| this.client.timeout())
+}
+
+fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(), Error> {
+    if !(0..=LONGEST_TIMEOUT).contains(&seconds) {
+        let message = format!("the timeout must be between 0 and {LONGEST_TIMEOUT} seconds");
+        return Err(Error::new(ruby.exception_range_error(), message));
+    }
+    this.client.set_timeout(seconds as u32);
+    Ok(())
+}
+
+/// `write(data, event: nil, id: nil, retry: nil)`: true, or false when it was not taken. Never waits.
+fn write(this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
+    if let [data] = arguments {
+        if let Some(string) = RString::from_value(*data) {
+            return Ok(write_string(&this, string));
+        }
+    }
+    let parsed = scan_args::<(Value,), (), (), (), RHash, ()>(arguments)?;
+    let string = text(parsed.required.0)?;
+    let options = get_kwargs::<_, (), (Option<Value>, Option<Value>, Option<u64>), ()>(
+        parsed.keywords,
+        &[],
+        &["event", "id", "retry"],
+    )?
+    .optional;
+    let part = |value: Option<Value>| value.filter(|value| !value.is_nil()).map(text).transpose();
+    let (event, id, retry) = (part(options.0)?, part(options.1)?, options.2);
+    if event.is_none() && id.is_none() && retry.is_none() {
+        return Ok(write_string(&this, string));
+    }
+    // SAFETY: the Strings are on the stack, and no Ruby runs while their bytes are used.
+    let written = unsafe {
+        this.client.write_event(
+            bytes(string.as_raw()),
+            event.as_ref().map(|event| bytes(event.as_raw())),
+            id.as_ref().map(|id| bytes(id.as_raw())),
+            retry,
+        )
+    };
+    Ok(written)
+}
+
+fn text(value: Value) -> Result<RString, Error> {
+    match RString::from_value(value) {
+        Some(string) => Ok(string),
+        None => value
+            .to_r_string()
+            .or_else(|_| value.funcall::<_, _, RString>("to_s", ())),
+    }
+}
+
+fn write_string(this: &NativeClient, string: RString) -> bool {
+    let raw = string.as_raw();
+    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
+    unsafe {
+        let is_text = rb_sys::rb_enc_get_index(raw) == rb_sys::rb_utf8_encindex()
+            || rb_sys::rb_enc_get_index(raw) == rb_sys::rb_usascii_encindex();
+        this.client.write(bytes(raw), is_text)
+    }
+}
+
+/// `close(code = nil, reason = nil)`: after what is queued.
+fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<(), Error> {
+    let parsed = scan_args::<(), (Option<Option<i64>>, Option<Option<String>>), (), (), (), ()>(arguments)?;
+    let (code, reason) = (parsed.optional.0.flatten(), parsed.optional.1.flatten());
+    let code = match code.map(u16::try_from) {
+        None => None,
+        Some(Ok(code)) if fairlead_wire::websocket::is_sendable_close_code(code) => Some(code),
+        Some(_) => {
+            let message = "the close code must be one that may be sent (RFC 6455 section 7.4)";
+            return Err(Error::new(ruby.exception_arg_error(), message));
+        }
+    };
+    this.client.close(code, reason.as_deref().unwrap_or_default());
+    Ok(())
+}
+
+/// See [`kind`] for `kind`; `block` is nil for what goes straight to the client. Returns the number of this process's
+/// subscribers of that name, nil when the client is closed.
+fn subscribe(
+    ruby: &Ruby,
+    this: Obj<NativeClient>,
+    name: RString,
+    pattern: u8,
+    binary: bool,
+    block: Value,
+) -> Result<Option<usize>, Error> {
+    let delivery = if block.is_nil() {
+        if binary {
+            Delivery::Binary
+        } else {
+            Delivery::Text
+        }
+    } else {
+        let id = this.last_block.get() + 1;
+        this.last_block.set(id);
+        // SAFETY: live objects, the GVL is held; Integers as keys call no code of the application.
+        unsafe {
+            if this.blocks.get() == Qnil as VALUE {
+                store(&this, &this.blocks, rb_hash_new());
+            }
+            rb_hash_aset(this.blocks.get(), rb_uint2inum(id as _), block.as_raw());
+        }
+        Delivery::Event(id)
+    };
+    let pattern = kind(ruby, pattern)?;
+    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
+    let subscribed = this
+        .client
+        .subscribe(unsafe { bytes(name.as_raw()) }, pattern, delivery);
+    match (subscribed, delivery) {
+        (Some((_, Some(before))), _) => forget_block(&this, before),
+        (None, Delivery::Event(id)) => forget_block(&this, id),
+        _ => {}
+    }
+    Ok(subscribed.map(|(count, _)| count))
+}
+
+/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when the
+/// client is closed.
+fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Value {
+    if !this.client.is_open() {
+        return ruby.qnil().as_value();
+    }
+    // SAFETY: as above.
+    match this.client.unsubscribe(unsafe { bytes(name.as_raw()) }) {
+        Some((left, id)) => {
+            forget_block(&this, id);
+            ruby.integer_from_u64(left as u64).as_value()
+        }
+        None => ruby.qfalse().as_value(),
+    }
+}
+
+fn forget_block(this: &NativeClient, id: u64) {
+    let blocks = this.blocks.get();
+    // SAFETY: nil or a live Hash with Integers as keys.
+    unsafe {
+        if RB_TYPE_P(blocks, rb_sys::ruby_value_type::RUBY_T_HASH) {
+            rb_hash_delete(blocks, rb_uint2inum(id as _));
+        }
+    }
+}
+
+/// 0: the name of one channel, 1: a glob, 2: a subject with wildcards.
+pub(super) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
+    match number {
+        0 => Ok(Match::Exact),
+        1 => Ok(Match::Glob),
+        2 => Ok(Match::Subject),
+        _ => Err(Error::new(
+            ruby.exception_arg_error(),
+            "there is no such kind of pattern",
+        )),
+    }
+}

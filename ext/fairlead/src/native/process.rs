@@ -1,0 +1,238 @@
+//! What belongs to the process rather than to one engine: its hub, the subscriptions that no client has made, tasks. These
+//! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
+
+use super::client::kind;
+use crate::strings::{bytes, ids, keep, new};
+use fairlead_engine::pubsub::{Delivery, Hub, PostOffice, Scope};
+use fairlead_engine::{Engine, ProcessSubscription};
+use magnus::rb_sys::AsRawValue;
+use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
+use rb_sys::{
+    rb_ary_new, rb_ary_push, rb_ary_shift, rb_funcallv, rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new,
+    rb_nogvl, rb_uint2inum, Qnil, RARRAY_LEN, RB_NOGVL_INTR_FAIL, VALUE,
+};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Blocks of subscriptions by number, and tasks in order: a Hash and an Array that live as long as the process.
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static TASKS: AtomicUsize = AtomicUsize::new(0);
+
+static PROCESS: Mutex<Process> = Mutex::new(Process {
+    pid: 0,
+    hub: None,
+    engines: Vec::new(),
+    subscriptions: None,
+});
+
+/// Made by the supervisor; its workers inherit it.
+static POST: Mutex<Option<Arc<PostOffice>>> = Mutex::new(None);
+
+struct Process {
+    /// Whose this is: a forked process has nothing of it.
+    pid: u32,
+    hub: Option<Arc<Hub>>,
+    engines: Vec<Weak<Engine>>,
+    subscriptions: Option<HashMap<Vec<u8>, Arc<ProcessSubscription>>>,
+}
+
+impl Process {
+    fn engine(&mut self) -> Option<Arc<Engine>> {
+        self.engines.retain(|engine| engine.strong_count() > 0);
+        self.engines.first().and_then(Weak::upgrade)
+    }
+}
+
+fn current() -> MutexGuard<'static, Process> {
+    let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let pid = std::process::id();
+    if process.pid != pid {
+        process.pid = pid;
+        process.engines.clear();
+        process.subscriptions = Some(HashMap::new());
+        // The threads of a hub do not come along with a fork.
+        process.hub = None;
+    }
+    process
+}
+
+pub(crate) fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
+    // SAFETY: new objects, kept at once.
+    let (blocks, tasks) = unsafe { (rb_hash_new(), rb_ary_new()) };
+    keep(blocks);
+    keep(tasks);
+    BLOCKS.store(blocks as usize, Relaxed);
+    TASKS.store(tasks as usize, Relaxed);
+    native.define_singleton_method("subscribe", function!(subscribe, 3))?;
+    native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
+    native.define_singleton_method("publish", function!(publish, 3))?;
+    native.define_singleton_method("defer", function!(defer, 1))
+}
+
+/// Lets this process and those that it forks send each other what is published.
+pub(super) fn set_post_office(post: &Arc<PostOffice>) {
+    *POST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(post));
+}
+
+/// The hub of this process, made and started for its first engine.
+pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
+    let mut process = current();
+    if let Some(hub) = &process.hub {
+        return Ok(Arc::clone(hub));
+    }
+    let post = POST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let hub = Hub::new(post.zip(slot))?;
+    hub.start()?;
+    process.hub = Some(Arc::clone(&hub));
+    Ok(hub)
+}
+
+/// An engine serves now.
+pub(super) fn enter(engine: &Arc<Engine>) {
+    current().engines.push(Arc::downgrade(engine));
+}
+
+/// An engine has ended; with the last one the hub does.
+pub(super) fn leave(engine: &Arc<Engine>) {
+    let mut process = current();
+    process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
+    if process.engine().is_none() {
+        if let Some(hub) = process.hub.take() {
+            hub.stop();
+        }
+        process.subscriptions = Some(HashMap::new());
+    }
+}
+
+/// Subscribes the process; `block` is called with channel and message. Returns the number of this process's subscribers of
+/// that name, nil when no engine runs.
+fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Option<usize>, Error> {
+    let pattern = kind(ruby, pattern)?;
+    // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
+    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let mut process = current();
+    let (Some(engine), Some(hub)) = (process.engine(), process.hub.clone()) else {
+        return Ok(None);
+    };
+    let subscription = ProcessSubscription::new(&engine);
+    set_block(subscription.id(), block.as_raw());
+    let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
+    let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
+    let Some(before) = subscriptions.insert(name.clone(), subscription) else {
+        return Ok(Some(count));
+    };
+    let left = end(&hub, &before, &name);
+    Ok(Some(left.unwrap_or(count)))
+}
+
+/// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there was
+/// none.
+fn unsubscribe(name: RString) -> Option<usize> {
+    // SAFETY: as above.
+    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let mut process = current();
+    let hub = process.hub.clone()?;
+    let subscription = process.subscriptions.as_mut()?.remove(&name)?;
+    end(&hub, &subscription, &name)
+}
+
+fn end(hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) -> Option<usize> {
+    subscription.close();
+    // SAFETY: a Hash that is kept, with Integers as keys; the GVL is held.
+    unsafe { rb_hash_delete(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(subscription.id() as _)) };
+    hub.unsubscribe(subscription.id(), name)
+}
+
+fn set_block(id: u64, block: VALUE) {
+    // SAFETY: as above.
+    unsafe { rb_hash_aset(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _), block) };
+}
+
+/// The block of a subscription; `None` if that has ended. Needs the GVL.
+pub(crate) fn block(id: u64) -> Option<VALUE> {
+    // SAFETY: as above.
+    let block = unsafe { rb_hash_lookup(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _)) };
+    (block != Qnil as VALUE).then_some(block)
+}
+
+/// Publishes, from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False when a process did
+/// not take it in time. Waits, without the GVL, while the mailbox of another process is full.
+fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result<bool, Error> {
+    let scope = match scope {
+        0 => Scope::Cluster,
+        1 => Scope::Process,
+        2 => Scope::Siblings,
+        _ => return Err(Error::new(ruby.exception_arg_error(), "there is no such scope")),
+    };
+    let hub = current().hub.clone();
+    // SAFETY: as above.
+    let (channel, message) = unsafe { (bytes(channel.as_raw()).to_vec(), bytes(message.as_raw()).to_vec()) };
+    if let Some(hub) = hub {
+        return Ok(hub.publish(&channel, &message, scope, &mut without_gvl).undelivered == 0);
+    }
+    let post = POST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match post {
+        Some(post) if scope != Scope::Process => {
+            Ok(post.publish(&channel, &message, &mut without_gvl).undelivered == 0)
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Runs code that waits for a bounded time. What is wanted of this thread meanwhile happens once the method has returned.
+fn without_gvl(code: &mut dyn FnMut()) {
+    struct Call<'a>(&'a mut dyn FnMut());
+
+    unsafe extern "C" fn run(call: *mut c_void) -> *mut c_void {
+        // SAFETY: the address of the `Call` below, which outlives rb_nogvl and is used by nobody else.
+        let call = unsafe { &mut *call.cast::<Call<'_>>() };
+        // What panics here has published nothing more.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (call.0)()));
+        std::ptr::null_mut()
+    }
+
+    let mut call = Call(code);
+    // SAFETY: the GVL is held; the function has the right signature, and no panic leaves it. RUBY_UBF_IO interrupts what it
+    // waits for with a signal; with INTR_FAIL Ruby raises nothing here.
+    unsafe {
+        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
+        rb_nogvl(
+            Some(run),
+            (&mut call as *mut Call<'_>).cast(),
+            unblock,
+            std::ptr::null_mut(),
+            RB_NOGVL_INTR_FAIL as i32,
+        );
+    }
+}
+
+/// Has something called by a thread of the application, in turn with requests. Nil when no engine runs.
+fn defer(task: Value) -> Option<bool> {
+    let engine = current().engine()?;
+    // SAFETY: an Array that is kept, a live object.
+    unsafe { rb_ary_push(TASKS.load(Relaxed) as VALUE, task.as_raw()) };
+    engine.defer();
+    Some(true)
+}
+
+/// The oldest task. Needs the GVL.
+pub(crate) fn next_task() -> Option<VALUE> {
+    let tasks = TASKS.load(Relaxed) as VALUE;
+    // SAFETY: an Array that is kept.
+    unsafe { (RARRAY_LEN(tasks) > 0).then(|| rb_ary_shift(tasks)) }
+}
+
+/// Tells `Fairlead::PubSub` the names that nobody in this process is subscribed to any more. Inside `protect`.
+pub(crate) fn forgotten(names: &[Box<[u8]>]) {
+    // SAFETY: live objects on the stack, exceptions are stopped by the caller, and nothing here has a destructor.
+    unsafe {
+        let list = rb_ary_new();
+        for name in names {
+            rb_ary_push(list, new(name));
+        }
+        let pub_sub = rb_sys::rb_path2class(c"Fairlead::PubSub".as_ptr());
+        rb_funcallv(pub_sub, ids().forgotten, 1, &list);
+    }
+}
