@@ -40,6 +40,7 @@ end
 
 require "fairlead/compat/iodine/timers"
 require "fairlead/compat/iodine/pub_sub"
+require "fairlead/compat/iodine/redis"
 require "fairlead/compat/iodine/states"
 require "fairlead/compat/iodine/settings"
 require "fairlead/compat/iodine/services"

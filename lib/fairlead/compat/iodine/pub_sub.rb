@@ -44,15 +44,6 @@ module Iodine
 
     PUBLISH2ROOT = Root.new
 
-    # Redis is no part of Fairlead.
-    class Redis < Engine
-      def self.new(*)
-        Fairlead::Compat.missing("Iodine::PubSub::Redis",
-                                 "subclass Fairlead::PubSub::Engine on a Redis client; its #publish sends PUBLISH, and a " \
-                                 "thread that listens hands on with Fairlead.publish(name, message, false)")
-      end
-    end
-
     class << self
       def default = Fairlead::PubSub.default
 

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# A board: who writes comes over a WebSocket, who only reads over an event stream, and one handler serves both. Nothing but
+# Rack Push: this needs no particular server.
+module Board
+  class << self
+    def call(env)
+      case env["rack.upgrade?"]
+      when :websocket, :sse
+        return [403, { "content-type" => "text/plain" }, ["no"]] if env["QUERY_STRING"] == "banned"
+
+        env["rack.upgrade"] = self
+        [200, { "x-board" => "main" }, []]
+      else [426, { "content-type" => "text/plain", "upgrade" => "websocket" }, ["There is nothing to see."]]
+      end
+    end
+
+    def on_open(client)
+      client.subscribe("board")
+      client.write("you are #{client.protocol == :sse ? "reading" : "writing"}")
+    end
+
+    def on_message(client, text)
+      client.publish("board", text)
+      client.close if text == "bye"
+    end
+  end
+end
+
+run Board

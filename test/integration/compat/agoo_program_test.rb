@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/launched_by"
+require "support/real_time"
+
+# A plain program that serves with Agoo::Server, as one wrote it for agoo.
+class AgooProgramTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  PROGRAM = <<~'RUBY'
+    require "fairlead/compat/agoo"
+    $stdout.sync = true
+
+    class Listen
+      def self.call(env)
+        return [404, {}, []] if env["rack.upgrade?"].nil?
+
+        env["rack.upgrade"] = self
+        [200, {}, []]
+      end
+
+      def self.on_open(client)
+        client.subscribe("time.*")
+        client.write("on")
+      end
+    end
+
+    threads = Integer(ARGV.first, 10)
+    Agoo::Server.init(0, "root", bind: "http://127.0.0.1:0", thread_count: threads)
+    Agoo::Server.handle(:GET, "/hello/*", ->(env) { [200, {}, ["hello #{env["PATH_INFO"]}"]] })
+    Agoo::Server.handle(:GET, "/upgrade", Listen)
+    Thread.new { loop { sleep 0.05; Agoo.publish("time.now", "tick") } }
+    Agoo::Server.start
+    puts "fairlead inside ready" if threads.positive?
+    sleep if threads.positive?
+  RUBY
+
+  def test_it_serves_files_handlers_and_news
+    [0, 2].each do |threads|
+      files = { "program.rb" => PROGRAM, "root/page.txt" => "page" }
+      server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, threads, files: files)).start
+
+      assert_equal ["hello /hello/ann", "page", "Not Found"], %w[/hello/ann /page.txt /none].map { |path| get(server, path).body }
+      socket = web_socket(server, "/upgrade")
+      stream = event_stream(server, "/upgrade")
+      assert_equal %w[on tick], socket.receive_all(2)
+      assert_equal [%w[msg on], %w[msg tick]], Array.new(2) { stream.receive.to_a.values_at(0, 2) }
+      server.signal(:TERM)
+      server.wait_exit
+    end
+  end
+end

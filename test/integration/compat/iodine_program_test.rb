@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/launched_by"
+require "support/real_time"
+
+# A plain program that serves with Iodine.start, as one wrote it for iodine.
+class IodineProgramTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  PROGRAM = <<~'RUBY'
+    require "fairlead/compat/iodine"
+
+    module Echo
+      def self.call(env)
+        return [200, {}, [[Iodine.master?, Iodine.worker?, Iodine.running?, Iodine.workers].inspect]] unless env["rack.upgrade?"]
+        return [200, {}, [Iodine.stop.inspect]] if env["PATH_INFO"] == "/stop"
+
+        env["rack.upgrade"] = self
+        [0, {}, []]
+      end
+
+      def self.on_message(client, data) = client.write("echo #{data}")
+    end
+
+    %i[pre_start before_fork after_fork enter_child enter_master on_start start_shutdown on_finish].each do |state|
+      Iodine.on_state(state) { File.write("states", "#{$$} #{state}\n", mode: "a") }
+    end
+    Iodine.workers = Integer(ARGV.first, 10)
+    Iodine.listen(service: :http, handler: Echo, address: "127.0.0.1", port: 0, public: "www")
+    Iodine.start
+    puts "and after that"
+  RUBY
+
+  def test_a_process_of_its_own
+    server = program(1)
+
+    assert_equal ["[true, true, true, 1]", "page"], [get(server).body, get(server, "/page.txt").body]
+    socket = web_socket(server)
+    socket.send_text("hi")
+    assert_equal "echo hi", socket.receive.last
+    assert_predicate server.stop, :success?
+    assert_includes server.stdout, "and after that"
+    assert_equal [[server.pid, %w[pre_start on_start start_shutdown on_finish]]], states(server)
+  end
+
+  def test_workers
+    server = program(2)
+    workers = server.worker_pids
+
+    assert_equal "[false, true, true, 2]", get(server).body
+    assert_predicate server.stop, :success?
+    seen = states(server).to_h
+    root = seen.delete(server.pid)
+    assert_equal workers, seen.keys.sort
+    assert_equal %w[pre_start before_fork after_fork enter_master before_fork after_fork enter_master on_finish], root
+    seen.each_value { |of_worker| assert_equal %w[after_fork enter_child on_start start_shutdown on_finish], of_worker }
+  end
+
+  def test_a_worker_that_stops_is_replaced_and_the_root_process_ends
+    server = program(2)
+    before = server.worker_pids
+    get(server, "/stop", SSE)
+    wait_until("another worker") { (server.worker_pids - before).size == 1 && server.worker_pids.size == 2 }
+
+    assert_match(/\A\[false, true/, get(server).body)
+    single = program(1)
+    get(single, "/stop", SSE)
+    assert_predicate single.wait_exit, :success?
+  end
+
+  SSE = { "accept" => "text/event-stream" }.freeze
+
+  private
+
+  def program(workers)
+    files = { "program.rb" => PROGRAM, "www/page.txt" => "page" }
+    own(Fairlead::Test::LaunchedBy.new("program.rb", nil, workers, files: files)).start
+  end
+
+  # [pid, states in their order] of each process.
+  def states(server)
+    File.readlines(server.path("states"), chomp: true).map(&:split).group_by { |pid, _| Integer(pid, 10) }
+        .map { |pid, lines| [pid, lines.map(&:last)] }
+  end
+end
