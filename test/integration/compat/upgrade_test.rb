@@ -39,7 +39,7 @@ class UpgradeIntegrationTest < Minitest::Test
     assert_empty server.stderr
   end
 
-  def test_subscriptions_of_04
+  def test_subscriptions_as_they_were
     server = peers("Peer.new", "-w", 2)
     clients = Array.new(6) { web_socket(server) }
     clients.each { |client| assert_equal '"n*"', told(client, "subscribe(pattern: 'n*', force: :binary)") }
