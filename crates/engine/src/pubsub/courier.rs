@@ -6,8 +6,7 @@
 
 use super::channels::{Ids, Recipients};
 use super::hub::Shared;
-use super::letter::{HEADER, INLINE_BYTES};
-use super::mailbox::{Space, Taken};
+use super::mailbox::{space, Space, Taken};
 use super::publication::Publication;
 use super::subscriber::Subscriber;
 use crate::clock::nanoseconds;
@@ -53,7 +52,7 @@ impl Courier {
             shared,
             recipients: Vec::new(),
             touched: Touched::default(),
-            space: Box::new([0; HEADER + INLINE_BYTES]),
+            space: space(),
             round: SHORTEST_ROUND,
         }
     }

@@ -253,3 +253,37 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Board;
+    use crate::pubsub::mailbox::{self, Taken};
+
+    #[test]
+    fn a_process_that_the_app_has_forked_publishes_to_the_workers() {
+        let board: &'static Board = Box::leak(Box::default());
+        let post = Arc::new(PostOffice::new(board).expect("a post office"));
+        (0..2).for_each(|slot| post.open(slot));
+        let hub = Hub::new(Some((Arc::clone(&post), 0))).expect("a hub");
+        let mut hub = Arc::into_inner(hub).expect("the only one");
+        hub.process = 0;
+        let publish = |scope| hub.publish(b"news", b"hello", scope, &mut |_| panic!("waits"));
+        assert_eq!(publish(Scope::Process), Posted { undelivered: 1 });
+        assert_eq!(publish(Scope::Cluster), Posted::default());
+        hub.stop();
+        for slot in 0..2 {
+            let take = || post.take(slot, &mut mailbox::space());
+            assert!(
+                matches!(take(), Taken::Mail(mail) if *mail.channel == *b"news"),
+                "slot {slot}"
+            );
+            assert!(matches!(take(), Taken::Nothing));
+            assert!(
+                board.slot(slot).reads_mail(),
+                "it is not for the child to say otherwise"
+            );
+        }
+        assert_eq!((hub.shared.queue.len(), board.others().published.load(Relaxed)), (0, 1));
+    }
+}

@@ -48,6 +48,10 @@ pub(super) enum Taken {
 /// Where a datagram is received.
 pub(super) type Space = [u8; HEADER + INLINE_BYTES];
 
+pub(super) fn space() -> Box<Space> {
+    Box::new([0; HEADER + INLINE_BYTES])
+}
+
 impl Mailbox {
     pub(super) fn new() -> io::Result<Mailbox> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -158,5 +162,59 @@ impl From<rustix::io::Result<usize>> for Put {
             Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => Put::Short,
             Err(_) => Put::Failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(mailbox: &Mailbox, file_bytes: &AtomicI64) -> Taken {
+        mailbox.take(&mut space(), file_bytes)
+    }
+
+    #[test]
+    fn a_letter_too_long_for_the_buffer_of_the_socket_goes_into_a_file() {
+        let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
+        sockopt::set_socket_send_buffer_size(&mailbox.sender, 0).expect("as little as there can be");
+        let message = [7; INLINE_BYTES / 2];
+        let mut letter = Letter::new(b"news", &message);
+        assert!(letter.is_inline());
+        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Done);
+        assert_eq!(file_bytes.load(SeqCst), 4 + message.len() as i64);
+        let taken = take(&mailbox, &file_bytes);
+        assert!(
+            matches!(&taken, Taken::Mail(mail) if *mail.message == message),
+            "{taken:?}"
+        );
+        assert_eq!(file_bytes.load(SeqCst), 0);
+    }
+
+    #[test]
+    fn a_letter_whose_file_is_missing_is_spoiled_and_the_next_is_not() {
+        let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
+        let mut long = [0; HEADER];
+        long[HEADER - 1] = 1;
+        for datagram in [&long[..], b"short"] {
+            rustix::net::send(&mailbox.sender, datagram, SendFlags::empty()).expect("room");
+        }
+        assert_eq!(mailbox.put(&mut Letter::new(b"news", b""), &file_bytes), Put::Done);
+        for _ in 0..2 {
+            assert!(matches!(take(&mailbox, &file_bytes), Taken::Spoiled));
+        }
+        assert!(matches!(take(&mailbox, &file_bytes), Taken::Mail(mail) if mail.message.is_empty()));
+        assert!(matches!(take(&mailbox, &file_bytes), Taken::Nothing));
+    }
+
+    #[test]
+    fn a_wrong_count_of_bytes_in_files_keeps_nothing_out() {
+        let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(MOST_FILE_BYTES));
+        let message = [7; 2 * INLINE_BYTES];
+        let mut letter = Letter::new(b"news", &message);
+        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Done);
+        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Short);
+        assert!(matches!(take(&mailbox, &file_bytes), Taken::Mail(_)));
+        assert!(matches!(take(&mailbox, &file_bytes), Taken::Nothing));
+        assert_eq!(file_bytes.load(SeqCst), 0);
     }
 }

@@ -5,8 +5,8 @@
 //! takes letters out (the courier) never puts any in, so two workers that publish to each other cannot wait for each other.
 
 use super::hub::Posted;
-use super::letter::{Letter, HEADER, INLINE_BYTES};
-use super::mailbox::{Mailbox, Put, Space, Taken};
+use super::letter::Letter;
+use super::mailbox::{space, Mailbox, Put, Space, Taken};
 use crate::board::{Board, Slot, SLOTS};
 use crate::clock::milliseconds;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -159,7 +159,7 @@ impl PostOffice {
     pub(super) fn open(&self, slot: usize) {
         let own = self.board.slot(slot);
         own.reads_mail.store(0, SeqCst);
-        self.mailboxes[slot].clear(&mut [0; HEADER + INLINE_BYTES], &own.mail_bytes);
+        self.mailboxes[slot].clear(&mut space(), &own.mail_bytes);
         self.board.count_mailbox(slot);
         own.reads_mail.store(1, SeqCst);
     }

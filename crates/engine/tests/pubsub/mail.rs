@@ -141,7 +141,7 @@ fn a_publisher_waits_for_a_full_mailbox() {
     let post = post_office();
     let hub = worker(&post, 1);
     let recorder = Recorder::on(&hub, "news");
-    for message in [&b"short"[..], &[7; 1 << 20]] {
+    for message in [&b"short"[..], &[7; 30_000], &[7; 40_000], &[7; 1 << 20]] {
         recorder.gate().shut();
         let before = recorder.wait_for(0).len();
         let (count, posted) = publish_until_full(&post, message, &mut |wait| {
@@ -153,7 +153,7 @@ fn a_publisher_waits_for_a_full_mailbox() {
         let seen = recorder.wait_for(before + count);
         assert_eq!(seen.len(), before + count);
     }
-    assert_eq!(post.board().others().mail_waits.load(SeqCst), 2);
+    assert_eq!(post.board().others().mail_waits.load(SeqCst), 4);
     assert_eq!(post.board().others().mail_lost.load(SeqCst), 0);
 }
 
