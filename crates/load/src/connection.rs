@@ -9,13 +9,14 @@
 //! The requests outlive the socket: those behind a failed one, or behind an answer that closed the connection, are
 //! sent again on the next (RFC 9112 §9.3.2). Policy (when to open, what a failure costs) is in `run`.
 
+use crate::dial::dial;
 use crate::pacing::{Nanos, Started};
 use crate::poller::{Interest, Poller};
 use crate::request::Wire;
 use crate::response::ResponseReader;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -100,24 +101,16 @@ impl Connection {
 
     /// Starts to connect. `Ok` does not mean that it succeeded: see [`Connection::is_open`].
     pub(crate) fn begin(&mut self, address: &SocketAddrAny, poller: &Poller, token: usize) -> io::Result<()> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = net::socket_with(address.address_family(), SocketType::STREAM, flags, None)?;
-        if address.address_family() != AddressFamily::UNIX {
-            net::sockopt::set_tcp_nodelay(&socket, true)?;
-        }
-        match net::connect(&socket, address) {
-            Ok(()) => {
-                poller.add(&socket, token, Interest::Read)?;
-                self.link = Link::Open {
-                    socket,
-                    interest: Interest::Read,
-                };
-            }
-            Err(Errno::INPROGRESS | Errno::INTR) => {
-                poller.add(&socket, token, Interest::ReadAndWrite)?;
-                self.link = Link::Connecting(socket);
-            }
-            Err(error) => return Err(error),
+        let (socket, connected) = dial(address, None)?;
+        if connected {
+            poller.add(&socket, token, Interest::Read)?;
+            self.link = Link::Open {
+                socket,
+                interest: Interest::Read,
+            };
+        } else {
+            poller.add(&socket, token, Interest::ReadAndWrite)?;
+            self.link = Link::Connecting(socket);
         }
         Ok(())
     }

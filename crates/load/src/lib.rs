@@ -1,16 +1,24 @@
 //! The load tool behind `fairlead bench`: sends HTTP/1.1 requests over a number of connections and shows what each of
-//! them got. It knows nothing of the server it measures.
+//! them got; the same with WebSockets and event streams, whose messages it sends, counts and misses. It knows nothing of
+//! the server it measures, and believes nothing it says.
 //!
 //! # Layout
 //!
-//! `options`, `url`, `request`: what was asked for · `run`, `worker`: the event loop · `connection`, `response`: one
-//! client · `pacing`: when to send · `poller`: epoll · `tally`: what was measured, and how latencies are corrected for
-//! coordinated omission · `report`, `json`, `progress`: how it is shown.
+//! `options`, `url`, `request`: what was asked for · `pacing`: when to send · `dial`, `poller`, `limits`: sockets, epoll,
+//! open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
+//! `progress`: how it is shown.
+//!
+//! Requests: `run`, `worker`: the event loop · `connection`, `response`: one client · `tally`: what was measured.
+//!
+//! Real time: `websocket`, `event_stream`: what is spoken · `real_time`: many sockets, their event loop, echoes, idling
+//! · `broadcast`: who publishes, who got what.
 //!
 //! # JSON
 //!
 //! `--json` prints one document. Keys stay; new ones may be added. Times are seconds unless the key says otherwise;
 //! `null` stands for what was not asked for or cannot be known (a percentile without answers).
+//!
+//! ## Requests
 //!
 //! | key | value |
 //! |---|---|
@@ -26,24 +34,61 @@
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
+//!
+//! ## WebSockets and event streams
+//!
+//! | key | value |
+//! |---|---|
+//! | `version`, `interrupted` | as above |
+//! | `settings` | `mode` (`echo`, `broadcast` or `idle`), `transport` (`websocket` or `sse`), `url`, `connections`, `deflate`, `protocol`, `timeout`, and those of the mode |
+//! | `seconds` | echo: time measured, without the warm-up; broadcast: from the first message sent to the last one delivered; idle: how long the connections were held |
+//! | `sockets` | `asked`; `opened`: handshakes that succeeded; `subscribed`: of these, those that got what `--ready` waits for; `left`: of these, those that were there at the end |
+//! | `errors` | sockets that ended before the run, by kind: `connect`, `refused` (another status), `handshake` (answered wrongly), `read`, `write`, `timeout`, `malformed`, `wrong_echo`, `closed` |
+//! | `refused_with`, `closed_with`, `reasons` | how many of these: by status; by close code, 1005 for none, 1006 for no close frame, `end` for the end of an event stream; by what was wrong, in words |
+//! | `bytes` | `read`, `per_second` |
+//!
+//! Echo: `settings` has `size`, `type` (`text` or `binary`), `duration`, `requests`, `warmup`; `requests`, `latency_ms`,
+//! `fairness` and `connections` are as above, a message and its echo being a request and its answer.
+//!
+//! Broadcast:
+//!
+//! | key | value |
+//! |---|---|
+//! | `settings` | also `publish`, `publishers`, `messages`, `size`, `type`, `rate` |
+//! | `messages` | `published`; `rejected`: answered with a status other than 2xx; `unsent`: left when their publisher was lost |
+//! | `deliveries` | `expected`: messages published times subscribers; `received`, each counted once; `per_second`; `lost`; `duplicated`; `out_of_order`: behind a later one of the same publisher; `truncated`; `other`: messages that were not published in this run |
+//! | `complete` | subscribers that got everything |
+//! | `gave_up` | whether it ended because nothing came any more |
+//! | `latency_ms` | from sending, or from being due with `--rate`, to arrival: `min`, `mean`, `p50`, … `max` |
+//! | `connections` | for each subscriber: `connection` (from 1), `received`, `lost`, `duplicated`, `out_of_order` |
+//!
+//! Idle: `settings` has `duration`; `opening` is how long it took to open all connections, `messages` what came meanwhile.
 
 #![forbid(unsafe_code)]
 
+mod broadcast;
 mod connection;
+mod dial;
+mod event_stream;
+mod fairness;
 mod json;
+mod latencies;
+mod limits;
 mod options;
 mod pacing;
 mod poller;
 mod progress;
+mod real_time;
 mod report;
 mod request;
 mod response;
 mod run;
 mod tally;
 mod url;
+mod websocket;
 mod worker;
 
-use options::{Command, Options};
+use options::{Command, Options, RealTime};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,14 +100,16 @@ pub fn stop() {
 }
 
 /// Runs the tool with the arguments that follow its name, prints the report, and returns the exit status: 0 when
-/// everything was answered with 2xx or 3xx, 1 for wrong usage or an unreachable server, 2 otherwise.
+/// everything was answered with 2xx or 3xx, or arrived where it should; 1 for wrong usage or an unreachable server;
+/// 2 otherwise.
 ///
 /// One run at a time: [`stop`] does not distinguish between runs.
 pub fn main(args: &[String]) -> i32 {
     STOP.store(false, Ordering::Relaxed);
     match options::parse(args) {
         Ok(Command::Help) => print(options::HELP, 0),
-        Ok(Command::Run(options)) => measure(&options),
+        Ok(Command::Http(options)) => measure(&options),
+        Ok(Command::RealTime(options)) => measure_real_time(&options),
         Err(why) => complain(&format!("{why} (see fairlead bench --help)")),
     }
 }
@@ -73,11 +120,18 @@ fn measure(options: &Options) -> i32 {
         Ok(measured) => {
             let status = if measured.is_good() { 0 } else { 2 };
             if options.json {
-                print(&(json::document(options, &measured) + "\n"), status)
+                print(&(json::http::document(options, &measured) + "\n"), status)
             } else {
-                print(&report::text(options, &measured), status)
+                print(&report::http::text(options, &measured), status)
             }
         }
+    }
+}
+
+fn measure_real_time(options: &RealTime) -> i32 {
+    match real_time::run(options, &STOP) {
+        Err(why) => complain(&why),
+        Ok((report, good)) => print(&report, if good { 0 } else { 2 }),
     }
 }
 

@@ -1,43 +1,18 @@
 //! What the user asked for: the command line, its help, its checks.
 
+mod help;
+mod real_time;
+mod values;
+
+pub(crate) use help::HELP;
+pub(crate) use real_time::{Broadcast, Echo, RealTime, Task, Transport};
+
 use crate::url::{request_path, Url};
 use lexopt::prelude::{Long, Short, Value};
-use std::io::Read;
 use std::time::Duration;
+use values::{body, count, header, method, rate, seconds, token};
 
-pub(crate) const HELP: &str = "\
-Usage: fairlead bench URL [options]
-
-Sends requests to URL over several connections and shows what each connection got.
-URL is http://host[:port][/path] or unix:///path/to.sock
-
-How much:
-  -c, --connections N     connections kept busy at the same time (10)
-  -d, --duration SEC      how long to measure (4)
-  -n, --requests N        stop after N requests in total, shared by all connections
-      --warmup SEC        run this long before measuring (0)
-      --rate R            send R requests per second in total, whether answers come or not (open loop);
-                          without it every connection sends its next request when it has its answer
-      --pipeline N        requests under way on one connection at a time (1)
-      --no-keep-alive     a new connection for every request
-      --threads N         threads that send (1)
-      --timeout SEC       give up on a request after this long (10)
-
-What to send:
-  -m, --method METHOD     (GET, or POST with a body)
-  -H, --header 'N: v'     repeatable; replaces a field of the same name that would be sent otherwise
-      --body TEXT         @FILE sends the file, @- standard input
-      --path PATH         request target, for unix URLs (/)
-
-What to print:
-      --json              one JSON document instead of text
-  -q, --quiet             neither progress nor the list of connections
-  -h, --help
-
-Exit status: 0 every answer was 2xx or 3xx; 1 wrong usage or unreachable; 2 other answers, errors or no answer.
-";
-
-/// The validated command line.
+/// The validated command line of a run of HTTP requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) url: Url,
@@ -63,14 +38,15 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) enum Command {
     Help,
-    Run(Box<Options>),
+    Http(Box<Options>),
+    RealTime(Box<RealTime>),
 }
 
 const MAX_CONNECTIONS: usize = 100_000;
 const MAX_PIPELINE: usize = 1_000;
 const MAX_THREADS: usize = 256;
-/// Longest duration accepted: beyond a year it is a slip of the keyboard.
-const MAX_SECONDS: f64 = 366.0 * 86_400.0;
+const MAX_MESSAGES: usize = 100_000_000;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads the arguments that follow `fairlead bench`.
 pub(crate) fn parse(args: &[String]) -> Result<Command, String> {
@@ -78,20 +54,53 @@ pub(crate) fn parse(args: &[String]) -> Result<Command, String> {
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next().map_err(|error| error.to_string())? {
         let name = match arg {
-            Short(letter) => format!("-{letter}"),
+            Short(letter) => long_name(letter)?.to_owned(),
             Long(name) => format!("--{name}"),
             Value(url) => {
                 draft.url(url.to_string_lossy().into_owned())?;
                 continue;
             }
         };
-        if matches!(name.as_str(), "-h" | "--help") {
+        if name == "--help" {
             return Ok(Command::Help);
         }
         draft.option(&name, &mut parser)?;
+        draft.given.push(name);
     }
-    draft.finish().map(|options| Command::Run(Box::new(options)))
+    draft.finish()
 }
+
+fn long_name(letter: char) -> Result<&'static str, String> {
+    Ok(match letter {
+        'c' => "--connections",
+        'd' => "--duration",
+        'n' => "--requests",
+        'm' => "--method",
+        'H' => "--header",
+        'q' => "--quiet",
+        'h' => "--help",
+        _ => return Err(format!("unknown option -{letter}")),
+    })
+}
+
+/// What goes with HTTP requests.
+const HTTP: &[&str] = &[
+    "--connections",
+    "--duration",
+    "--requests",
+    "--warmup",
+    "--rate",
+    "--pipeline",
+    "--no-keep-alive",
+    "--threads",
+    "--timeout",
+    "--method",
+    "--header",
+    "--body",
+    "--path",
+    "--json",
+    "--quiet",
+];
 
 /// What has been read of the command line so far.
 #[derive(Default)]
@@ -112,6 +121,21 @@ struct Draft {
     body: Option<Vec<u8>>,
     json: bool,
     quiet: bool,
+    size: Option<usize>,
+    binary: Option<bool>,
+    deflate: bool,
+    protocol: Option<String>,
+    hello: Option<String>,
+    ready: Option<String>,
+    broadcast: bool,
+    publishers: Option<usize>,
+    messages: Option<usize>,
+    template: Option<String>,
+    sse: bool,
+    publish: Option<String>,
+    idle: bool,
+    /// The names of all options given.
+    given: Vec<String>,
 }
 
 impl Draft {
@@ -129,28 +153,64 @@ impl Draft {
             value.into_string().map_err(|_| format!("{name}: not valid UTF-8"))
         };
         match name {
-            "-c" | "--connections" => self.connections = Some(count(name, &value()?, MAX_CONNECTIONS)?),
-            "-d" | "--duration" => self.duration = Some(seconds(name, &value()?)?),
-            "-n" | "--requests" => self.requests = Some(count(name, &value()?, usize::MAX)? as u64),
+            "--connections" => self.connections = Some(count(name, &value()?, MAX_CONNECTIONS)?),
+            "--duration" => self.duration = Some(seconds(name, &value()?)?),
+            "--requests" => self.requests = Some(count(name, &value()?, usize::MAX)? as u64),
             "--warmup" => self.warmup = Some(seconds(name, &value()?)?),
             "--rate" => self.rate = Some(rate(&value()?)?),
             "--pipeline" => self.pipeline = Some(count(name, &value()?, MAX_PIPELINE)?),
             "--no-keep-alive" => self.close = true,
             "--threads" => self.threads = Some(count(name, &value()?, MAX_THREADS)?),
             "--timeout" => self.timeout = Some(seconds(name, &value()?)?),
-            "-m" | "--method" => self.method = Some(method(&value()?)?),
-            "-H" | "--header" => self.headers.push(header(&value()?)?),
+            "--method" => self.method = Some(method(&value()?)?),
+            "--header" => self.headers.push(header(&value()?)?),
             "--body" => self.body = Some(body(&value()?)?),
             "--path" => self.path = Some(request_path(&value()?)?),
             "--json" => self.json = true,
-            "-q" | "--quiet" => self.quiet = true,
+            "--quiet" => self.quiet = true,
+            "--size" => self.size = Some(count(name, &value()?, MAX_MESSAGE_BYTES)?),
+            "--text" | "--binary" => self.binary = Some(name == "--binary"),
+            "--deflate" => self.deflate = true,
+            "--protocol" => self.protocol = Some(token(name, &value()?)?),
+            "--hello" => self.hello = Some(value()?),
+            "--ready" => self.ready = Some(value()?),
+            "--broadcast" => self.broadcast = true,
+            "--publishers" => self.publishers = Some(count(name, &value()?, MAX_CONNECTIONS)?),
+            "--messages" => self.messages = Some(count(name, &value()?, MAX_MESSAGES)?),
+            "--template" => self.template = Some(value()?),
+            "--sse" => self.sse = true,
+            "--publish" => self.publish = Some(value()?),
+            "--idle" => self.idle = true,
             _ => return Err(format!("unknown option {name}")),
         }
         Ok(())
     }
 
-    fn finish(self) -> Result<Options, String> {
-        let mut url = Url::parse(&self.url.ok_or("which URL?")?)?;
+    fn finish(self) -> Result<Command, String> {
+        let url = Url::parse(self.url.as_deref().ok_or("which URL?")?)?;
+        let real_time = url.websocket || self.sse || self.idle || self.broadcast;
+        if self.duration.is_some_and(|duration| duration.is_zero()) {
+            return Err("--duration must be more than 0".into());
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err("--timeout must be more than 0".into());
+        }
+        if real_time {
+            return self.real_time(url).map(|options| Command::RealTime(Box::new(options)));
+        }
+        self.allow(HTTP, "HTTP requests")?;
+        self.http(url).map(|options| Command::Http(Box::new(options)))
+    }
+
+    /// Refuses options that mean nothing in this kind of run.
+    fn allow(&self, options: &[&str], kind: &str) -> Result<(), String> {
+        match self.given.iter().find(|name| !options.contains(&name.as_str())) {
+            Some(name) => Err(format!("{name} does not go with {kind}")),
+            None => Ok(()),
+        }
+    }
+
+    fn http(self, mut url: Url) -> Result<Options, String> {
         if let Some(path) = self.path {
             url.path = path;
         }
@@ -162,7 +222,7 @@ impl Draft {
         let body = self.body.unwrap_or_default();
         let default_method = if body.is_empty() { "GET" } else { "POST" };
         let default_duration = self.requests.is_none().then_some(Duration::from_secs(4));
-        let options = Options {
+        Ok(Options {
             url,
             connections,
             threads: self.threads.unwrap_or(1).min(connections),
@@ -178,89 +238,7 @@ impl Draft {
             body,
             json: self.json,
             quiet: self.quiet,
-        };
-        if options.duration.is_some_and(|duration| duration.is_zero()) {
-            return Err("--duration must be more than 0".into());
-        }
-        if options.timeout.is_zero() {
-            return Err("--timeout must be more than 0".into());
-        }
-        Ok(options)
-    }
-}
-
-fn count(name: &str, text: &str, most: usize) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        Ok(0) | Err(_) => Err(format!("{name}: {text} is not a whole number above 0")),
-        Ok(_) => Err(format!("{name}: {text} is more than {most}")),
-    }
-}
-
-/// Seconds, with an optional unit: `4`, `0.5`, `4s`, `500ms`, `2m`.
-fn seconds(name: &str, text: &str) -> Result<Duration, String> {
-    let (number, unit) = if let Some(number) = text.strip_suffix("ms") {
-        (number, 0.001)
-    } else if let Some(number) = text.strip_suffix('s') {
-        (number, 1.0)
-    } else if let Some(number) = text.strip_suffix('m') {
-        (number, 60.0)
-    } else {
-        (text, 1.0)
-    };
-    match number.parse::<f64>() {
-        Ok(number) if (0.0..=MAX_SECONDS).contains(&(number * unit)) => Ok(Duration::from_secs_f64(number * unit)),
-        _ => Err(format!("{name}: {text} is not a number of seconds")),
-    }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= 1e9 => Ok(rate),
-        _ => Err(format!("--rate: {text} is not a number of requests per second")),
-    }
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
-fn method(text: &str) -> Result<String, String> {
-    match text {
-        "CONNECT" => Err("--method: CONNECT opens a tunnel, there is nothing to measure in it".into()),
-        _ if is_token(text) => Ok(text.into()),
-        _ => Err(format!("--method: {text} is not a method")),
-    }
-}
-
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| format!("--header: {text} has no colon"))?;
-    if !is_token(name) {
-        return Err(format!("--header: {name} is not a field name"));
-    }
-    if value.contains(['\r', '\n', '\0']) {
-        return Err(format!("--header: the value of {name} has a line break or a NUL in it"));
-    }
-    Ok((name.into(), value.trim().into()))
-}
-
-fn body(text: &str) -> Result<Vec<u8>, String> {
-    match text.strip_prefix('@') {
-        None => Ok(text.into()),
-        Some("-") => {
-            let mut body = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut body)
-                .map_err(|error| format!("--body: standard input: {error}"))?;
-            Ok(body)
-        }
-        Some(file) => std::fs::read(file).map_err(|error| format!("--body: {file}: {error}")),
+        })
     }
 }
 
@@ -269,7 +247,7 @@ fn body(text: &str) -> Result<Vec<u8>, String> {
 pub(crate) fn options(args: &[&str]) -> Options {
     let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();
     match parse(&args) {
-        Ok(Command::Run(options)) => *options,
+        Ok(Command::Http(options)) => *options,
         other => panic!("{args:?}: {other:?}"),
     }
 }
@@ -352,11 +330,11 @@ mod tests {
 
     #[test]
     fn wrong_usage_is_named() {
-        let table: [(&[&str], &str); 17] = [
+        let table: [(&[&str], &str); 19] = [
             (&[], "which URL"),
             (&[URL, URL], "one URL"),
-            (&[URL, "-c", "0"], "-c: 0"),
-            (&[URL, "-c", "many"], "-c: many"),
+            (&[URL, "-c", "0"], "--connections: 0"),
+            (&[URL, "-c", "many"], "--connections: many"),
             (&[URL, "-c", "100001"], "more than 100000"),
             (&[URL, "-c"], "needs a value"),
             (&[URL, "-d", "0"], "--duration"),
@@ -370,6 +348,8 @@ mod tests {
             (&[URL, "-H", "a: b\r\nc: d"], "line break"),
             (&[URL, "--body", "@/nowhere/at/all"], "/nowhere/at/all"),
             (&[URL, "--turbo"], "unknown option --turbo"),
+            (&[URL, "-x"], "unknown option -x"),
+            (&[URL, "--size", "9"], "--size does not go with HTTP requests"),
         ];
         for (args, reason) in table {
             let refusal = refusal(args);

@@ -68,13 +68,7 @@ pub(crate) struct Schedule {
 impl Pacing {
     pub(crate) fn new(options: &Options) -> Pacing {
         match options.rate {
-            None => {
-                let left = options.requests.map(AtomicU64::new);
-                Pacing::Closed(Budget {
-                    left,
-                    counted_from: nanos(options.warmup),
-                })
-            }
+            None => Pacing::Closed(Budget::new(options.requests, nanos(options.warmup))),
             Some(per_second) => {
                 let schedule = Schedule {
                     per_second,
@@ -109,14 +103,26 @@ impl Pacing {
     /// How many requests of a limited run were never taken up.
     pub(crate) fn left(&self) -> u64 {
         match self {
-            Pacing::Closed(Budget { left: Some(left), .. }) => left.load(Ordering::Relaxed),
-            _ => 0,
+            Pacing::Closed(budget) => budget.left(),
+            Pacing::Rate(_) => 0,
         }
     }
 }
 
 impl Budget {
-    fn take(&self, now: Nanos) -> Option<Started> {
+    pub(crate) fn new(requests: Option<u64>, counted_from: Nanos) -> Budget {
+        Budget {
+            left: requests.map(AtomicU64::new),
+            counted_from,
+        }
+    }
+
+    /// How many requests of a limited run were never taken up.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.as_ref().map_or(0, |left| left.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn take(&self, now: Nanos) -> Option<Started> {
         let counted = now >= self.counted_from;
         if let (true, Some(left)) = (counted, &self.left) {
             left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))

@@ -1,6 +1,7 @@
 //! The bytes of the request, formatted once before the run.
 
 use crate::options::Options;
+use crate::url::Url;
 
 /// As many copies as fit into this are kept side by side, so that pipelined requests go out in one write.
 const COPIES_BYTES: usize = 64 * 1024;
@@ -33,37 +34,36 @@ impl Wire {
 }
 
 fn format(options: &Options) -> Vec<u8> {
-    let given = |name: &str| {
-        options
-            .headers
-            .iter()
-            .any(|(given, _)| given.eq_ignore_ascii_case(name))
-    };
-    let mut head = format!("{} {} HTTP/1.1\r\n", options.method, options.url.path);
-    let mut field = |name: &str, value: &str| {
-        head.push_str(name);
-        head.push_str(": ");
-        head.push_str(value);
-        head.push_str("\r\n");
-    };
-    if !given("host") {
-        field("Host", &options.url.host());
-    }
-    if !options.keep_alive && !given("connection") {
-        field("Connection", "close");
+    let mut fields = Vec::new();
+    if !options.keep_alive {
+        fields.push(("Connection", "close".to_owned()));
     }
     // RFC 9110 §8.6: a method that anticipates content says so even when there is none.
     let anticipates = matches!(options.method.as_str(), "POST" | "PUT" | "PATCH");
-    if (anticipates || !options.body.is_empty()) && !given("content-length") && !given("transfer-encoding") {
-        field("Content-Length", &options.body.len().to_string());
+    let chunked = given(&options.headers, "transfer-encoding");
+    if (anticipates || !options.body.is_empty()) && !chunked {
+        fields.push(("Content-Length", options.body.len().to_string()));
     }
-    for (name, value) in &options.headers {
-        field(name, value);
-    }
-    head.push_str("\r\n");
-    let mut request = head.into_bytes();
+    let mut request = head(&options.method, &options.url, fields, &options.headers);
     request.extend_from_slice(&options.body);
     request
+}
+
+fn given(headers: &[(String, String)], name: &str) -> bool {
+    headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+/// A request up to its content. Fields in `headers` replace those of the same name.
+pub(crate) fn head(method: &str, url: &Url, fields: Vec<(&str, String)>, headers: &[(String, String)]) -> Vec<u8> {
+    let mut head = format!("{method} {} HTTP/1.1\r\n", url.path);
+    let ours = [("Host", url.host())].into_iter().chain(fields);
+    let ours = ours.filter(|(name, _)| !given(headers, name));
+    let theirs = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    for (name, value) in ours.chain(theirs) {
+        head.extend([name, ": ", &value, "\r\n"]);
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
 }
 
 #[cfg(test)]

@@ -175,8 +175,8 @@ fn after_head(head: &mut Head, to_head: bool) -> Option<State> {
     }
 }
 
-/// RFC 9112 §4: `HTTP/1.x SSS reason`; servers often leave out the reason and its space.
-fn status_line(line: &[u8]) -> Result<Head, Malformed> {
+/// RFC 9112 §4: `HTTP/1.x SSS reason`, as minor version and status; servers often leave out the reason and its space.
+pub(crate) fn status(line: &[u8]) -> Result<(u8, u16), Malformed> {
     let rest = line.strip_prefix(b"HTTP/1.").ok_or(Malformed)?;
     let [minor @ b'0'..=b'9', b' ', a @ b'1'..=b'5', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..] = rest else {
         return Err(Malformed);
@@ -185,10 +185,14 @@ fn status_line(line: &[u8]) -> Result<Head, Malformed> {
         return Err(Malformed);
     }
     let digit = |byte: &u8| u16::from(byte - b'0');
-    let status = digit(a) * 100 + digit(b) * 10 + digit(c);
+    Ok((minor - b'0', digit(a) * 100 + digit(b) * 10 + digit(c)))
+}
+
+fn status_line(line: &[u8]) -> Result<Head, Malformed> {
+    let (minor, status) = status(line)?;
     Ok(Head {
         status,
-        keep_alive: *minor != b'0',
+        keep_alive: minor != 0,
         ..Head::default()
     })
 }
@@ -234,7 +238,7 @@ fn field(head: &mut Head, line: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn decimal(text: &[u8]) -> Result<u64, Malformed> {
+pub(crate) fn decimal(text: &[u8]) -> Result<u64, Malformed> {
     if text.is_empty() {
         return Err(Malformed);
     }
@@ -251,7 +255,7 @@ fn decimal(text: &[u8]) -> Result<u64, Malformed> {
 }
 
 /// RFC 9112 §7.1: hexadecimal, then perhaps extensions, which mean nothing to us.
-fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
+pub(crate) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     if !(1..=16).contains(&digits) || !matches!(line[digits..], [] | [b';' | b' ' | b'\t', ..]) {
         return Err(Malformed);
@@ -270,7 +274,7 @@ fn skip(input: &mut &[u8], left: u64) -> u64 {
 
 /// Cuts lines out of the stream; keeps the beginning of one that has not ended yet.
 #[derive(Debug, Default)]
-struct Line {
+pub(crate) struct Line {
     begun: Vec<u8>,
     /// `begun` was handed out whole and starts anew with the next line.
     spent: bool,
@@ -283,7 +287,7 @@ impl Line {
     }
 
     /// The next line without its end, or `None` when it has not ended in `input`, all of which is then taken.
-    fn take<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Result<Option<&'a [u8]>, Malformed> {
+    pub(crate) fn take<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Result<Option<&'a [u8]>, Malformed> {
         if self.spent {
             self.clear();
         }

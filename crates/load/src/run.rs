@@ -1,5 +1,7 @@
 //! A whole run: resolves the target, starts the threads, puts together what they measured.
 
+use crate::latencies::expected_interval;
+use crate::limits::{allow_open_files, describe};
 use crate::options::Options;
 use crate::pacing::{nanos, Clock, Nanos, Pacing};
 use crate::progress::Progress;
@@ -8,12 +10,8 @@ use crate::tally::Tally;
 use crate::worker::{Ending, Plan, Worker};
 use rustix::io;
 use rustix::net::SocketAddrAny;
-use rustix::process::{getrlimit, setrlimit, Resource};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-
-/// Files a run may need besides its connections.
-const OTHER_FILES: u64 = 64;
 
 /// What a run gave.
 #[derive(Debug)]
@@ -115,7 +113,7 @@ fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, Strin
     }
     tally.unsent += plan.pacing.left();
     let elapsed = ended.saturating_sub(nanos(plan.options.warmup));
-    let expected_interval = tally.expected_interval(plan.options.pipeline, elapsed);
+    let expected_interval = expected_interval(&tally.connections, plan.options.pipeline, elapsed);
     let gave_up = any(|ending| *ending == Ending::GaveUp);
     Ok(Measured {
         tally,
@@ -124,28 +122,6 @@ fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, Strin
         stopped,
         gave_up,
     })
-}
-
-/// The system's words without their number.
-fn describe(error: io::Errno) -> String {
-    let text = std::io::Error::from(error).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
-/// Raises the soft limit of open files as far as the connections need it.
-fn allow_open_files(connections: usize) -> Result<(), String> {
-    let needed = connections as u64 + OTHER_FILES;
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|soft| soft >= needed) {
-        return Ok(());
-    }
-    if limit.maximum.is_some_and(|hard| hard < needed) {
-        return Err(format!(
-            "{connections} connections need more open files than the hard limit (ulimit -Hn) allows"
-        ));
-    }
-    limit.current = Some(needed);
-    setrlimit(Resource::Nofile, limit).map_err(|error| format!("cannot raise the limit of open files: {error}"))
 }
 
 #[cfg(test)]

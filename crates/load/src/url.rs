@@ -1,4 +1,4 @@
-//! Where to send requests: `http://host[:port][/path]` or `unix:///path/to.sock`.
+//! Where to connect to: `http://host[:port][/path]`, the same with `ws://`, or `unix:///path/to.sock`.
 //!
 //! Names are resolved here, once, before the run.
 
@@ -12,6 +12,8 @@ pub(crate) struct Url {
     pub(crate) endpoint: Endpoint,
     /// Path and query, as they go into the request line.
     pub(crate) path: String,
+    /// `ws://`: a WebSocket is wanted (RFC 6455 §3).
+    pub(crate) websocket: bool,
 }
 
 /// What to connect to.
@@ -23,7 +25,8 @@ pub(crate) enum Endpoint {
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, String> {
-        if let Some(rest) = text.strip_prefix("http://") {
+        let websocket = text.starts_with("ws://");
+        if let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("ws://")) {
             let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
             let (host, port) = split_authority(authority).map_err(|why| format!("{text}: {why}"))?;
@@ -32,6 +35,7 @@ impl Url {
                 text: text.into(),
                 endpoint,
                 path: request_path(path)?,
+                websocket,
             });
         }
         if let Some(path) = text.strip_prefix("unix://") {
@@ -44,12 +48,18 @@ impl Url {
                 text: text.into(),
                 endpoint: Endpoint::Unix { path: path.into() },
                 path: "/".into(),
+                websocket,
             });
         }
         if text.starts_with("https://") {
             return Err(format!("{text}: https is not supported; measure the plain HTTP port"));
         }
-        Err(format!("{text}: a URL starts with http:// or unix://"))
+        if text.starts_with("wss://") {
+            return Err(format!(
+                "{text}: wss is not supported; measure the plain WebSocket port"
+            ));
+        }
+        Err(format!("{text}: a URL starts with http://, ws:// or unix://"))
     }
 
     /// The value of the Host field (RFC 9110 §7.2).
@@ -182,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn a_websocket_url_is_an_http_url_of_another_scheme() {
+        assert_eq!(
+            tcp("ws://localhost:9292/echo"),
+            ("localhost".into(), 9292, "/echo".into(), "localhost:9292".into())
+        );
+        let websocket = |text: &str| Url::parse(text).map(|url| url.websocket);
+        assert_eq!((websocket("ws://h/"), websocket("http://h/")), (Ok(true), Ok(false)));
+    }
+
+    #[test]
     fn a_unix_url_is_a_socket_path() {
         let url = Url::parse("unix:///run/app.sock").expect("valid");
         assert_eq!(
@@ -197,6 +217,7 @@ mod tests {
     fn what_cannot_be_measured_is_refused_with_a_reason() {
         let table = [
             ("https://localhost/", "https"),
+            ("wss://localhost/", "wss"),
             ("localhost:9292", "starts with http://"),
             ("http://", "host is missing"),
             ("http://:80/", "host is missing"),

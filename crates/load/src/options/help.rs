@@ -1,0 +1,49 @@
+//! What `--help` prints.
+
+pub(crate) const HELP: &str = "\
+Usage: fairlead bench URL [options]
+
+http://host[:port][/path], unix:///path/to.sock   requests over several connections: what each of them got
+ws://host[:port][/path]                           WebSockets: messages that come back, one at a time on each
+ws://… --broadcast                                one publishes, all receive: deliveries, losses, order
+http://… --sse --publish http://…/publish         the same with server-sent events; publishes by POST
+ws://… --idle, http://… --sse --idle              opens connections and only holds them
+
+How much:
+  -c, --connections N     connections: clients, sockets or subscribers (10)
+  -d, --duration SEC      how long to measure, or to hold (4)
+  -n, --requests N        stop after N requests or echoes in total, shared by all connections
+      --warmup SEC        run this long before measuring (0)
+      --rate R            send R requests or publish R messages per second in total, whether answers come or not
+                          (open loop); without it, as soon as the one before is done
+      --timeout SEC       give up on a request, a handshake, an echo, or when nothing is delivered (10)
+
+Requests:
+      --pipeline N        requests under way on one connection at a time (1)
+      --no-keep-alive     a new connection for every request
+      --threads N         threads that send (1)
+  -m, --method METHOD     (GET, or POST with a body)
+      --body TEXT         @FILE sends the file, @- standard input
+      --path PATH         request target, for unix URLs (/)
+  -H, --header 'N: v'     repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
+
+WebSockets and event streams:
+      --size BYTES        of a message (64)
+      --text, --binary    type of the messages (text)
+      --deflate           offer permessage-deflate, and use it where it was accepted
+      --protocol NAME     offer a subprotocol
+      --hello TEXT        message sent after the handshake, as to subscribe
+      --ready TEXT        a connection counts as subscribed when a message containing TEXT has come
+      --messages N        messages to broadcast (200)
+      --publishers N      connections that publish them (1)
+      --template TEXT     what publishers send, with %s in place of the message
+      --publish URL       publish by POST to this URL, the message as its body
+
+What to print:
+      --json              one JSON document instead of text
+  -q, --quiet             neither progress nor the list of connections
+  -h, --help
+
+Exit status: 0 every answer was 2xx or 3xx, every message arrived once and in order, no connection was lost;
+1 wrong usage or unreachable; 2 anything else.
+";

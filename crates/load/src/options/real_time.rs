@@ -1,0 +1,255 @@
+//! What was asked for of WebSockets and event streams.
+
+use super::Draft;
+use crate::broadcast::marker;
+use crate::url::Url;
+use std::time::Duration;
+
+/// The validated command line of a run over WebSockets or event streams.
+#[derive(Clone, Debug)]
+pub(crate) struct RealTime {
+    pub(crate) url: Url,
+    pub(crate) transport: Transport,
+    pub(crate) task: Task,
+    pub(crate) connections: usize,
+    pub(crate) headers: Vec<(String, String)>,
+    /// The subprotocol to offer.
+    pub(crate) protocol: Option<String>,
+    pub(crate) deflate: bool,
+    /// Sent after the handshake.
+    pub(crate) hello: Option<String>,
+    /// Found in the message that makes a connection count as subscribed.
+    pub(crate) ready: Option<String>,
+    pub(crate) timeout: Duration,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    WebSocket,
+    EventStream,
+}
+
+impl Transport {
+    /// The value in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::WebSocket => "websocket",
+            Transport::EventStream => "sse",
+        }
+    }
+}
+
+/// What the connections are for.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    Echo(Echo),
+    Broadcast(Broadcast),
+    Idle { duration: Duration },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Echo {
+    pub(crate) size: usize,
+    pub(crate) binary: bool,
+    /// `None`: until the messages are used up.
+    pub(crate) duration: Option<Duration>,
+    pub(crate) requests: Option<u64>,
+    pub(crate) warmup: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Broadcast {
+    pub(crate) size: usize,
+    pub(crate) binary: bool,
+    pub(crate) publishers: usize,
+    /// In total.
+    pub(crate) messages: u32,
+    /// Messages per second in total; `None`: as fast as they can be sent.
+    pub(crate) rate: Option<f64>,
+    /// What is around a message when it is published: before and after.
+    pub(crate) template: Option<(String, String)>,
+    /// Where to POST messages to; `None`: they go through WebSockets like those of the subscribers.
+    pub(crate) publish: Option<Url>,
+}
+
+const COMMON: &[&str] = &["--connections", "--header", "--ready", "--timeout", "--json", "--quiet"];
+const WEBSOCKET: &[&str] = &["--deflate", "--protocol", "--hello"];
+const ECHO: &[&str] = &["--duration", "--requests", "--warmup", "--size", "--text", "--binary"];
+const BROADCAST: &[&str] = &[
+    "--broadcast",
+    "--publishers",
+    "--messages",
+    "--size",
+    "--rate",
+    "--template",
+    "--publish",
+];
+const IDLE: &[&str] = &["--idle", "--duration"];
+
+impl Draft {
+    pub(super) fn real_time(self, url: Url) -> Result<RealTime, String> {
+        let transport = match (url.websocket, self.sse) {
+            (true, false) => Transport::WebSocket,
+            (false, true) => Transport::EventStream,
+            (true, true) => return Err("--sse needs an http URL".into()),
+            (false, false) => return Err("--broadcast and --idle need a ws URL, or --sse".into()),
+        };
+        let (task, kind, options) = self.task(transport)?;
+        self.allow(&options, kind)?;
+        Ok(RealTime {
+            url,
+            transport,
+            task,
+            connections: self.connections.unwrap_or(10),
+            headers: self.headers,
+            protocol: self.protocol,
+            deflate: self.deflate,
+            hello: self.hello,
+            ready: self.ready,
+            timeout: self.timeout.unwrap_or(Duration::from_secs(10)),
+            json: self.json,
+            quiet: self.quiet,
+        })
+    }
+
+    /// The task, what it is called, and the options that go with it.
+    fn task(&self, transport: Transport) -> Result<(Task, &'static str, Vec<&'static str>), String> {
+        let of_transport = match transport {
+            Transport::WebSocket => WEBSOCKET,
+            Transport::EventStream => &["--sse"],
+        };
+        if self.idle {
+            let duration = self.duration.unwrap_or(Duration::from_secs(4));
+            return Ok((Task::Idle { duration }, "--idle", [COMMON, of_transport, IDLE].concat()));
+        }
+        if self.broadcast || transport == Transport::EventStream {
+            let types: &[&str] = match transport {
+                Transport::WebSocket => &["--text", "--binary"],
+                Transport::EventStream => &[],
+            };
+            let broadcast = self.broadcast(transport)?;
+            let options = [COMMON, of_transport, BROADCAST, types].concat();
+            return Ok((Task::Broadcast(broadcast), "a broadcast", options));
+        }
+        let echo = Echo {
+            size: self.size.unwrap_or(64),
+            binary: self.binary.unwrap_or(false),
+            duration: self
+                .duration
+                .or(self.requests.is_none().then_some(Duration::from_secs(4))),
+            requests: self.requests,
+            warmup: self.warmup.unwrap_or_default(),
+        };
+        Ok((Task::Echo(echo), "echoes", [COMMON, of_transport, ECHO].concat()))
+    }
+
+    fn broadcast(&self, transport: Transport) -> Result<Broadcast, String> {
+        let publish = self.publish.as_deref().map(Url::parse).transpose()?;
+        if publish.as_ref().is_some_and(|url| url.websocket) {
+            return Err("--publish needs an http URL".into());
+        }
+        if publish.is_none() && transport == Transport::EventStream {
+            return Err("--sse needs --publish URL, or --idle".into());
+        }
+        let size = self.size.unwrap_or(64);
+        if size < marker::BYTES {
+            let least = marker::BYTES;
+            return Err(format!(
+                "--size: {size} is less than the {least} bytes that mark a message"
+            ));
+        }
+        let template = self.template.as_deref().map(|text| {
+            let (before, after) = text.split_once("%s").ok_or("--template: there is no %s in it")?;
+            Ok::<_, String>((before.to_owned(), after.to_owned()))
+        });
+        Ok(Broadcast {
+            size,
+            binary: self.binary.unwrap_or(false),
+            publishers: self.publishers.unwrap_or(1),
+            messages: self
+                .messages
+                .map_or(200, |messages| u32::try_from(messages).unwrap_or(u32::MAX)),
+            rate: self.rate,
+            template: template.transpose()?,
+            publish,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{parse, Command};
+    use super::*;
+
+    const WS: &str = "ws://localhost/chat";
+    const EVENTS: &str = "http://localhost/events";
+    const PUBLISH: &str = "http://localhost/publish";
+
+    fn strings(args: &[&str]) -> Vec<String> {
+        args.iter().map(|arg| arg.to_string()).collect()
+    }
+
+    fn real_time(args: &[&str]) -> RealTime {
+        match parse(&strings(args)) {
+            Ok(Command::RealTime(options)) => *options,
+            other => panic!("{args:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_websocket_url_alone_asks_for_echoes() {
+        let options = real_time(&[WS]);
+        assert_eq!((options.transport, options.connections), (Transport::WebSocket, 10));
+        match options.task {
+            Task::Echo(echo) => {
+                assert_eq!((echo.size, echo.binary, echo.requests), (64, false, None));
+                assert_eq!(echo.duration, Some(Duration::from_secs(4)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_event_stream_with_a_place_to_publish_is_a_broadcast() {
+        let options = real_time(&[EVENTS, "--sse", "--publish", PUBLISH, "--template", "{\"m\":\"%s\"}"]);
+        match options.task {
+            Task::Broadcast(broadcast) => {
+                assert_eq!((broadcast.publishers, broadcast.messages), (1, 200));
+                assert_eq!(broadcast.template, Some(("{\"m\":\"".into(), "\"}".into())));
+                assert_eq!(broadcast.publish.map(|url| url.path), Some("/publish".into()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_named() {
+        let table: [(&[&str], &str); 13] = [
+            (&[EVENTS, "--sse"], "--sse needs --publish URL"),
+            (&[WS, "--sse"], "--sse needs an http URL"),
+            (&[EVENTS, "--broadcast"], "need a ws URL"),
+            (&[EVENTS, "--idle"], "need a ws URL"),
+            (&[WS, "--pipeline", "2"], "--pipeline does not go with echoes"),
+            (&[WS, "--messages", "2"], "--messages does not go with echoes"),
+            (&[WS, "--idle", "--size", "9"], "--size does not go with --idle"),
+            (
+                &[WS, "--broadcast", "-d", "9"],
+                "--duration does not go with a broadcast",
+            ),
+            (
+                &[EVENTS, "--sse", "--publish", PUBLISH, "--hello", "x"],
+                "--hello does not go",
+            ),
+            (&[EVENTS, "--sse", "--publish", WS], "--publish needs an http URL"),
+            (&[WS, "--broadcast", "--size", "8"], "--size: 8 is less than"),
+            (&[WS, "--broadcast", "--template", "x"], "there is no %s"),
+            (&[WS, "--protocol", "a b"], "--protocol: a b is not a token"),
+        ];
+        for (args, reason) in table {
+            let refusal = parse(&strings(args)).expect_err("should be refused");
+            assert!(refusal.contains(reason), "{args:?}: {refusal}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a session has to send and the socket has not taken yet.
+
+use crate::websocket::deflate::Deflater;
+use crate::websocket::frame;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    written: usize,
+    /// RFC 6455 §5.3. Nobody is to be protected from us here: one key for each connection, though not zero.
+    mask: [u8; 4],
+    /// Where permessage-deflate was agreed upon.
+    pub(crate) deflater: Option<Rc<RefCell<Deflater>>>,
+}
+
+impl Outbox {
+    pub(crate) fn new(mask: [u8; 4]) -> Outbox {
+        Outbox {
+            bytes: Vec::new(),
+            written: 0,
+            mask,
+            deflater: None,
+        }
+    }
+
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn message(&mut self, binary: bool, payload: &[u8]) {
+        let opcode = if binary { frame::BINARY } else { frame::TEXT };
+        match &self.deflater {
+            None => frame::put(&mut self.bytes, opcode, false, self.mask, payload),
+            Some(deflater) => {
+                let mut deflater = deflater.borrow_mut();
+                frame::put(&mut self.bytes, opcode, true, self.mask, deflater.message(payload));
+            }
+        }
+    }
+
+    pub(crate) fn pong(&mut self, payload: &[u8]) {
+        frame::put(&mut self.bytes, frame::PONG, false, self.mask, payload);
+    }
+
+    pub(crate) fn close(&mut self, code: u16) {
+        frame::put(&mut self.bytes, frame::CLOSE, false, self.mask, &code.to_be_bytes());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn pending(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    pub(crate) fn took(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.written == self.bytes.len() {
+            self.clear();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.written = 0;
+    }
+}

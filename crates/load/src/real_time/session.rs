@@ -1,0 +1,345 @@
+//! One socket of a crowd.
+//!
+//! ```text
+//!   Waiting -> Connecting -> Shaking -> Subscribing -> Live
+//!      ^            \___________\___________\___________\____> Over
+//!      |                                                 |
+//!      +---- reopened (connections that publish by POST) +
+//! ```
+//! A connection that publishes by POST has no handshake: it is live when it is connected.
+
+use super::crowd::{Activity, Terms};
+use super::ending::Ending;
+use super::head::Head;
+use super::outbox::Outbox;
+use crate::event_stream;
+use crate::pacing::Nanos;
+use crate::poller::{Interest, Poller};
+use crate::response::{Malformed, ResponseReader};
+use crate::websocket::handshake;
+use crate::websocket::reader::{Item, Reader, NO_CODE, NO_FRAME};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{self, Errno};
+use rustix::net::{self, RecvFlags, SendFlags};
+use std::rc::Rc;
+
+/// RFC 6455 §7.4.1.
+const NORMAL_CLOSURE: u16 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Waiting,
+    Connecting,
+    Shaking,
+    Subscribing,
+    Live,
+    Over,
+}
+
+/// What is spoken over a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    WebSocket,
+    EventStream,
+    /// Requests, one after the other.
+    Http,
+}
+
+/// How what arrives is to be read.
+#[derive(Debug)]
+enum Stage {
+    Head(Protocol),
+    Frames(Reader),
+    Events(event_stream::Reader),
+    Answers(ResponseReader),
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) phase: Phase,
+    /// Which group of its crowd it belongs to.
+    pub(crate) group: usize,
+    /// Which of the group's addresses to connect to.
+    pub(crate) address: usize,
+    /// When the present phase, as far as it may time out, began.
+    pub(crate) since: Nanos,
+    /// The handshake succeeded, whatever happened later.
+    pub(crate) opened: bool,
+    pub(crate) subscribed: bool,
+    pub(crate) outbox: Outbox,
+    socket: Option<OwnedFd>,
+    interest: Interest,
+    key: String,
+    stage: Stage,
+    /// The beginning of a head or a frame, until the rest of it comes.
+    rest: Vec<u8>,
+}
+
+/// What reading gave.
+pub(crate) enum Input<'a> {
+    Bytes(&'a [u8]),
+    End,
+    Nothing,
+}
+
+impl Session {
+    pub(crate) fn new(group: usize, protocol: Protocol, nonce: [u64; 2]) -> Session {
+        let [a, b, c, d, ..] = nonce[0].to_be_bytes();
+        Session {
+            phase: Phase::Waiting,
+            group,
+            address: 0,
+            since: 0,
+            opened: false,
+            subscribed: false,
+            outbox: Outbox::new([a | 1, b, c, d]),
+            socket: None,
+            interest: Interest::Read,
+            key: handshake::key(nonce),
+            stage: Stage::of(protocol),
+            rest: Vec::new(),
+        }
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Takes over a socket that is on its way.
+    pub(crate) fn dialled(&mut self, socket: OwnedFd, poller: &Poller, number: usize) -> io::Result<()> {
+        poller.add(&socket, number, Interest::ReadAndWrite)?;
+        self.interest = Interest::ReadAndWrite;
+        self.socket = Some(socket);
+        self.phase = Phase::Connecting;
+        Ok(())
+    }
+
+    /// The connecting socket became ready: the next phase, or why there is none.
+    pub(crate) fn finish_connecting(&mut self) -> io::Result<()> {
+        if let Some(socket) = &self.socket {
+            net::sockopt::socket_error(socket)??;
+        }
+        let posts = matches!(self.stage, Stage::Answers(_));
+        self.phase = if posts { Phase::Live } else { Phase::Shaking };
+        Ok(())
+    }
+
+    /// Forgets the socket, as far as the session is not over for another.
+    pub(crate) fn close(&mut self, phase: Phase) {
+        self.socket = None;
+        self.phase = phase;
+        self.rest = Vec::new();
+        self.outbox.clear();
+        if let Stage::Answers(reader) = &mut self.stage {
+            reader.reset();
+        }
+    }
+
+    /// Writes what the socket takes, and watches for room for the rest. An error is one of the poller.
+    pub(crate) fn write(&mut self, poller: &Poller, number: usize) -> io::Result<Result<(), Ending>> {
+        let Some(socket) = &self.socket else {
+            return Ok(Ok(()));
+        };
+        let mut wanted = Interest::Read;
+        while !self.outbox.is_empty() {
+            match net::send(socket, self.outbox.pending(), SendFlags::NOSIGNAL) {
+                Ok(sent) => self.outbox.took(sent),
+                Err(Errno::AGAIN) => {
+                    wanted = Interest::ReadAndWrite;
+                    break;
+                }
+                Err(Errno::INTR) => {}
+                // What the server sent before may still be read; the end of that is the end of the session.
+                Err(_) => {
+                    self.outbox.clear();
+                    return Ok(Err(Ending::Write));
+                }
+            }
+        }
+        if self.interest != wanted {
+            poller.change(socket.as_fd(), number, wanted)?;
+            self.interest = wanted;
+        }
+        Ok(Ok(()))
+    }
+
+    /// How many bytes wait for the rest of their head or frame.
+    pub(crate) fn kept(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Reads once; what was kept of the last time comes first in `buffer`.
+    pub(crate) fn read<'a>(&mut self, buffer: &'a mut Vec<u8>, most: usize) -> Result<Input<'a>, Ending> {
+        let Some(socket) = &self.socket else {
+            return Ok(Input::Nothing);
+        };
+        let kept = self.rest.len();
+        if buffer.len() < kept + most {
+            buffer.resize(kept + most, 0);
+        }
+        match net::recv(socket, &mut buffer[kept..kept + most], RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Input::End),
+            Ok((bytes, _)) => {
+                buffer[..kept].copy_from_slice(&self.rest);
+                self.rest.clear();
+                Ok(Input::Bytes(&buffer[..kept + bytes]))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Input::Nothing),
+            Err(_) => Err(Ending::Read),
+        }
+    }
+
+    /// Makes what can be made of `bytes` and keeps the rest.
+    pub(crate) fn digest(
+        &mut self,
+        number: usize,
+        mut bytes: &[u8],
+        terms: &Terms,
+        activity: &mut impl Activity,
+        now: Nanos,
+    ) -> Result<(), Ending> {
+        if let Stage::Head(protocol) = self.stage {
+            let Some(head) = final_head(&mut bytes)? else {
+                self.rest.extend_from_slice(bytes);
+                return Ok(());
+            };
+            self.shake(&head, protocol, terms)?;
+            if terms.ready.is_none() {
+                self.subscribed(number, activity, now);
+            }
+        }
+        self.messages(number, &mut bytes, terms, activity, now)?;
+        self.rest.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The answer to the handshake has come.
+    fn shake(&mut self, head: &Head, protocol: Protocol, terms: &Terms) -> Result<(), Ending> {
+        let wanted = if protocol == Protocol::WebSocket { 101 } else { 200 };
+        if head.status != wanted {
+            return Err(Ending::Refused(head.status));
+        }
+        self.stage = if protocol == Protocol::WebSocket {
+            let agreement = handshake::check(head, &self.key, &terms.offer).map_err(Ending::Handshake)?;
+            if agreement.inflater.is_some() {
+                self.outbox.deflater = Some(Rc::clone(&terms.deflater));
+            }
+            Stage::Frames(Reader::new(agreement.inflater))
+        } else {
+            Stage::Events(event_stream::Reader::new(head).map_err(Ending::Handshake)?)
+        };
+        self.opened = true;
+        self.phase = Phase::Subscribing;
+        if let Some(hello) = &terms.hello {
+            self.outbox.message(false, hello.as_bytes());
+        }
+        Ok(())
+    }
+
+    fn subscribed(&mut self, number: usize, activity: &mut impl Activity, now: Nanos) {
+        self.phase = Phase::Live;
+        self.subscribed = true;
+        activity.subscribed(number, now);
+    }
+
+    fn messages(
+        &mut self,
+        number: usize,
+        bytes: &mut &[u8],
+        terms: &Terms,
+        activity: &mut impl Activity,
+        now: Nanos,
+    ) -> Result<(), Ending> {
+        loop {
+            // What decides that the connection is subscribed is no message of the run itself.
+            let subscribes = |payload: &[u8]| terms.ready.as_ref().is_some_and(|ready| ready.find(payload).is_some());
+            let live = self.phase == Phase::Live;
+            match &mut self.stage {
+                Stage::Head(_) => return Ok(()),
+                Stage::Frames(reader) => match reader.next(bytes).map_err(Ending::Malformed)? {
+                    None => return Ok(()),
+                    Some(Item::Message { binary, payload }) if live => {
+                        activity.message(number, binary, payload, &mut self.outbox, now)?;
+                    }
+                    Some(Item::Message { payload, .. }) if subscribes(payload) => {
+                        self.subscribed(number, activity, now);
+                    }
+                    Some(Item::Message { .. } | Item::Pong) => {}
+                    Some(Item::Ping(payload)) => self.outbox.pong(payload),
+                    Some(Item::Close(code)) => {
+                        self.outbox.close(if code == NO_CODE { NORMAL_CLOSURE } else { code });
+                        return Err(Ending::Closed(code));
+                    }
+                },
+                Stage::Events(reader) => match reader.next(bytes).map_err(Ending::Malformed)? {
+                    None => return Ok(()),
+                    Some(event_stream::Item::End) => return Err(Ending::Ended),
+                    Some(event_stream::Item::Event(payload)) if live => {
+                        activity.message(number, false, payload, &mut self.outbox, now)?
+                    }
+                    Some(event_stream::Item::Event(payload)) if subscribes(payload) => {
+                        self.subscribed(number, activity, now)
+                    }
+                    Some(event_stream::Item::Event(_)) => {}
+                },
+                Stage::Answers(reader) => match reader.read(bytes) {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(answer)) => {
+                        activity.answered(number, answer.status, now)?;
+                        if !answer.keep_alive {
+                            return Err(Ending::Ended);
+                        }
+                    }
+                    Err(Malformed) => return Err(Ending::Malformed("not an HTTP answer")),
+                },
+            }
+        }
+    }
+
+    /// The server has closed the connection: what that means.
+    pub(crate) fn end(&mut self, number: usize, activity: &mut impl Activity, now: Nanos) -> Ending {
+        match &mut self.stage {
+            Stage::Events(reader) if reader.may_end() => Ending::Ended,
+            Stage::Answers(reader) => match reader.end() {
+                Some(answer) => activity
+                    .answered(number, answer.status, now)
+                    .err()
+                    .unwrap_or(Ending::Ended),
+                None => Ending::Ended,
+            },
+            Stage::Head(_) | Stage::Frames(_) | Stage::Events(_) => Ending::Closed(NO_FRAME),
+        }
+    }
+
+    /// Says goodbye as far as the socket takes it.
+    pub(crate) fn leave(&mut self, poller: &Poller, number: usize) {
+        if let (Stage::Frames(_), Phase::Subscribing | Phase::Live) = (&self.stage, self.phase) {
+            self.outbox.close(NORMAL_CLOSURE);
+        }
+        let _ = self.write(poller, number);
+        self.close(Phase::Over);
+    }
+}
+
+impl Stage {
+    fn of(protocol: Protocol) -> Stage {
+        match protocol {
+            Protocol::WebSocket | Protocol::EventStream => Stage::Head(protocol),
+            Protocol::Http => Stage::Answers(ResponseReader::new("POST")),
+        }
+    }
+}
+
+/// Takes the head of the answer off `bytes`, and those that only announce it (RFC 9110 §15.2).
+fn final_head(bytes: &mut &[u8]) -> Result<Option<Head>, Ending> {
+    loop {
+        let found = Head::parse(bytes).map_err(|Malformed| Ending::Malformed("not an HTTP answer"))?;
+        let Some((head, length)) = found else {
+            return Ok(None);
+        };
+        *bytes = &bytes[length..];
+        if head.status == 101 || head.status >= 200 {
+            return Ok(Some(head));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages out of frames: parts put together (RFC 6455 §5.4), control frames in between, compressed ones inflated.
+//! A message of one frame is handed out where it lies.
+
+use super::deflate::Inflater;
+use super::frame::{self, Frame, BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
+
+/// Close codes that are never sent (RFC 6455 §7.4.1): the frame had none; there was no frame.
+pub(crate) const NO_CODE: u16 = 1005;
+pub(crate) const NO_FRAME: u16 = 1006;
+/// Longest message put together.
+const MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a server sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Item<'a> {
+    Message { binary: bool, payload: &'a [u8] },
+    Ping(&'a [u8]),
+    Pong,
+    Close(u16),
+}
+
+/// Reads the messages of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// The message whose parts are coming.
+    begun: Option<Begun>,
+    parts: Vec<u8>,
+    /// Where permessage-deflate was agreed upon.
+    inflater: Option<Inflater>,
+    inflated: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    binary: bool,
+    compressed: bool,
+}
+
+impl Reader {
+    pub(crate) fn new(inflater: Option<Inflater>) -> Reader {
+        Reader {
+            inflater,
+            ..Reader::default()
+        }
+    }
+
+    /// Takes from `bytes` until there is something to tell, or `None` when no frame is left whole.
+    pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Item<'a>>, &'static str> {
+        loop {
+            let Some(frame) = frame::take(bytes)? else {
+                return Ok(None);
+            };
+            if frame.compressed && (self.inflater.is_none() || !matches!(frame.opcode, TEXT | BINARY)) {
+                return Err("a compressed frame where none may be");
+            }
+            match frame.opcode {
+                CLOSE => return close(frame.payload).map(Some),
+                PING => return Ok(Some(Item::Ping(frame.payload))),
+                PONG => return Ok(Some(Item::Pong)),
+                CONTINUATION => {
+                    let begun = self.begun.ok_or("a part of no message")?;
+                    self.add(frame.payload)?;
+                    if frame.fin {
+                        self.begun = None;
+                        return self.whole(begun).map(Some);
+                    }
+                }
+                _ if self.begun.is_some() => return Err("a new message inside another"),
+                _ if frame.fin => return self.single(frame).map(Some),
+                opcode => {
+                    self.begun = Some(Begun {
+                        binary: opcode == BINARY,
+                        compressed: frame.compressed,
+                    });
+                    self.parts.clear();
+                    self.add(frame.payload)?;
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, part: &[u8]) -> Result<(), &'static str> {
+        if self.parts.len() + part.len() > MESSAGE_BYTES {
+            return Err("a message too long");
+        }
+        self.parts.extend_from_slice(part);
+        Ok(())
+    }
+
+    fn single<'a, 'b: 'a>(&'a mut self, frame: Frame<'b>) -> Result<Item<'a>, &'static str> {
+        let payload = match &mut self.inflater {
+            Some(inflater) if frame.compressed => inflate(inflater, frame.payload, &mut self.inflated)?,
+            _ => frame.payload,
+        };
+        Ok(Item::Message {
+            binary: frame.opcode == BINARY,
+            payload,
+        })
+    }
+
+    fn whole(&mut self, begun: Begun) -> Result<Item<'_>, &'static str> {
+        let payload = match &mut self.inflater {
+            Some(inflater) if begun.compressed => inflate(inflater, &self.parts, &mut self.inflated)?,
+            _ => &self.parts,
+        };
+        Ok(Item::Message {
+            binary: begun.binary,
+            payload,
+        })
+    }
+}
+
+fn inflate<'a>(inflater: &mut Inflater, payload: &[u8], out: &'a mut Vec<u8>) -> Result<&'a [u8], &'static str> {
+    inflater.message(payload, out, MESSAGE_BYTES)?;
+    Ok(out)
+}
+
+/// RFC 6455 §5.5.1, §7.4: nothing, or a code that may be sent.
+fn close(payload: &[u8]) -> Result<Item<'static>, &'static str> {
+    match payload {
+        [] => Ok(Item::Close(NO_CODE)),
+        [_] => Err("half a close code"),
+        [high, low, ..] => match u16::from_be_bytes([*high, *low]) {
+            code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => Ok(Item::Close(code)),
+            _ => Err("a close code that must not be sent"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Vec<String>, &'static str> {
+        let (mut reader, mut bytes, mut found) = (Reader::default(), bytes, Vec::new());
+        while let Some(item) = reader.next(&mut bytes)? {
+            found.push(match item {
+                Item::Message { binary, payload } => {
+                    format!(
+                        "{} {}",
+                        if binary { "binary" } else { "text" },
+                        String::from_utf8_lossy(payload)
+                    )
+                }
+                other => format!("{other:?}"),
+            });
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn parts_make_a_message_with_control_frames_between_them() {
+        let bytes = b"\x01\x02he\x89\x01!\x00\x01l\x8a\x00\x80\x02lo\x82\x01b\x88\x02\x03\xe8";
+        let expected = ["Ping([33])", "Pong", "text hello", "binary b", "Close(1000)"];
+        assert_eq!(read(bytes), Ok(expected.map(String::from).to_vec()));
+    }
+
+    #[test]
+    fn what_makes_no_message_is_named() {
+        let table: [(&[u8], &str); 6] = [
+            (b"\x80\x01x", "a part of no message"),
+            (b"\x01\x01x\x81\x01y", "a new message inside another"),
+            (b"\xc1\x01x", "a compressed frame where none may be"),
+            (b"\x88\x01\x03", "half a close code"),
+            (b"\x88\x02\x03\xed", "a close code that must not be sent"),
+            (b"\x88\x02\x00\x00", "a close code that must not be sent"),
+        ];
+        for (bytes, reason) in table {
+            assert_eq!(read(bytes), Err(reason));
+        }
+        assert_eq!(read(b"\x88\x00"), Ok(vec!["Close(1005)".into()]));
+    }
+}
