@@ -83,12 +83,9 @@ class Chat
     def on_message(client, data)
       message = parse(data)
       problem = problem(message["text"])
-      return tell(client, type: "refused", key: message["key"].to_s[0, 64], why: problem) if problem
+      return tell(client, type: "refused", key: key(message), why: problem) if problem
 
-      client.publish(Chat.channel(@room), JSON.generate(
-        type: "message", key: message["key"].to_s[0, 64], from: { id: @id, name: @name },
-        text: message["text"].strip, at: (Time.now.to_f * 1000).round
-      ))
+      client.publish(Chat.channel(@room), JSON.generate(said(message)))
     end
 
     def on_close(_client) = @presence.leave(@room, self)
@@ -96,6 +93,14 @@ class Chat
     private
 
     def tell(client, news) = client.write(JSON.generate(news))
+
+    def said(message)
+      at = (Time.now.to_f * 1000).round
+      { type: "message", key: key(message), from: { id: @id, name: @name }, text: message["text"].strip, at: at }
+    end
+
+    # The window knows its messages by a key of its own.
+    def key(message) = message["key"].to_s[0, 64]
 
     def parse(data)
       message = JSON.parse(data)

@@ -31,8 +31,9 @@ class Presence
 
   def leave(room, visitor)
     @lock.synchronize do
-      @here[room]&.delete(visitor)
-      @here.delete(room) if @here[room]&.empty?
+      visitors = @here.fetch(room, {})
+      visitors.delete(visitor)
+      @here.delete(room) if visitors.empty?
     end
     report_soon
   end

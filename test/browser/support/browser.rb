@@ -29,7 +29,7 @@ module Fairlead
           return "there is no chromium" unless executable
           return "there is no node" unless find("node")
 
-          "node_modules is missing; bin/setup --test installs it" unless File.directory?(File.join(FOLDER, "node_modules"))
+          "node_modules is missing; bin/setup --browser installs it" unless File.directory?(File.join(FOLDER, "node_modules"))
         end
 
         def executable = find("chromium")
@@ -48,19 +48,20 @@ module Fairlead
         @opened = 0
       end
 
-      # Opens the address as a new user. +options+: those of a context of Playwright, such as "colorScheme".
-      def open(url, **options)
+      # Opens the address as a new user. +prompted+: the answer to every prompt(). +options+: those of a context of
+      # Playwright, such as colorScheme.
+      def open(url, prompted: nil, **options)
         name = (@opened += 1).to_s
         @pages << (page = Page.new(self, name))
-        page.command("open", url: url, options: options)
+        page.command("open", url: url, prompted: prompted, options: options)
         page
       end
 
       def version = command("version")
 
-      # What is still open is closed.
+      # Closes what is still open.
       def close_pages
-        @pages.each { |page| page.command("close") }
+        @pages.each(&:close)
         @pages.clear
       end
 
@@ -92,6 +93,15 @@ module Fairlead
         def initialize(browser, name)
           @browser = browser
           @name = name
+          @open = true
+        end
+
+        def open? = @open
+
+        # Closes the window, and with it the user.
+        def close
+          command("close") if @open
+          @open = false
         end
 
         def fill(selector, text) = command("fill", selector: selector, text: text)

@@ -30,7 +30,7 @@ module Fairlead
       def after_teardown
         return super unless @pages
 
-        @pages.each_with_index { |page, i| $stderr.puts("--- page #{i}", page.said) } unless passed?
+        @pages.each_with_index { |page, i| $stderr.puts("--- page #{i}", page.said) if page.open? } unless passed?
         Browser.instance.close_pages
         super
       end

@@ -18,12 +18,14 @@ const pages = new Map()
 const commands = {
   version: () => browser.version(),
 
-  async open({ page: name, url, options = {} }) {
+  // +prompted+: what the user types where the page asks with prompt().
+  async open({ page: name, url, prompted, options }) {
     const context = await browser.newContext(options)
     const page = await context.newPage()
     page.setDefaultTimeout(SECONDS * 1000)
     page.said = []
     page.on('console', message => page.said.push(`${message.type()}: ${message.text()}`))
+    page.on('dialog', dialog => dialog.accept(prompted ?? undefined))
     page.on('pageerror', error => page.said.push(`uncaught: ${error.message}`))
     pages.set(name, page)
     await page.goto(url)
@@ -43,7 +45,7 @@ const commands = {
   },
 
   async close({ page: name }) {
-    await pages.get(name).context().close()
+    await pages.get(name)?.context().close()
     pages.delete(name)
   }
 }

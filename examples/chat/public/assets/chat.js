@@ -13,6 +13,7 @@ const log = new Log($('log'), $('newest'))
 const people = new People($('people'), $('people-count'), text => log.notice(text))
 const visitor = JSON.parse(sessionStorage.getItem('chat') ?? '{}') // name, key and room of this window
 let link, notes, me, countdown
+let unread = 0
 
 function enter(name, room) {
   Object.assign(visitor, { name, room, key: visitor.key ?? randomKey() })
@@ -20,7 +21,7 @@ function enter(name, room) {
   localStorage.setItem('chat:name', name)
   history.replaceState(null, '', `#${room}`)
   $('room-name').textContent = room
-  document.title = `#${room}`
+  showTitle()
   $('door').hidden = true
   $('chat').hidden = false
   notes = new Notes(room)
@@ -75,13 +76,18 @@ const receive = {
   message(message) {
     const mine = message.from.id === me?.id
     if (mine) notes.remove(message.key)
+    else if (document.hidden) showTitle(unread + 1)
     log.message({ ...message, mine })
   },
 
   refused({ key, why }) {
     const text = notes.unsent.get(key)
     notes.remove(key)
-    if (text) log.message({ from: me, key, text, at: Date.now(), mine: true, state: why, again: () => say(text, key) })
+    const again = () => {
+      say(text, key)
+      $('draft').focus()
+    }
+    if (text) log.message({ from: me, key, text, at: Date.now(), mine: true, state: why, again })
   }
 }
 
@@ -99,6 +105,11 @@ function showLink({ state, until }) {
     countdown = setInterval(tick, 250)
     tick()
   }
+}
+
+function showTitle(count = 0) {
+  unread = count
+  document.title = count ? `(${count}) #${visitor.room}` : `#${visitor.room}`
 }
 
 // For those who hear the page: a change once, not each second of a countdown.
@@ -175,6 +186,9 @@ $('draft').addEventListener('input', () => {
 })
 $('draft').addEventListener('keydown', event => {
   if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submitDraft(event)
+})
+document.addEventListener('visibilitychange', () => {
+  if (visitor.room && !document.hidden) showTitle()
 })
 addEventListener('hashchange', () => {
   const room = roomInAddress()

@@ -26,16 +26,12 @@ export class Log {
     const id = mine ? `mine ${key}` : `${from.id} ${key}`
     const known = this.#messages.get(id)
     if (known?.dataset.state === 'arrived') return
+    if (known && !state) return this.#arrive(known)
     const article = this.#article({ from, text, at, mine, state, again })
     article.dataset.id = id
     this.#messages.set(id, article)
-    if (known && state) {
-      article.classList.toggle('more', known.classList.contains('more'))
-      known.replaceWith(article)
-    } else {
-      known?.remove()
-      this.#append(article, mine)
-    }
+    if (known) this.#replace(known, article)
+    else this.#append(article, mine)
   }
 
   notice(text) {
@@ -62,10 +58,22 @@ export class Log {
     return article
   }
 
+  // It goes where the others see it. One that is the last anyway stays, so that nobody hears it read a second time.
+  #arrive(article) {
+    article.dataset.state = 'arrived'
+    article.querySelectorAll('.state, button').forEach(part => part.remove())
+    if (article !== this.#list.lastElementChild) this.#append(article)
+  }
+
+  #replace(known, article) {
+    article.classList.toggle('more', known.classList.contains('more'))
+    known.replaceWith(article)
+  }
+
   #append(entry, show = false) {
     const last = this.#list.lastElementChild
     const same = entry.dataset.author && last?.dataset.author === entry.dataset.author
-    if (same && entry.dataset.at - last.dataset.at < SAME_BREATH) entry.classList.add('more')
+    entry.classList.toggle('more', Boolean(same) && entry.dataset.at - last.dataset.at < SAME_BREATH)
     this.#list.append(entry)
     while (this.#list.childElementCount > KEPT) this.#drop(this.#list.firstElementChild)
     if (show || this.#following) this.#toEnd()

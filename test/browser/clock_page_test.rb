@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "support/browsing"
 
 # examples/clock as a browser has it: an EventSource, which reconnects by itself.
-class ClockTest < Minitest::Test
+class ClockPageTest < Minitest::Test
   include Fairlead::Test::Browsing
 
   # The ids of the next four ticks.

@@ -5,8 +5,8 @@ require "securerandom"
 require_relative "support/browsing"
 require_relative "support/relay"
 
-# What a browser negotiates and what it gets, without an example around it.
-class WebSocketTest < Minitest::Test
+# permessage-deflate as a browser negotiates it.
+class BrowserCompressionTest < Minitest::Test
   include Fairlead::Test::Browsing
 
   ECHO = <<~RUBY

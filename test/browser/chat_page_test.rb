@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "support/browsing"
 
 # examples/chat as people have it: windows whose sockets are in several workers.
-class ChatTest < Minitest::Test
+class ChatPageTest < Minitest::Test
   include Fairlead::Test::Browsing
 
   LINK = "document.getElementById('link').dataset.state"
@@ -146,7 +146,7 @@ class ChatTest < Minitest::Test
   end
 
   def wait_for_people(page, names)
-    wait_until("#{names}") { page.evaluate(PEOPLE) == names }
+    wait_until("#{names.inspect}, not #{page.evaluate(PEOPLE)}") { page.evaluate(PEOPLE) == names }
   end
 
   def wait_for_notice(page, text) = page.wait("#{NOTICES}.includes(#{text.to_json})")
