@@ -40,5 +40,34 @@ class HooksTest < Minitest::Test
   def test_another_name_is_one_of_a_hook
     assert_empty Fairlead::Hooks::ALIASES.values - Fairlead::Hooks::NAMES.keys
     assert_empty Fairlead::Hooks::WITH_WORKERS - Fairlead::Hooks::NAMES.keys
+    assert_empty Fairlead::Hooks::EVENT_ALIASES.values - Fairlead::Hooks::NAMES.keys
+  end
+
+  def test_those_of_the_process_run_after_those_of_the_configuration
+    hooks = Fairlead::Hooks.new(then_those_of: @hooks)
+    @hooks.add(:on_worker_boot, ->(index) { @seen << [:process, index] })
+    hooks.add(:before_worker_boot, ->(index) { @seen << [:configuration, index] })
+    hooks.freeze.run(:before_worker_boot, 1, log: @log)
+    @hooks.add(:boot, -> { @seen << :late })
+    hooks.run(:boot, log: @log)
+
+    assert_equal [[:configuration, 1], [:process, 1], :late], @seen
+    assert_equal [:before_worker_boot], hooks.names
+  end
+
+  def test_one_that_is_added_while_they_run_runs_the_next_time
+    @hooks.add(:boot, -> { @hooks.add(:boot, -> { @seen << :second }) })
+    @hooks.run(:boot, log: @log)
+    assert_empty @seen
+
+    @hooks.run(:boot, log: @log)
+    assert_equal [:second], @seen
+  end
+
+  def test_an_event_that_does_not_exist_is_refused_with_the_names_of_those_that_do
+    error = assert_raises(ArgumentError) { Fairlead.on(:bot) { nil } }
+
+    %w[bot boot shutdown stopped fork before_fork before_worker_boot].each { |name| assert_match(/\b#{name}\b/, error.message) }
+    assert_raises(ArgumentError) { Fairlead.on(:boot) }
   end
 end
