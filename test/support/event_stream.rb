@@ -99,7 +99,8 @@ module Fairlead
         @head, @received = @received.split(/(?<=\r\n\r\n)/n, 2)
         @received ||= "".b
         @status = Integer(@head[%r{\AHTTP/1\.1 (\d\d\d) }, 1] || raise(Malformed, @head), 10)
-        @fields = @head.split("\r\n").drop(1).map { |line| line.split(": ", 2) }
+        # Fairlead writes names in lower case, proxies as they like.
+        @fields = @head.split("\r\n").drop(1).map { |line| line.split(": ", 2) }.each { |field| field.first.downcase! }
         @chunked = self["transfer-encoding"] == "chunked"
         decode
       end

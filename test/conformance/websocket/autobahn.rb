@@ -57,11 +57,13 @@ module Autobahn
 
     # A case without a report was never tried, or never ended.
     def results(folder, cases)
-      index = JSON.parse(File.read(File.join(folder, "index.json"))).fetch(AGENT, {})
-      cases.map do |id|
-        entry = index[id]
-        Result.new(id, entry && JSON.parse(File.read(File.join(folder, entry.fetch("reportfile")))))
-      end
+      index = read(folder, "index.json").fetch(AGENT, {})
+      cases.map { |id| Result.new(id, index[id] && read(folder, index[id].fetch("reportfile"))) }
+    end
+
+    # The bytes that a case has sent are in its report, among them halves of surrogate pairs, which are no JSON.
+    def read(folder, name)
+      JSON.parse(File.read(File.join(folder, name)).gsub(/\\ud[89a-f]\h\h/i, "?"))
     end
   end
 end
