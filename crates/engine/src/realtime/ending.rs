@@ -29,6 +29,9 @@ const CLOSE_MILLISECONDS: u64 = 5_000;
 /// A client that silent is asked, and after twice the time it is gone.
 const SILENT_PERIODS: u64 = 2;
 
+/// Close code for a client that is welcome back (RFC 6455 §11.7, registered later).
+const TRY_AGAIN_LATER: u16 = 1013;
+
 /// The end of a chunked body (RFC 9112 §7.1).
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
@@ -68,7 +71,17 @@ impl Client {
     }
 
     /// The peer has done what it may not: says so with a close code and throws the rest away.
-    pub(super) fn fail(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
+    pub(super) fn fail(&self, outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
+        self.fail_within(outbox, code, reason, LINGER_MILLISECONDS);
+    }
+
+    /// The peer does not take what it is sent. It may not take the close frame soon either.
+    pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>, engine: &Engine) {
+        let patience = engine.write_timeout().max(LINGER_MILLISECONDS);
+        self.fail_within(outbox, TRY_AGAIN_LATER, "does not take what it is sent", patience);
+    }
+
+    fn fail_within(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str, patience: u64) {
         if !self.advance(State::Failed) {
             return;
         }
@@ -79,7 +92,7 @@ impl Client {
         }
         outbox.frames.forget_whole_frames();
         let code = (outbox.ending.is_none()).then_some(code);
-        self.say_last(outbox, code, reason, LINGER_MILLISECONDS, false);
+        self.say_last(outbox, code, reason, patience, false);
     }
 
     fn say_last(

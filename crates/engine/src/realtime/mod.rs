@@ -1,6 +1,7 @@
 //! Connections that stay: WebSockets, event streams, and answers that go on after the app has returned.
 //!
-//! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it; `ending.rs` is how it comes to its end.
+//! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it (`sending.rs`); `ending.rs` is how it comes to its
+//!   end.
 //! * `reader.rs` turns what the peer sends into events, `inbox.rs` keeps those in order until a thread runs them, one at a
 //!   time; `outbox.rs` keeps what the peer has not taken yet; `encoding.rs` makes frames.
 //! * `clients.rs` is the register of an engine; `upgrade.rs` makes a client of a connection, `turns.rs` runs its events.
@@ -14,11 +15,13 @@ mod inbox;
 mod outbox;
 mod process;
 mod reader;
+mod sending;
 mod turns;
 mod upgrade;
 
-pub use client::{Client, Events, Offered, Protocol};
+pub use client::{Client, Events, Protocol};
 pub(crate) use clients::{is_client, Clients};
 pub use inbox::Event;
 pub use process::ProcessSubscription;
+pub use sending::Offered;
 pub(crate) use upgrade::{is_own_field, Given, Upgrade};

@@ -33,6 +33,7 @@ impl App for Closure {
 /// One engine with its threads; drained and joined at the end.
 pub struct Server {
     pub engine: Arc<Engine>,
+    pub hub: Arc<Hub>,
     pub address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
@@ -85,6 +86,15 @@ impl Server {
     }
 
     pub fn on(socket: &TcpListener, config: Config, shared: Option<(Arc<Room>, usize)>, call: Arc<Call>) -> Server {
+        Server::run(socket, config, shared, Arc::new(Closure { call }))
+    }
+
+    pub fn run<A: App + Send + Sync + 'static>(
+        socket: &TcpListener,
+        config: Config,
+        shared: Option<(Arc<Room>, usize)>,
+        app: Arc<A>,
+    ) -> Server {
         let address = socket.local_addr().expect("an address");
         let origin = Origin {
             scheme: "http".into(),
@@ -94,23 +104,19 @@ impl Server {
         };
         let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
         let count = config.max_threads;
-        let engine = Engine::new(
-            config,
-            vec![listener],
-            Logs::default(),
-            shared,
-            Hub::new(None).expect("a hub"),
-        )
-        .expect("an engine");
+        let hub = Hub::new(None).expect("a hub");
+        hub.start().expect("a courier");
+        let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
         engine.start(false).expect("a watchdog");
         let threads = (0..count)
             .map(|_| {
-                let (engine, call) = (Arc::clone(&engine), Arc::clone(&call));
-                std::thread::spawn(move || engine.serve(&Closure { call }))
+                let (engine, app) = (Arc::clone(&engine), Arc::clone(&app));
+                std::thread::spawn(move || engine.serve(&*app))
             })
             .collect();
         Server {
             engine,
+            hub,
             address,
             threads,
         }
@@ -127,6 +133,7 @@ impl Drop for Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        self.hub.stop();
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Descriptors that the process needs for itself when `max_connections` follows from the open-file limit.
-const OWN_DESCRIPTORS: u64 = 96;
+const OWN_DESCRIPTORS: u64 = 256;
 
 /// The settings, by name.
 pub(crate) struct Settings<'a> {

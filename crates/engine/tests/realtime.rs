@@ -1,0 +1,471 @@
+//! Connections that stay, over real sockets: WebSockets, event streams, answers that go on, sockets that are given away.
+
+mod support;
+
+use fairlead_engine::pubsub::{Delivery, Match, Scope};
+use fairlead_engine::{App, Client as Peer, Config, Engine, Event, Exchange, Offered, Overflow};
+use fairlead_wire::websocket::{masked_frame, Decoder, Incoming, Limits, Opcode, Role};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::{config, eventually, listen, Client, Server, PATIENCE};
+
+/// Upgrades what can be upgraded, answers the rest, and writes down what happens.
+struct Chat {
+    log: Mutex<Vec<String>>,
+    /// How long a message takes.
+    work: Duration,
+}
+
+impl App for Chat {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        if exchange.start_upgrade() {
+            let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+            exchange.end_upgrade();
+        } else {
+            exchange.answer_plainly(200);
+        }
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        let line = match event {
+            Event::Open => {
+                client.subscribe(b"all", Match::Exact, Delivery::Text);
+                "open".to_string()
+            }
+            Event::Message { text, data } => {
+                std::thread::sleep(self.work);
+                client.write(&data, text);
+                format!("message {}", String::from_utf8_lossy(&data))
+            }
+            Event::Shutdown => "shutdown".into(),
+            Event::Close => "close".into(),
+            Event::Drained | Event::Published(..) | Event::Replaced => return,
+        };
+        self.log.lock().expect("no panic").push(line);
+    }
+}
+
+fn chat(config: Config, work: Duration) -> (Server, Arc<Chat>) {
+    let app = Arc::new(Chat {
+        log: Mutex::default(),
+        work,
+    });
+    (Server::run(&listen(), config, None, Arc::clone(&app)), app)
+}
+
+impl Chat {
+    fn log(&self) -> Vec<String> {
+        self.log.lock().expect("no panic").clone()
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Received {
+    Text(String),
+    Binary(Vec<u8>),
+    Ping,
+    Pong(Vec<u8>),
+    Close(Option<u16>),
+    End,
+}
+
+struct WebSocket {
+    stream: TcpStream,
+    decoder: Decoder,
+    received: Vec<Received>,
+}
+
+const HANDSHAKE: &str = "GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+impl WebSocket {
+    fn connect(address: SocketAddr) -> WebSocket {
+        WebSocket::connect_with(address, &[])
+    }
+
+    /// Sends `ahead` together with the handshake.
+    fn connect_with(address: SocketAddr, ahead: &[u8]) -> WebSocket {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream
+            .write_all(&[HANDSHAKE.as_bytes(), ahead].concat())
+            .expect("the server reads");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("an answer");
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).expect("text");
+        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        assert!(
+            head.contains("\r\nsec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"),
+            "{head}"
+        );
+        assert!(head.contains("\r\nsec-websocket-protocol: chat\r\n"), "{head}");
+        WebSocket {
+            stream,
+            decoder: Decoder::new(Role::Client, None),
+            received: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, opcode: Opcode, data: &[u8]) {
+        self.stream.write_all(&frame(opcode, data)).expect("the server reads");
+    }
+
+    fn receive(&mut self) -> Received {
+        let limits = Limits {
+            message_bytes: 1 << 24,
+            fragments: 1000,
+        };
+        let mut bytes = vec![0; 1 << 16];
+        while self.received.is_empty() {
+            let count = self.stream.read(&mut bytes).unwrap_or(0);
+            if count == 0 {
+                return Received::End;
+            }
+            let received = &mut self.received;
+            let fed = self.decoder.feed(&mut bytes[..count], &limits, &mut |incoming| {
+                received.push(match incoming {
+                    Incoming::Text(data) => Received::Text(String::from_utf8(data.into_owned()).expect("checked")),
+                    Incoming::Binary(data) => Received::Binary(data.into_owned()),
+                    Incoming::Ping(_) => Received::Ping,
+                    Incoming::Pong(data) => Received::Pong(data.to_vec()),
+                    Incoming::Close(code, _) => Received::Close(code),
+                });
+            });
+            fed.expect("the server keeps to the protocol");
+        }
+        self.received.remove(0)
+    }
+}
+
+fn frame(opcode: Opcode, data: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    masked_frame(&mut bytes, opcode, false, [1, 2, 3, 4], data);
+    bytes
+}
+
+fn text(data: &str) -> Received {
+    Received::Text(data.into())
+}
+
+#[test]
+fn events_come_in_order_and_the_last_one_is_the_close() {
+    let (server, app) = chat(config(), Duration::ZERO);
+    let mut client = WebSocket::connect_with(server.address, &frame(Opcode::Text, b"early"));
+    client.send(Opcode::Binary, &[0, 255]);
+    client.send(Opcode::Ping, b"there?");
+    assert_eq!(client.receive(), text("early"));
+    let mut rest = [client.receive(), client.receive()];
+    rest.sort_by_key(|received| matches!(received, Received::Pong(_)));
+    assert_eq!(
+        rest,
+        [Received::Binary(vec![0, 255]), Received::Pong(b"there?".to_vec())]
+    );
+    client.send(Opcode::Close, &1000u16.to_be_bytes());
+    assert_eq!(client.receive(), Received::Close(Some(1000)));
+    assert_eq!(client.receive(), Received::End);
+    eventually("the last event", || {
+        app.log().last().is_some_and(|line| line == "close")
+    });
+    assert_eq!(app.log().first().map(String::as_str), Some("open"));
+    assert_eq!(app.log().len(), 4);
+    eventually("the place", || {
+        server.engine.stats().connections == 0 && server.engine.stats().clients == 0
+    });
+}
+
+#[test]
+fn a_chatty_client_takes_turns_with_a_request() {
+    let (server, app) = chat(config(), Duration::from_millis(2));
+    let mut client = WebSocket::connect(server.address);
+    client
+        .stream
+        .write_all(&frame(Opcode::Text, b"x").repeat(500))
+        .expect("the server reads");
+    eventually("a first message", || app.log().len() > 2);
+    assert_eq!(server.connect().get("/").status, 200);
+    let served = app.log().len();
+    assert!(served < 250, "the request waited for {served} messages");
+    (0..500).for_each(|_| assert_eq!(client.receive(), text("x")));
+}
+
+#[test]
+fn what_is_published_reaches_everyone_and_one_who_does_not_read_is_cut_off() {
+    let (server, _) = chat(
+        Config {
+            client_pending_bytes: 100_000,
+            ..config()
+        },
+        Duration::ZERO,
+    );
+    let mut stalled = WebSocket::connect(server.address);
+    let mut others: Vec<_> = (0..20).map(|_| WebSocket::connect(server.address)).collect();
+    eventually("the subscriptions", || server.hub.stats().subscriptions == 21);
+    let message = "m".repeat(20_000);
+    for _ in 0..400 {
+        let posted = server
+            .hub
+            .publish(b"all", message.as_bytes(), Scope::Process, &mut |wait| wait());
+        assert_eq!(posted.undelivered, 0);
+        others
+            .iter_mut()
+            .for_each(|other| assert_eq!(other.receive(), text(&message)));
+    }
+    assert_eq!(server.engine.stats().overflowed, 1);
+    let code = loop {
+        match stalled.receive() {
+            Received::Text(_) => {}
+            last => break last,
+        }
+    };
+    assert_eq!(code, Received::Close(Some(1013)));
+}
+
+#[test]
+fn messages_for_one_who_does_not_read_can_be_dropped_instead() {
+    let (server, _) = chat(
+        Config {
+            client_pending_bytes: 100_000,
+            client_overflow: Overflow::Drop,
+            ..config()
+        },
+        Duration::ZERO,
+    );
+    let mut stalled = WebSocket::connect(server.address);
+    eventually("the subscription", || server.hub.stats().subscriptions == 1);
+    let message = "m".repeat(20_000);
+    let began = Instant::now();
+    while server.engine.stats().dropped == 0 && began.elapsed() < PATIENCE {
+        server
+            .hub
+            .publish(b"all", message.as_bytes(), Scope::Process, &mut |wait| wait());
+    }
+    assert!(server.engine.stats().dropped > 0);
+    stalled.send(Opcode::Text, b"still here");
+    while stalled.receive() != text("still here") {}
+}
+
+#[test]
+fn a_silent_client_is_asked_and_then_closed() {
+    let (server, app) = chat(
+        Config {
+            ping_interval: 1,
+            ..config()
+        },
+        Duration::ZERO,
+    );
+    let mut client = WebSocket::connect(server.address);
+    assert_eq!(client.receive(), Received::Ping);
+    assert_eq!(client.receive(), Received::End, "it has not answered");
+    eventually("the close", || app.log().last().is_some_and(|line| line == "close"));
+}
+
+#[test]
+fn a_client_that_answers_pings_stays() {
+    let (server, app) = chat(
+        Config {
+            ping_interval: 1,
+            ..config()
+        },
+        Duration::ZERO,
+    );
+    let mut client = WebSocket::connect(server.address);
+    for _ in 0..4 {
+        assert_eq!(client.receive(), Received::Ping);
+        client.send(Opcode::Pong, b"");
+    }
+    assert_eq!(app.log(), ["open"]);
+}
+
+#[test]
+fn too_many_pings_close_with_1008() {
+    let (server, _) = chat(
+        Config {
+            max_pings: 50,
+            ..config()
+        },
+        Duration::ZERO,
+    );
+    let mut client = WebSocket::connect(server.address);
+    let _ = client.stream.write_all(&frame(Opcode::Ping, b"").repeat(1_000));
+    let last = loop {
+        match client.receive() {
+            Received::Pong(_) => {}
+            last => break last,
+        }
+    };
+    assert_eq!(last, Received::Close(Some(1008)));
+}
+
+#[test]
+fn clients_are_told_when_the_server_ends() {
+    let (server, app) = chat(config(), Duration::ZERO);
+    let mut client = WebSocket::connect(server.address);
+    client.send(Opcode::Text, b"hello");
+    assert_eq!(client.receive(), text("hello"));
+    server.engine.drain();
+    assert_eq!(client.receive(), Received::Close(Some(1001)));
+    client.send(Opcode::Close, &1001u16.to_be_bytes());
+    assert_eq!(client.receive(), Received::End);
+    assert!(server.engine.wait(Some(PATIENCE)));
+    assert_eq!(app.log(), ["open", "message hello", "shutdown", "close"]);
+}
+
+#[test]
+fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
+    let (server, _) = chat(config(), Duration::ZERO);
+    let mut client = server.connect();
+    client.send("GET /events HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n\r\n");
+    eventually("the subscription", || server.hub.stats().subscriptions == 1);
+    server
+        .hub
+        .publish(b"all", b"one\ntwo", Scope::Process, &mut |wait| wait());
+    server.hub.publish(b"all", b"three", Scope::Process, &mut |wait| wait());
+    eventually("the delivery", || server.hub.stats().delivered == 2);
+    server.engine.drain();
+    let mut everything = String::new();
+    client
+        .stream
+        .read_to_string(&mut everything)
+        .expect("the server ends the connection");
+    let (head, body) = everything.split_once("\r\n\r\n").expect("a head");
+    assert!(head.contains("\r\ncontent-type: text/event-stream\r\n"), "{head}");
+    assert!(head.contains("\r\ntransfer-encoding: chunked"), "{head}");
+    assert_eq!(
+        body,
+        "15\r\ndata: one\ndata: two\n\n\r\nd\r\ndata: three\n\n\r\n0\r\n\r\n"
+    );
+}
+
+/// Answers that go on after the app has returned, and sockets that it takes.
+struct Going {
+    streams: Mutex<Vec<Arc<Peer>>>,
+    sockets: Mutex<Vec<TcpStream>>,
+}
+
+impl App for Going {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        if exchange.text(exchange.head().target) == b"/socket" {
+            let socket = exchange.hijack().expect("a descriptor");
+            self.sockets.lock().expect("no panic").push(socket.into());
+            return;
+        }
+        exchange.start(200);
+        exchange.end_head(None);
+        let _ = exchange.write(b"first");
+        assert!(exchange.is_flushed());
+        self.streams.lock().expect("no panic").extend(exchange.detach());
+    }
+}
+
+fn going() -> (Server, Arc<Going>) {
+    let app = Arc::new(Going {
+        streams: Mutex::default(),
+        sockets: Mutex::default(),
+    });
+    (Server::run(&listen(), config(), None, Arc::clone(&app)), app)
+}
+
+fn stream_of(app: &Going) -> Arc<Peer> {
+    eventually("the stream", || !app.streams.lock().expect("no panic").is_empty());
+    app.streams.lock().expect("no panic").remove(0)
+}
+
+#[test]
+fn an_answer_goes_on_after_the_app_has_returned() {
+    let (server, app) = going();
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let stream = stream_of(&app);
+    assert_eq!(stream.offer(b"second"), Offered::Taken);
+    stream.close(None, "");
+    assert_eq!(stream.offer(b"late"), Offered::Gone);
+    let mut everything = String::new();
+    client
+        .stream
+        .read_to_string(&mut everything)
+        .expect("the server ends the connection");
+    let (_, body) = everything.split_once("\r\n\r\n").expect("a head");
+    assert_eq!(body, "5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n");
+}
+
+#[test]
+fn a_stream_takes_no_more_than_its_client_does() {
+    let (server, app) = going();
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let stream = stream_of(&app);
+    let piece = vec![b'x'; 60_000];
+    let mut pieces = 0u64;
+    while stream.offer(&piece) == Offered::Taken {
+        pieces += 1;
+        assert!(pieces < 10_000, "it takes everything");
+    }
+    assert_eq!(stream.offer(&piece), Offered::Full);
+    let reader = std::thread::spawn(move || {
+        let mut everything = Vec::new();
+        client.stream.read_to_end(&mut everything).map(|_| everything.len())
+    });
+    while stream.offer(&piece) == Offered::Full {
+        stream.wait_for_room();
+    }
+    stream.close(None, "");
+    let received = reader
+        .join()
+        .expect("no panic")
+        .expect("the server ends the connection");
+    assert!(received as u64 > (pieces + 1) * 60_000);
+}
+
+#[test]
+fn a_stream_notices_that_its_client_is_gone() {
+    let (server, app) = going();
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let stream = stream_of(&app);
+    drop(client);
+    eventually("the end", || stream.offer(b"x") == Offered::Gone);
+    eventually("the place", || server.engine.stats().connections == 0);
+}
+
+#[test]
+fn a_socket_that_is_given_away_brings_what_was_read_ahead() {
+    let (server, app) = going();
+    for ahead in ["", "more than the request"] {
+        let mut client: Client = server.connect();
+        client.send(&format!("GET /socket HTTP/1.1\r\nHost: test\r\n\r\n{ahead}"));
+        eventually("the socket", || !app.sockets.lock().expect("no panic").is_empty());
+        let mut socket = app.sockets.lock().expect("no panic").remove(0);
+        socket.set_nonblocking(false).expect("a socket");
+        eventually("the engine forgets it", || server.engine.stats().connections == 0);
+        client.send(", and later");
+        let mut received = vec![0; ahead.len() + 11];
+        socket.read_exact(&mut received).expect("it comes");
+        assert_eq!(String::from_utf8_lossy(&received), format!("{ahead}, and later"));
+        socket.write_all(b"answer").expect("an open socket");
+        drop(socket);
+        let mut answer = String::new();
+        client
+            .stream
+            .read_to_string(&mut answer)
+            .expect("the new owner ends the connection");
+        assert_eq!(answer, "answer");
+    }
+}
+
+#[test]
+fn an_engine_that_is_stopped_lets_its_clients_go() {
+    let (server, _) = chat(config(), Duration::ZERO);
+    let mut client = WebSocket::connect(server.address);
+    client.send(Opcode::Text, b"hello");
+    assert_eq!(client.receive(), text("hello"));
+    let engine: Arc<Engine> = Arc::clone(&server.engine);
+    drop(server);
+    assert_eq!(client.receive(), Received::End);
+    assert_eq!((engine.stats().connections, engine.stats().clients), (0, 0));
+}
