@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+require_relative "waiting"
+
+module Fairlead
+  module Test
+    # A Redis server on a Unix socket in a folder of its own, which keeps nothing. It can be ended and started again.
+    class RedisServer
+      include Waiting
+
+      def initialize
+        @folder = Dir.mktmpdir("fairlead-redis-")
+        start
+      end
+
+      def url = "unix://#{socket}"
+
+      def start
+        @pid = Process.spawn("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", @folder, out: File::NULL)
+        wait_until("Redis") { answers? }
+        self
+      end
+
+      # Ends it without a word to anybody.
+      def kill
+        return unless @pid
+
+        Process.kill(:KILL, @pid)
+        Process.wait(@pid)
+        @pid = nil
+      end
+
+      # Lets it stand still, and go on.
+      def pause = Process.kill(:STOP, @pid)
+      def resume = Process.kill(:CONT, @pid)
+
+      # Sends a command and returns so many lines of the answer.
+      def command(*words, lines: 1)
+        UNIXSocket.open(socket) do |redis|
+          redis.write("*#{words.size}\r\n", *words.map { |word| "$#{word.bytesize}\r\n#{word}\r\n" })
+          Array.new(lines) { redis.gets&.chomp }
+        end
+      end
+
+      # How many channels have subscribers, how many connections subscribe to that one, and how many patterns there are.
+      def channels = number(command("PUBSUB", "CHANNELS"))
+      def subscribers(name) = number(command("PUBSUB", "NUMSUB", name, lines: 4))
+      def patterns = number(command("PUBSUB", "NUMPAT"))
+
+      def destroy
+        kill
+        FileUtils.rm_rf(@folder)
+      end
+
+      private
+
+      def socket = File.join(@folder, "socket")
+
+      def number(lines) = Integer(lines.last[1..], 10)
+
+      def answers?
+        command("PING") == ["+PONG"]
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end
