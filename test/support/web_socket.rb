@@ -179,10 +179,7 @@ module Fairlead
         return if bytes == :wait_readable
         return @ended = true if bytes.nil?
 
-        @frames << bytes
-        while (frame = @frames.shift)
-          take_frame(*frame)
-        end
+        digest(bytes)
       rescue Errno::ECONNRESET
         @ended = true
       end
@@ -209,7 +206,7 @@ module Fairlead
         @protocol = self["sec-websocket-protocol"]
         @deflate = handshake.agreed(self["sec-websocket-extensions"])
         @frames = Frames.new(@deflate)
-        @frames << @left_over
+        digest(@left_over)
       end
 
       # The head of the answer. What has come behind it is kept for the frames.
@@ -223,6 +220,13 @@ module Fairlead
         head
       rescue EOFError, Errno::ECONNRESET
         raise CutOff, "the connection ended during the handshake: #{received.inspect}"
+      end
+
+      def digest(bytes)
+        @frames << bytes
+        while (frame = @frames.shift)
+          take_frame(*frame)
+        end
       end
 
       def take_frame(type, data)
