@@ -16,10 +16,9 @@ class ClockApplicationTest < Minitest::Test
       sockets = Array.new(4) { web_socket(server) }
       streams = Array.new(4) { event_stream(server) }
 
-      sockets.each { |socket| assert_equal %i[text text], Array.new(2) { socket.receive.tap { |_, time| assert_match TIME, time } }.map(&:first) }
-      streams.each { |stream| 2.times { assert_match TIME, stream.receive.data } }
-      assert_equal [nil, "text/event-stream"], [streams.first.receive.event, streams.first["content-type"]]
-      assert_predicate server.stop, :success?
+      sockets.each { |socket| socket.receive.then { |type, time| assert_equal [:text, true], [type, TIME.match?(time)] } }
+      streams.each { |stream| stream.receive.then { |event| assert_equal [nil, true], [event.event, TIME.match?(event.data)] } }
+      assert_equal "text/event-stream", streams.first["content-type"]
     end
   end
 

@@ -46,8 +46,9 @@ class AgooProgramTest < Minitest::Test
       stream = event_stream(server, "/upgrade")
       assert_equal %w[on tick], socket.receive_all(2)
       assert_equal [%w[msg on], %w[msg tick]], Array.new(2) { stream.receive.to_a.values_at(0, 2) }
-      server.signal(:TERM)
-      server.wait_exit
+      socket.drop
+      stream.drop
+      server.stop
     end
   end
 end

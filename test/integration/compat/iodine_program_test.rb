@@ -39,6 +39,7 @@ class IodineProgramTest < Minitest::Test
     socket = web_socket(server)
     socket.send_text("hi")
     assert_equal "echo hi", socket.receive.last
+    socket.close(1000).receive_close
     assert_predicate server.stop, :success?
     assert_includes server.stdout, "and after that"
     assert_equal [[server.pid, %w[pre_start on_start start_shutdown on_finish]]], states(server)

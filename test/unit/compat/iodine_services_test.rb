@@ -104,6 +104,7 @@ class IodineServicesTest < Minitest::Test
     Fairlead::Launcher.current = Object.new
 
     assert_raises(Fairlead::Error) { Iodine.start }
+    assert_raises(NotImplementedError) { Iodine.listen(handler: APP) }
   end
 
   def test_what_the_program_sets_counts

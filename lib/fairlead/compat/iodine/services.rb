@@ -62,6 +62,8 @@ module Iodine
   class << self
     # Notes an address and what to serve there: `listen(service: :http, handler: app, port: 3000)`. A block is an app, too.
     def listen(settings = {}, &app)
+      Fairlead::Compat.missing("Iodine.listen in a rackup file", "bind says where the server listens, once more for each address") if launcher
+
       @services << Service.new(settings, app)
       true
     end
