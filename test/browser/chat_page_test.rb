@@ -128,7 +128,7 @@ class ChatPageTest < Minitest::Test
     page.fill("#name", name)
     page.click("text=Come in")
     taken = elsewhere_than.map { |other| other.evaluate(WORKER) }
-    wait_until("a socket outside of #{taken}", seconds: 30) do
+    wait_until("a socket outside of #{taken}", seconds: 60) do
       page.wait("#{LINK} === 'open' && !!#{WORKER}")
       taken.include?(page.evaluate(WORKER)) ? (page.reload && nil) : page
     end
@@ -142,11 +142,18 @@ class ChatPageTest < Minitest::Test
 
   # These messages, in this order, and no other.
   def wait_for_texts(page, texts)
-    wait_until("#{texts.inspect}, not #{page.evaluate(TEXTS)}") { page.evaluate(TEXTS) == texts }
+    wait_for(page, TEXTS, texts)
   end
 
   def wait_for_people(page, names)
-    wait_until("#{names.inspect}, not #{page.evaluate(PEOPLE)}") { page.evaluate(PEOPLE) == names }
+    wait_for(page, PEOPLE, names)
+  end
+
+  def wait_for(page, script, expected)
+    found = nil
+    wait_until("the expected", seconds: Fairlead::Test::Browser::PATIENCE) { (found = page.evaluate(script)) == expected }
+  rescue Fairlead::Test::Waiting::Expired
+    assert_equal expected, found
   end
 
   def wait_for_notice(page, text) = page.wait("#{NOTICES}.includes(#{text.to_json})")

@@ -3,6 +3,7 @@
 require "io/wait"
 require "json"
 require "tempfile"
+require "support/waiting"
 
 module Fairlead
   module Test
@@ -17,7 +18,8 @@ module Fairlead
       class Failed < StandardError; end
 
       FOLDER = File.expand_path("..", __dir__)
-      SECONDS = 60 # longer than the driver waits for anything
+      PATIENCE = 30 # seconds, for a page; a browser is slow on a busy machine
+      SECONDS = 60  # for an answer of the driver, which is as patient
 
       class << self
         def instance
@@ -90,6 +92,8 @@ module Fairlead
 
       # A window of somebody. Every wait has a deadline, the driver's.
       class Page
+        include Waiting
+
         def initialize(browser, name)
           @browser = browser
           @name = name
@@ -112,8 +116,9 @@ module Fairlead
         # What the JavaScript expression yields, promises waited for.
         def evaluate(script) = command("evaluate", script: script)
 
-        # The first true value of the JavaScript expression.
-        def wait(script) = command("wait", script: script)
+        # Waits until the JavaScript expression is true (0 and "" are not), and returns its value. Asked from here again and
+        # again: a page whose policy forbids eval() cannot watch for it by itself.
+        def wait(script) = wait_until(script, seconds: PATIENCE) { evaluate("(#{script}) || null") }
 
         # What there was on the console, and exceptions nobody caught.
         def said = command("said")

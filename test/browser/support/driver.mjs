@@ -9,7 +9,7 @@ const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'
 ]
-const SECONDS = Number(process.env.BROWSER_TEST_SECONDS ?? 20)
+const PATIENCE = 30_000 // ms for whatever a page is to do
 
 // A profile of its own, which playwright makes and removes.
 const browser = await chromium.launch({ executablePath: process.argv[2], args: FLAGS })
@@ -22,7 +22,7 @@ const commands = {
   async open({ page: name, url, prompted, options }) {
     const context = await browser.newContext(options)
     const page = await context.newPage()
-    page.setDefaultTimeout(SECONDS * 1000)
+    page.setDefaultTimeout(PATIENCE)
     page.said = []
     page.on('console', message => page.said.push(`${message.type()}: ${message.text()}`))
     page.on('dialog', dialog => dialog.accept(prompted ?? undefined))
@@ -38,11 +38,6 @@ const commands = {
   reload: async ({ page }) => void await page.reload(),
   evaluate: ({ page, script }) => page.evaluate(script),
   screenshot: async ({ page, path }) => void await page.screenshot({ path }),
-
-  // Waits until the expression is true in the page, and returns its value.
-  async wait({ page, script }) {
-    return (await page.waitForFunction(script)).jsonValue()
-  },
 
   async close({ page: name }) {
     await pages.get(name)?.context().close()
