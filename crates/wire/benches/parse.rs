@@ -1,9 +1,10 @@
-//! How long parsing takes: `cargo bench -p fairlead-wire`. The fastest of many rounds, in nanoseconds per call, to
-//! compare two versions of the code on one machine; the figures mean nothing across machines.
+//! How long parsing takes: `cargo bench -p fairlead-wire --bench parse`.
+
+mod measure;
 
 use fairlead_wire::{ChunkedDecoder, Head, HeadLimits};
+use measure::measure;
 use std::hint::black_box;
-use std::time::Instant;
 
 const LIMITS: HeadLimits = HeadLimits {
     head_bytes: 65_536,
@@ -33,18 +34,6 @@ const BROWSER: &[u8] = b"GET /articles/2026/fairness?page=2&sort=date HTTP/1.1\r
 fn chunked_body() -> Vec<u8> {
     let chunk = [b"1000\r\n".as_slice(), &[b'x'; 4096], b"\r\n"].concat();
     [chunk.repeat(16), b"0\r\n\r\n".to_vec()].concat()
-}
-
-fn measure(what: &str, mut call: impl FnMut()) {
-    const ROUNDS: usize = 300;
-    const CALLS: u32 = 2_000;
-    let round = |_| {
-        let start = Instant::now();
-        (0..CALLS).for_each(|_| call());
-        start.elapsed().as_nanos() as f64 / f64::from(CALLS)
-    };
-    let fastest = (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min);
-    println!("{what:<40} {fastest:>8.0} ns");
 }
 
 fn main() {

@@ -76,3 +76,118 @@ fn lines(out: &mut Vec<u8>, field: &[u8], text: &[u8]) {
         rest = &rest[end + line_end..];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HeadLimits;
+
+    fn wants(line: &str, accept: &[&str]) -> bool {
+        let lines: String = accept.iter().map(|value| format!("Accept: {value}\r\n")).collect();
+        let bytes = format!("{line}\r\nHost: a\r\n{lines}\r\n").into_bytes();
+        let limits = HeadLimits {
+            head_bytes: 1_000,
+            fields: 10,
+            target_bytes: 100,
+        };
+        let mut head = Head::default();
+        assert_eq!(head.parse(&bytes, &limits), Ok(true));
+        wants_event_stream(&head, &bytes)
+    }
+
+    #[test]
+    fn an_event_stream_is_wanted_when_it_is_the_first_type_named() {
+        for accept in [
+            &["text/event-stream"][..],
+            &["Text/Event-Stream"],
+            &["text/event-stream, text/html"],
+            &["text/event-stream;charset=utf-8; q=0.5, text/html"],
+            &["*/*, text/event-stream"],
+            &["text/*, text/event-stream"],
+            &["text/html;q=0, text/event-stream"],
+            &["text/html;q=0.000, text/event-stream"],
+            &[", text/event-stream"],
+            &["", "text/event-stream"],
+            &["application/x;a=\"b;q=0\";q=0, text/event-stream"],
+        ] {
+            assert!(wants("GET / HTTP/1.1", accept), "{accept:?}");
+            assert!(!wants("POST / HTTP/1.1", accept), "{accept:?}");
+            assert!(!wants("HEAD / HTTP/1.1", accept), "{accept:?}");
+        }
+        for accept in [
+            &[][..],
+            &["*/*"],
+            &["text/*"],
+            &["text/event-stream2"],
+            &["text/html, text/event-stream"],
+            &["text/html", "text/event-stream"],
+            &["text/html;q=0.01, text/event-stream"],
+            &["text/event-stream;q=0"],
+            &["text/event-stream; Q=0.0"],
+            &["text/event-stream;q=0, text/html"],
+            &["text/html;a=\", text/event-stream, \""],
+            &["a/b;x=\"q=0;q=0\", text/event-stream"],
+        ] {
+            assert!(!wants("GET / HTTP/1.1", accept), "{accept:?}");
+        }
+    }
+
+    fn written(data: &str, name: Option<&str>, id: Option<&str>, retry: Option<u64>) -> String {
+        let mut out = b"before".to_vec();
+        event(
+            &mut out,
+            data.as_bytes(),
+            name.map(str::as_bytes),
+            id.map(str::as_bytes),
+            retry,
+        );
+        String::from_utf8(out.split_off(6)).expect("UTF-8 went in")
+    }
+
+    #[test]
+    fn each_line_of_the_data_is_a_field() {
+        for (data, expected) in [
+            ("", "data: \n\n"),
+            ("a", "data: a\n\n"),
+            (" a: b", "data:  a: b\n\n"),
+            ("a\nb", "data: a\ndata: b\n\n"),
+            ("a\rb", "data: a\ndata: b\n\n"),
+            ("a\r\nb", "data: a\ndata: b\n\n"),
+            ("a\n\rb", "data: a\ndata: \ndata: b\n\n"),
+            (
+                "a\n\nevent: b\n\n",
+                "data: a\ndata: \ndata: event: b\ndata: \ndata: \n\n",
+            ),
+            ("\n", "data: \ndata: \n\n"),
+            ("\r", "data: \ndata: \n\n"),
+            ("\r\n", "data: \ndata: \n\n"),
+            ("a\u{2028}b\u{85}c\0", "data: a\u{2028}b\u{85}c\0\n\n"),
+        ] {
+            assert_eq!(written(data, None, None, None), expected, "{data:?}");
+        }
+    }
+
+    #[test]
+    fn fields_come_before_the_data_and_cannot_be_ended_from_within() {
+        let all = written("a", Some("name"), Some("7"), Some(1500));
+        assert_eq!(all, "event: name\nid: 7\nretry: 1500\ndata: a\n\n");
+        assert_eq!(
+            written("a", Some(""), Some(""), Some(0)),
+            "event: \nid: \nretry: 0\ndata: a\n\n"
+        );
+        let injected = written("a", Some("b\r\ndata: c\n\n"), Some("\rd\0\n"), None);
+        assert_eq!(injected, "event: bdata: c\nid: d\ndata: a\n\n");
+    }
+
+    #[test]
+    fn a_comment_is_never_an_event() {
+        let written = |text: &str| {
+            let mut out = Vec::new();
+            comment(&mut out, text.as_bytes());
+            String::from_utf8(out).expect("UTF-8 went in")
+        };
+        assert_eq!(written("ping"), ": ping\n\n");
+        assert_eq!(written(""), ": \n\n");
+        assert_eq!(written("a\n\ndata: b\r"), ": a\n: \n: data: b\n: \n\n");
+    }
+}

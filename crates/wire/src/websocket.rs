@@ -13,6 +13,7 @@ mod deflater;
 mod extension;
 mod failure;
 mod frame;
+mod growth;
 mod handshake;
 mod header;
 mod inflater;

@@ -1,6 +1,7 @@
 //! [`Inflater`]: what permessage-deflate received, back to messages (RFC 7692 §7.2.2), never beyond a bound.
 
 use super::failure::Failure;
+use super::growth::grow;
 use flate2::{Decompress, FlushDecompress, Status};
 
 /// What the sender left out at the end of a message.
@@ -81,12 +82,5 @@ impl Inflater {
             Ok(Status::StreamEnd) => Ok(()),
             _ => Err(Failure::BROKEN_DEFLATE),
         }
-    }
-}
-
-/// Makes room for `size` more bytes, and for as many as there are if they may come, but not for more than `most`.
-pub(super) fn grow(out: &mut Vec<u8>, size: usize, most: usize) {
-    if out.capacity() - out.len() < size {
-        out.reserve_exact(size.max(out.len().min(most)));
     }
 }
