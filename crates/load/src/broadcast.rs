@@ -12,7 +12,7 @@ mod publishers;
 use crate::latencies::histogram;
 use crate::options::{self, RealTime};
 use crate::pacing::{nanos, Nanos};
-use crate::real_time::crowd::{Activity, Crowd, Group};
+use crate::real_time::crowd::{Activity, Crowd, Group, Sequel};
 use crate::real_time::ending::Ending;
 use crate::real_time::idle::protocol;
 use crate::real_time::outbox::Outbox;
@@ -261,25 +261,29 @@ impl Activity for Station {
         Ok(())
     }
 
-    fn ended(&mut self, number: usize, ending: Ending, now: Nanos) -> bool {
+    fn ended(&mut self, number: usize, ending: Ending, now: Nanos) -> Sequel {
         if !self.begun {
-            return false;
+            return Sequel::Lost;
         }
         self.last_sign = now;
         if let Some(publisher) = number.checked_sub(self.subscribers) {
             // A connection that closes between two requests is no loss (RFC 9112 §9.5).
-            if ending == Ending::Ended && self.publishers.reopen(publisher) {
-                return true;
+            if ending == Ending::Ended && !self.publishers.is_waiting(publisher) {
+                if self.publishers.reopen(publisher) {
+                    return Sequel::Reopened;
+                }
+                if self.publishers.has_finished(publisher) {
+                    return Sequel::Done;
+                }
             }
             let unsent = self.publishers.lose(publisher);
             self.call_off(unsent);
         } else if self.deliveries.ledger.is_enrolled(number) {
             let received = self.deliveries.ledger.row(number).received;
+            let expected = self.publishers.planned().saturating_sub(received);
             self.listening -= 1;
-            self.outstanding = self
-                .outstanding
-                .saturating_sub(self.publishers.planned().saturating_sub(received));
+            self.outstanding = self.outstanding.saturating_sub(expected);
         }
-        false
+        Sequel::Lost
     }
 }

@@ -156,6 +156,17 @@ impl Publishers {
         std::mem::take(&mut publisher.answered) && publisher.may_send()
     }
 
+    /// Whether a request is under way.
+    pub(crate) fn is_waiting(&self, number: usize) -> bool {
+        self.each[number].waiting
+    }
+
+    /// Whether a publisher has sent all it had to send.
+    pub(crate) fn has_finished(&self, number: usize) -> bool {
+        let publisher = &self.each[number];
+        publisher.sent == publisher.share
+    }
+
     /// A publisher is gone; returns how many messages it has not sent, as far as that is news.
     pub(crate) fn lose(&mut self, number: usize) -> u64 {
         let publisher = &mut self.each[number];

@@ -57,10 +57,21 @@ pub(crate) trait Activity {
         false
     }
 
-    /// The session is over; `true` opens it again as if nothing had been.
-    fn ended(&mut self, _number: usize, _ending: Ending, _now: Nanos) -> bool {
-        false
+    /// The session is over; what of it?
+    fn ended(&mut self, _number: usize, _ending: Ending, _now: Nanos) -> Sequel {
+        Sequel::Lost
     }
+}
+
+/// What the end of a session leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sequel {
+    /// It is counted.
+    Lost,
+    /// It had done its work.
+    Done,
+    /// It is opened again as if nothing had been.
+    Reopened,
 }
 
 /// Sessions that speak the same to the same.
@@ -109,6 +120,7 @@ pub(crate) struct Crowd<'a> {
     unreachable: Option<Errno>,
     terms: Terms,
     buffer: Vec<u8>,
+    /// Read since everybody is there.
     bytes: u64,
     endings: Endings,
 }
@@ -174,6 +186,7 @@ impl<'a> Crowd<'a> {
                 return Err(format!("cannot connect to {url}: {}", describe(error)));
             }
         }
+        self.bytes = 0;
         Ok(())
     }
 
@@ -386,12 +399,15 @@ impl<'a> Crowd<'a> {
         }
         // A close frame is answered with one.
         let _ = session.write(&self.poller, number);
-        if activity.ended(number, ending, self.now) {
-            session.close(Phase::Waiting);
-            return self.waiting.push_back(number);
+        match activity.ended(number, ending, self.now) {
+            Sequel::Lost => self.endings.add(ending),
+            Sequel::Done => {}
+            Sequel::Reopened => {
+                session.close(Phase::Waiting);
+                return self.waiting.push_back(number);
+            }
         }
         session.close(Phase::Over);
-        self.endings.add(ending);
     }
 
     fn end_overdue(&mut self, activity: &mut impl Activity) {

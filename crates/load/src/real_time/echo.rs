@@ -1,7 +1,7 @@
 //! Messages that come back: each socket sends one, waits for its echo, sends the next. Every message is different, so
 //! that the echo of another is noticed.
 
-use super::crowd::{Activity, Crowd, Group};
+use super::crowd::{Activity, Crowd, Group, Sequel};
 use super::ending::Ending;
 use super::outbox::Outbox;
 use super::session::Protocol;
@@ -152,7 +152,7 @@ impl Activity for Echoes {
         waiting.is_some_and(|started| started.sent.saturating_add(self.timeout) <= now)
     }
 
-    fn ended(&mut self, number: usize, ending: Ending, now: Nanos) -> bool {
+    fn ended(&mut self, number: usize, ending: Ending, now: Nanos) -> Sequel {
         if let Some(started) = self.clients[number].waiting.take() {
             if started.counted {
                 self.connections[number].failed += 1;
@@ -161,7 +161,7 @@ impl Activity for Echoes {
                 }
             }
         }
-        false
+        Sequel::Lost
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// No test takes anywhere near this long unless something hangs.
@@ -29,12 +29,15 @@ pub(crate) struct Server {
     pub(crate) seen: Arc<Seen>,
 }
 
+/// What is sent to a client goes through this; other threads may send, too.
+pub(crate) type Output = Arc<Mutex<Box<dyn Write + Send>>>;
+
 /// The server's end of a connection.
 pub(crate) struct Peer {
     /// From 0, in the order they were accepted.
     pub(crate) number: usize,
     reader: BufReader<Box<dyn Read + Send>>,
-    writer: Box<dyn Write + Send>,
+    writer: Output,
     shut_down: Box<dyn FnMut() -> io::Result<()> + Send>,
     seen: Arc<Seen>,
 }
@@ -110,7 +113,7 @@ impl Server {
                 let mut peer = Peer {
                     number,
                     reader,
-                    writer,
+                    writer: Arc::new(Mutex::new(writer)),
                     shut_down,
                     seen,
                 };
@@ -172,7 +175,15 @@ impl Peer {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.write_all(bytes)
+        self.output().lock().expect("no panic").write_all(bytes)
+    }
+
+    pub(crate) fn output(&self) -> Output {
+        Arc::clone(&self.writer)
+    }
+
+    pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.reader.read_exact(bytes)
     }
 
     /// How many connections the server has accepted so far.
