@@ -17,7 +17,7 @@ module Fairlead
 
       # All of them, except those that are built or belong to others.
       def self.all(root)
-        paths = Dir.glob("**/*.md", base: root).reject { |path| path.match?(%r{\A(?:target|tmp|fuzz/target)/}) }
+        paths = Dir.glob("**/*.md", base: root).reject { |path| path.match?(%r{\A(?:target|tmp|fuzz/target)/|/node_modules/}) }
         paths.sort.map { |path| new(root, path) }
       end
 
