@@ -5,9 +5,10 @@ module Fairlead
   # The runs themselves are deferred, so they take turns with the requests. Time counts from the moment when a server
   # begins to serve; until then timers wait, and when it ends they end.
   class Timers
-    # +background+: the Background, which takes the runs.
-    def initialize(background)
+    # +background+: the Background, which takes the runs. The block, if any, is the clock; it returns seconds.
+    def initialize(background, &clock)
       @background = background
+      @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
       @lock = Mutex.new
       @changed = ConditionVariable.new
       @waiting = []
@@ -122,6 +123,6 @@ module Fairlead
       timer if counts
     end
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def now = @clock.call
   end
 end

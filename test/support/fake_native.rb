@@ -36,6 +36,8 @@ module Fairlead
 
         @jobs << job
         true
+      rescue ClosedQueueError
+        nil
       end
 
       def subscribe(name, match, callable) = join(:process, name, match, callable)
