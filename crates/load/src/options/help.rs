@@ -33,6 +33,7 @@ WebSockets and event streams:
       --deflate           offer permessage-deflate, and use it where it was accepted
       --protocol NAME     offer a subprotocol
       --hello TEXT        message sent after the handshake, as to subscribe
+      --welcome TEXT      only after a message containing TEXT has come
       --ready TEXT        a connection counts as subscribed when a message containing TEXT has come
       --messages N        messages to broadcast (200)
       --publishers N      connections that publish them (1)

@@ -16,6 +16,8 @@ pub(crate) struct RealTime {
     /// The subprotocol to offer.
     pub(crate) protocol: Option<String>,
     pub(crate) deflate: bool,
+    /// Found in the message that comes before `hello` may be sent.
+    pub(crate) welcome: Option<String>,
     /// Sent after the handshake.
     pub(crate) hello: Option<String>,
     /// Found in the message that makes a connection count as subscribed.
@@ -75,7 +77,7 @@ pub(crate) struct Broadcast {
 }
 
 const COMMON: &[&str] = &["--connections", "--header", "--ready", "--timeout", "--json", "--quiet"];
-const WEBSOCKET: &[&str] = &["--deflate", "--protocol", "--hello"];
+const WEBSOCKET: &[&str] = &["--deflate", "--protocol", "--welcome", "--hello"];
 const ECHO: &[&str] = &["--duration", "--requests", "--warmup", "--size", "--text", "--binary"];
 const BROADCAST: &[&str] = &[
     "--broadcast",
@@ -106,6 +108,7 @@ impl Draft {
             headers: self.headers,
             protocol: self.protocol,
             deflate: self.deflate,
+            welcome: self.welcome,
             hello: self.hello,
             ready: self.ready,
             timeout: self.timeout.unwrap_or(Duration::from_secs(10)),

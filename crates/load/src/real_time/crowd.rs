@@ -84,6 +84,8 @@ pub(crate) struct Group<'a> {
 /// What all handshakes have in common.
 pub(crate) struct Terms {
     pub(crate) offer: Offer,
+    /// Comes before `hello` may be said.
+    pub(crate) welcome: Option<Finder<'static>>,
     pub(crate) hello: Option<String>,
     pub(crate) ready: Option<Finder<'static>>,
     pub(crate) deflater: Rc<RefCell<Deflater>>,
@@ -142,6 +144,7 @@ impl<'a> Crowd<'a> {
             });
         }
         let clock = Clock::start();
+        let finder = |text: &str| Finder::new(text.as_bytes()).into_owned();
         Ok(Crowd {
             options,
             stop,
@@ -165,10 +168,8 @@ impl<'a> Crowd<'a> {
                     protocol: options.protocol.clone(),
                 },
                 hello: options.hello.clone(),
-                ready: options
-                    .ready
-                    .as_ref()
-                    .map(|ready| Finder::new(ready.as_bytes()).into_owned()),
+                welcome: options.welcome.as_deref().map(finder),
+                ready: options.ready.as_deref().map(finder),
                 deflater: Rc::new(RefCell::new(Deflater::new())),
             },
             buffer: vec![0; READ_BYTES],

@@ -18,6 +18,7 @@ use crate::poller::{Interest, Poller};
 use crate::response::{Malformed, ResponseReader};
 use crate::websocket::handshake;
 use crate::websocket::reader::{Item, Reader, NO_CODE, NO_FRAME};
+use memchr::memmem::Finder;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustix::net::{self, RecvFlags, SendFlags};
@@ -65,6 +66,8 @@ pub(crate) struct Session {
     pub(crate) since: Nanos,
     /// The handshake succeeded, whatever happened later.
     pub(crate) opened: bool,
+    /// The server has been told what `--hello` says, once it was there to hear it.
+    greeted: bool,
     pub(crate) subscribed: bool,
     pub(crate) outbox: Outbox,
     socket: Option<OwnedFd>,
@@ -91,6 +94,7 @@ impl Session {
             address: 0,
             since: 0,
             opened: false,
+            greeted: false,
             subscribed: false,
             outbox: Outbox::new([a | 1, b, c, d]),
             socket: None,
@@ -204,7 +208,7 @@ impl Session {
                 return Ok(());
             };
             self.shake(&head, protocol, terms)?;
-            if terms.ready.is_none() {
+            if self.greeted && terms.ready.is_none() {
                 self.subscribed(number, activity, now);
             }
         }
@@ -230,10 +234,18 @@ impl Session {
         };
         self.opened = true;
         self.phase = Phase::Subscribing;
+        if terms.welcome.is_none() {
+            self.greet(terms);
+        }
+        Ok(())
+    }
+
+    /// Says what makes the server subscribe us.
+    fn greet(&mut self, terms: &Terms) {
+        self.greeted = true;
         if let Some(hello) = &terms.hello {
             self.outbox.message(false, hello.as_bytes());
         }
-        Ok(())
     }
 
     fn subscribed(&mut self, number: usize, activity: &mut impl Activity, now: Nanos) {
@@ -252,7 +264,11 @@ impl Session {
     ) -> Result<(), Ending> {
         loop {
             // What decides that the connection is subscribed is no message of the run itself.
-            let subscribes = |payload: &[u8]| terms.ready.as_ref().is_some_and(|ready| ready.find(payload).is_some());
+            let has = |wanted: &Option<Finder<'_>>, payload: &[u8]| {
+                wanted.as_ref().is_some_and(|wanted| wanted.find(payload).is_some())
+            };
+            let greets = |payload: &[u8]| has(&terms.welcome, payload);
+            let subscribes = |payload: &[u8]| has(&terms.ready, payload);
             let live = self.phase == Phase::Live;
             match &mut self.stage {
                 Stage::Head(_) => return Ok(()),
@@ -260,6 +276,14 @@ impl Session {
                     None => return Ok(()),
                     Some(Item::Message { binary, payload }) if live => {
                         activity.message(number, binary, payload, &mut self.outbox, now)?;
+                    }
+                    Some(Item::Message { payload, .. }) if !self.greeted => {
+                        if greets(payload) {
+                            self.greet(terms);
+                            if terms.ready.is_none() {
+                                self.subscribed(number, activity, now);
+                            }
+                        }
                     }
                     Some(Item::Message { payload, .. }) if subscribes(payload) => {
                         self.subscribed(number, activity, now);

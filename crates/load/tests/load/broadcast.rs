@@ -1,6 +1,6 @@
 //! What one publishes and all receive, and servers that do not deliver it as they should.
 
-use crate::frames::{accept, close, field, frame, message, whole, Hub, BINARY, TEXT};
+use crate::frames::{self, accept, close, field, frame, message, whole, Hub, BINARY, PING, PONG, TEXT};
 use crate::support::{bench, measure, Peer, Server};
 use serde_json::{json, Value};
 use std::io;
@@ -265,6 +265,8 @@ fn a_server_may_want_a_command_and_wrap_what_it_sends() {
     let server = websocket(move |peer| {
         let request = accept(peer)?;
         assert_eq!(field(&request.head, "sec-websocket-protocol"), None);
+        peer.send(&whole(PING, b""))?;
+        assert_eq!(frames::read(peer)?.opcode(), PONG, "nothing is said before the welcome");
         peer.send(&whole(TEXT, b"{\"type\":\"welcome\"}"))?;
         let hello = message(peer)?;
         assert_eq!(hello.payload, b"{\"command\":\"subscribe\"}");
@@ -292,6 +294,8 @@ fn a_server_may_want_a_command_and_wrap_what_it_sends() {
     });
     let options = ["-c", "3", "--messages", "10", "--size", "90"];
     let wrapping = [
+        "--welcome",
+        "welcome",
         "--hello",
         "{\"command\":\"subscribe\"}",
         "--ready",

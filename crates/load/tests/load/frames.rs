@@ -8,6 +8,7 @@ pub(crate) const TEXT: u8 = 1;
 pub(crate) const BINARY: u8 = 2;
 pub(crate) const CLOSE: u8 = 8;
 pub(crate) const PING: u8 = 9;
+pub(crate) const PONG: u8 = 10;
 
 /// A frame as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
