@@ -6,6 +6,7 @@ require "json"
 # timer of its own and publishes to its own clients only, so that nobody gets a tick per worker.
 class Clock
   CHANNEL = "clock/ticks"
+  EARLY = 0.1 # seconds that a tick may come before its second has begun
 
   def initialize
     Fairlead.run_after(1 - (Time.now.to_f % 1)) do # so that the clocks of all workers tick together
@@ -25,7 +26,7 @@ class Clock
   private
 
   def tick
-    Fairlead.publish(CHANNEL, Time.now.round.to_i.to_s, Fairlead::PubSub::PROCESS)
+    Fairlead.publish(CHANNEL, (Time.now.to_f + EARLY).floor.to_s, Fairlead::PubSub::PROCESS)
   end
 
   def answer(status, text) = [status, { "content-type" => "text/plain; charset=utf-8" }, ["#{text}\n"]]

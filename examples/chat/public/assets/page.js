@@ -68,6 +68,7 @@ export class Log {
   #replace(known, article) {
     article.classList.toggle('more', known.classList.contains('more'))
     known.replaceWith(article)
+    if (this.#following) this.#toEnd()
   }
 
   #append(entry, show = false) {
