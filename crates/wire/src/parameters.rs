@@ -36,18 +36,33 @@ fn outside_quotes(text: &[u8], separator: u8) -> Option<usize> {
     })
 }
 
-/// The name and the value of `name` or `name=value`; `None` unless the name is a token and the value a token or a
-/// quoted one. No white space may stand around the `=`.
-pub(crate) fn parameter(text: &[u8]) -> Option<(&[u8], Option<Cow<'_, [u8]>>)> {
+/// `name` or `name=value`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parameter<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) value: Option<Cow<'a, [u8]>>,
+}
+
+/// The parameter in `text`; `None` unless its name is a token and its value a token or a quoted one. No white space may
+/// stand around the `=`.
+pub(crate) fn parameter(text: &[u8]) -> Option<Parameter<'_>> {
     let Some(equals) = memchr::memchr(b'=', text) else {
-        return is_valid_field_name(text).then_some((text, None));
+        let bare = Parameter {
+            name: text,
+            value: None,
+        };
+        return is_valid_field_name(text).then_some(bare);
     };
     let (name, value) = (&text[..equals], &text[equals + 1..]);
     let value = match value {
         [b'"', quoted @ .., b'"'] => Cow::Owned(unescaped(quoted)?),
         plain => Cow::Borrowed(plain),
     };
-    (is_valid_field_name(name) && is_valid_field_name(&value)).then_some((name, Some(value)))
+    let sound = is_valid_field_name(name) && is_valid_field_name(&value);
+    sound.then_some(Parameter {
+        name,
+        value: Some(value),
+    })
 }
 
 /// The inside of a quoted string; `None` if its last quotation mark belongs to an escape.
@@ -83,8 +98,10 @@ mod tests {
 
     #[test]
     fn a_parameter_is_a_token_with_or_without_a_token_as_value() {
-        let value =
-            |text: &'static str| parameter(text.as_bytes()).map(|(name, value)| (name, value.map(Cow::into_owned)));
+        let value = |text: &'static str| {
+            let parameter = parameter(text.as_bytes())?;
+            Some((parameter.name, parameter.value.map(Cow::into_owned)))
+        };
         assert_eq!(value("a"), Some((&b"a"[..], None)));
         assert_eq!(value("a=b"), Some((&b"a"[..], Some(b"b".to_vec()))));
         assert_eq!(value(r#"a="b""#), Some((&b"a"[..], Some(b"b".to_vec()))));

@@ -1,6 +1,6 @@
 //! The negotiation of permessage-deflate (RFC 7692 §5, §7.1), from either side.
 
-use crate::parameters::{parameter, pieces, values};
+use crate::parameters::{parameter, pieces, values, Parameter};
 use crate::Head;
 
 const NAME: &str = "permessage-deflate";
@@ -93,7 +93,7 @@ impl Parameters {
         }
         let mut parameters = Parameters::default();
         for part in parts {
-            let (name, value) = parameter(part)?;
+            let Parameter { name, value } = parameter(part)?;
             let bits = match &value {
                 Some(digits) => Some(window_bits(digits)?),
                 None => None,

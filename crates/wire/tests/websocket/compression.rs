@@ -1,6 +1,7 @@
 //! Compressed messages (RFC 7692 §7.2): those of the RFC, what other compressors make, bombs, and broken data.
 
 use crate::check;
+use crate::http1::Random;
 use crate::puff;
 use crate::support::*;
 use fairlead_wire::websocket::{Decoder, Deflate, Deflater, Failure, Incoming, Limits, Role};

@@ -7,6 +7,9 @@ mod compression;
 mod fragments;
 mod handshakes;
 mod headers;
+#[path = "../http1/support.rs"]
+#[allow(dead_code, reason = "only the random numbers are used here")]
+mod http1;
 mod limits;
 mod model;
 mod negotiation;

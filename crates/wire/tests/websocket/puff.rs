@@ -170,7 +170,7 @@ impl Reader<'_> {
         }
         if code_lengths.iter().all(|&length| length == 0) {
             // Broken all the same, but the library notices when it has taken a bit for each length.
-            self.bits(literals + distances)?;
+            (0..literals + distances).try_for_each(|_| self.bits(1).map(drop))?;
         }
         if room(&code_lengths) != 0 {
             return Err(End::Broken);

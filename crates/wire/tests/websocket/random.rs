@@ -2,6 +2,7 @@
 //! faults, against the model. Deterministic: the seed of a failing case is printed.
 
 use crate::check;
+use crate::http1::Random;
 use crate::support::*;
 use fairlead_wire::websocket::{Deflater, Limits, Role};
 use std::panic::{catch_unwind, resume_unwind, RefUnwindSafe};

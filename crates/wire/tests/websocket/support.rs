@@ -3,11 +3,6 @@
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use fairlead_wire::{Head, HeadLimits};
 
-#[path = "../http1/support.rs"]
-#[allow(dead_code, reason = "only the random numbers are used here")]
-mod http1;
-pub(crate) use http1::Random;
-
 pub(crate) const FIN: u8 = 0x80;
 pub(crate) const RSV1: u8 = 0x40;
 pub(crate) const CONTINUATION: u8 = 0;
