@@ -6,8 +6,8 @@ module Fairlead
   module PubSub
     class Redis
       # The connection that listens, and its thread. What it is subscribed to follows a Wanted: it looks there whenever a
-      # message comes on a channel of its own, and sends one command at a time, because redis-rb 4 gives the connection up
-      # when a second one is written before the first is answered.
+      # message comes on a channel of its own. It sends one command for each thing it reads, because redis-rb 4 gives up a
+      # connection on which it has written more than it has read.
       class Listener
         attr_reader :own_channel
 
@@ -58,7 +58,6 @@ module Fairlead
         def listen
           @wanted.begin_anew
           @last = nil
-          @expected = 1
           redis = ::Redis.new(**@options)
           redis.subscribe(@own_channel) { |on| hear(redis, on) }
           raise IOError, "it has ended the connection"
@@ -78,18 +77,12 @@ module Fairlead
         def confirmed(redis)
           @last = nil
           yield if block_given?
-          @expected -= 1
           catch_up(redis)
         end
 
         def catch_up(redis)
-          return if @expected.positive?
-
           command, names = @wanted.next_command
-          return unless command
-
-          @expected = names.size
-          redis.public_send(command, *names)
+          redis.public_send(command, *names) if command
         end
 
         # What matches several subscriptions comes once for each, in a row. So it is new unless it is the same as the last
