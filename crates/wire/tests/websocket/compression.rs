@@ -213,68 +213,56 @@ fn bomb(length: usize) -> Vec<u8> {
     out
 }
 
+/// A server that takes messages of so many bytes.
+fn limited(message_bytes: usize) -> Setup {
+    let limits = Limits {
+        message_bytes,
+        ..LIMITS
+    };
+    Setup { limits, ..SERVER }.with(ALONE)
+}
+
 #[test]
-fn a_bomb_goes_off_at_the_limit() {
+fn a_bomb_goes_off_at_the_limit_and_not_when_it_has_come() {
     let bomb = bomb(4 << 20);
     assert!(bomb.len() < 4_500);
-    for message_bytes in [0, 1, 100, 65_536, 1_000_000] {
-        let limits = Limits {
-            message_bytes,
-            fragments: 1_000,
-        };
-        let setup = Setup { limits, ..SERVER }.with(ALONE);
-        let few = &bomb[..bomb.len().min(message_bytes)];
-        if message_bytes > 0 {
-            // So few bytes are announced that only what they hold can be too much.
-            let fragments: Vec<u8> = few
-                .chunks(50)
-                .enumerate()
-                .flat_map(|(at, part)| sent(if at == 0 { RSV1 | BINARY } else { CONTINUATION }, part))
-                .collect();
-            let limits = Limits {
-                fragments: usize::MAX,
-                ..limits
-            };
-            let (heard, verdict) = Setup { limits, ..setup }.read([&fragments[..]]);
-            let expected = if few.len() < 10 {
-                Ok(())
-            } else {
-                Err(Failure::TOO_LARGE)
-            };
-            assert_eq!((heard, verdict), (vec![], expected), "{message_bytes}");
-        }
+    let bytes = compressed(BINARY, &bomb);
+    for message_bytes in [10_000, 65_536, 1_000_000, (4 << 20) - 1] {
         assert_eq!(
-            setup.read([&compressed(TEXT, &bomb)[..]]),
+            limited(message_bytes).read([&bytes[..]]),
             (vec![], Err(Failure::TOO_LARGE))
         );
+        // A byte of it holds a thousand; its beginning some more.
+        let enough = 100 + message_bytes / 1_000;
+        assert_eq!(
+            limited(message_bytes).refuse(&bytes[..bytes.len().min(enough)]),
+            Failure::TOO_LARGE
+        );
+        let too_few = message_bytes / 1_040;
+        assert_eq!(limited(message_bytes).accept(&bytes[..too_few]), []);
     }
-    // A bomb in a bomb is a message with a small bomb in it.
-    let nested = deflated(&bomb);
-    assert!(nested.len() < bomb.len() / 50);
-    assert!(SERVER.with(ALONE).accept(&compressed(BINARY, &nested)) == [Heard::Binary(bomb)]);
+    assert!(limited(4 << 20).accept(&bytes) == [Heard::Binary(vec![0; 4 << 20])]);
+}
+
+#[test]
+fn a_bomb_within_a_bomb_is_no_more_than_a_message() {
+    let inner = bomb(4 << 20);
+    let outer = deflated(&inner);
+    assert!(outer.len() < inner.len() / 20, "{} in {}", inner.len(), outer.len());
+    assert!(limited(inner.len()).accept(&compressed(BINARY, &outer)) == [Heard::Binary(inner.clone())]);
+    assert_eq!(
+        limited(inner.len() - 1).refuse(&compressed(BINARY, &outer)),
+        Failure::TOO_LARGE
+    );
 }
 
 #[test]
 fn a_message_of_the_limit_arrives_and_one_byte_more_does_not() {
     for length in [1, 64, 65, 1_000, 16_384, 16_385, 70_000] {
         for payload in [vec![b'a'; length], long_text().into_bytes()[..length].to_vec()] {
-            let limits = |message_bytes| Limits {
-                message_bytes,
-                fragments: 10,
-            };
             let bytes = compressed(TEXT, &deflated(&payload));
-            let exactly = Setup {
-                limits: limits(length),
-                ..SERVER
-            }
-            .with(ALONE);
-            let less = Setup {
-                limits: limits(length - 1),
-                ..SERVER
-            }
-            .with(ALONE);
-            assert!(exactly.accept(&bytes) == [Heard::Text(payload)], "{length}");
-            assert_eq!(less.refuse(&bytes), Failure::TOO_LARGE, "{length}");
+            assert_eq!(limited(length - 1).refuse(&bytes), Failure::TOO_LARGE, "{length}");
+            assert!(limited(length).accept(&bytes) == [Heard::Text(payload)], "{length}");
         }
     }
 }
@@ -298,11 +286,7 @@ fn memory_for_a_bomb_stays_within_the_limit() {
 
 #[test]
 fn compressed_bytes_that_hold_nothing_have_a_limit_too() {
-    let limits = Limits {
-        message_bytes: 800,
-        fragments: 10,
-    };
-    let setup = Setup { limits, ..SERVER }.with(ALONE);
+    let setup = limited(800);
     // Empty stored blocks: 5 bytes for nothing.
     let empty = [0, 0, 0, 0xff, 0xff];
     assert_eq!(
