@@ -139,6 +139,13 @@ impl OnThread<'_> {
             answer.exchange.abort();
             return Qnil as VALUE;
         };
+        if answer.hijacker != Qnil as VALUE && answer.hijacked_io != Qnil as VALUE {
+            // What was given the socket after the head has raised, and nobody else will close it.
+            self.logged(env, || {
+                // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
+                unsafe { rb_sys::rb_io_close(answer.hijacked_io) };
+            });
+        }
         if is_closed_error(error) {
             answer.exchange.abort();
             return error;
