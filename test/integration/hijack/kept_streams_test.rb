@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "support/http_client"
+require "support/processes"
+require "support/rack_apps"
+
+# Streaming bodies that keep their stream after #call has returned: another thread writes, at the pace of the client, and
+# the thread of the request is free.
+class KeptStreamsTest < Minitest::Test
+  include Fairlead::Test::HttpServing
+  include Fairlead::Test::Processes
+
+  def test_another_thread_goes_on_writing
+    server = keeping("3.times { |n| sleep 0.01 until File.exist?(n.to_s); stream.write(n.to_s) }; stream.close")
+    client = connect(server).request("GET", "/stream")
+    client.read_through("\r\n\r\n")
+    3.times do |number|
+      assert_equal "plain", get(server).body
+      server.write(number.to_s, "")
+      assert_equal "1\r\n#{number}\r\n", client.read(6)
+    end
+
+    assert_equal "0\r\n\r\n", client.read(5)
+    assert client.closed?
+  end
+
+  def test_a_slow_client_holds_the_writer_back_and_nobody_else
+    server = keeping("400.times { |n| stream.write(PIECE); Notes.add(n) }; stream.close",
+                     "-t", 1, "--response-disk-bytes", "1m", "--write-timeout", 60, setup: "PIECE = ('x' * 100_000).freeze")
+    get(server)
+    before = memory(server.pid)
+    client = reader(server).request("GET", "/stream")
+    wait_for_notes(server, 1)
+    10.times { assert_equal "plain", get(server).body }
+
+    assert_operator notes(server).size, :<, 300
+    assert_operator memory(server.pid) - before, :<, 20_000_000
+    assert_equal Digest::SHA256.hexdigest("x" * 40_000_000), Digest::SHA256.hexdigest(client.answer.body)
+    assert_equal 400, wait_for_notes(server, 400).size
+  end
+
+  def test_writing_to_a_client_that_is_gone_raises_an_io_error
+    server = keeping("loop { stream.write('x' * 10_000); sleep 0.01 } rescue Notes.add($!.is_a?(IOError))")
+    client = connect(server).request("GET", "/stream")
+    client.read_through("xxx")
+    client.reset
+
+    assert_equal ["true"], wait_for_notes(server, 1)
+    assert_equal "plain", get(server).body
+  end
+
+  def test_a_writer_that_is_held_back_learns_that_its_client_is_gone
+    server = keeping("loop { stream.write('x' * 100_000) } rescue Notes.add($!.is_a?(IOError))", "--response-disk-bytes", "1m", "--write-timeout", 60)
+    client = reader(server).request("GET", "/stream")
+    client.read_through("xxx")
+    client.reset
+
+    assert_equal ["true"], wait_for_notes(server, 1)
+  end
+
+  # Nobody can close it any more; the garbage collector finds out.
+  def test_a_stream_that_nobody_holds_any_more_is_ended
+    server = serve(unlinted(<<~RUBY))
+      next [200, {}, [GC.start.inspect]] unless env["PATH_INFO"] == "/stream"
+
+      [200, {}, ->(stream) { stream.write("all") }]
+    RUBY
+    client = connect(server).request("GET", "/stream")
+    client.read_through("3\r\nall\r\n")
+    wait_until("the garbage collector to have found it") { get(server) && client.readable? }
+
+    assert_equal "0\r\n\r\n", client.rest
+  end
+
+  def test_the_end_of_the_server_waits_for_it_as_for_any_answer
+    server = keeping("Notes.add('began'); sleep 0.01 until File.exist?('go'); stream.write('whole'); stream.close")
+    client = connect(server).request("GET", "/stream")
+    wait_for_notes(server, 1)
+    server.signal(:TERM)
+    server.wait_for_output(/finishing what has arrived/)
+    server.write("go", "")
+
+    assert_equal "whole", client.answer.body
+    assert_equal 0, server.wait_exit.exitstatus
+  end
+
+  private
+
+  # A server that writes a stream with +code+ in a thread of its own, and answers anything else at once.
+  def keeping(code, *arguments, setup: "")
+    serve(unlinted(<<~RUBY, setup: setup), *arguments)
+      next [200, {}, ["plain"]] unless env["PATH_INFO"] == "/stream"
+
+      [200, {}, ->(stream) { Thread.new { #{code} } }]
+    RUBY
+  end
+
+  # A client whose system takes next to nothing for it.
+  def reader(server)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
+    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
+    adopt(socket)
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/real_time"
+
+# Many clients over several workers: every message once, in the order of its sender, of any size, also when a worker dies.
+class PubSubWorkersTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  CHAT = <<~RUBY
+    def on_open(client) = (client.subscribe("all"); client.write(Process.pid))
+    def on_message(client, data) = client.publish("all", data)
+  RUBY
+
+  def test_every_client_gets_every_message_once_and_in_the_order_of_its_sender
+    [2, 4].each do |workers|
+      pool = chat(pushing(CHAT, "-w", workers, "-t", 2, "--client-pending-bytes", "8m"), 200)
+      senders = pool.first(4)
+      senders.each_with_index { |client, sender| 50.times { |number| client.send_text("#{sender} #{number}") } }
+      received = pool.receive_all(200)
+
+      by_sender = received.map { |texts| texts.map { |text| text.split.map(&:to_i) }.group_by(&:first).transform_values { |all| all.map(&:last) } }
+      assert_equal [(0...4).to_h { |sender| [sender, (0...50).to_a] }], by_sender.map { |all| all.sort.to_h }.uniq
+      pool.drop
+    end
+  end
+
+  SIZES = [0, 1, 125, 126, 65_535, 65_536, 200_000, 1_000_000, 5 * 1024 * 1024].freeze
+
+  def test_messages_of_every_size_arrive_whole_in_every_worker
+    server = pushing(CHAT, "-w", 2, "-t", 2, "--client-pending-bytes", "16m", "--message-max-bytes", "16m")
+    pool = chat(server, 12)
+    SIZES.each do |size|
+      requested(server, "Fairlead.publish('all', ('0123456789' * #{(size / 10) + 1})[0, #{size}])")
+      received = pool.receive_all(1).flatten
+
+      assert_equal [("0123456789" * ((size / 10) + 1))[0, size]], received.uniq, size.to_s
+    end
+    pool.first.send_text("y" * SIZES.last)
+    assert_equal [SIZES.last], pool.receive_all(1).flatten.map(&:size).uniq
+  end
+
+  def test_small_messages_do_not_overtake_large_ones
+    server = pushing(CHAT, "-w", 2, "-t", 2, "--client-pending-bytes", "64m")
+    pool = chat(server, 6)
+    requested(server, "20.times { |n| Fairlead.publish('all', n.to_s + (n.even? ? ' ' * 500_000 : '')) }")
+
+    assert_equal [(0...20).to_a], pool.receive_all(20).map { |texts| texts.map(&:to_i) }.uniq
+  end
+
+  def test_nothing_is_lost_for_others_when_a_worker_is_killed
+    server = pushing(CHAT, "-w", 3, "-t", 2, "--client-pending-bytes", "8m")
+    pool = chat(server, 60)
+    victim, *others = @pids.keys
+    survivors = Fairlead::Test::WebSocket::Pool.new(others.flat_map { |pid| @pids[pid] })
+    sender = survivors.first
+    300.times do |number|
+      sender.send_text(number.to_s)
+      Process.kill(:KILL, victim) if number == 150
+    end
+
+    assert_equal [(0...300).map(&:to_s)], survivors.receive_all(300).uniq
+    wait_until("the worker to be replaced") { server.worker_pids.size == 3 && !server.worker_pids.include?(victim) }
+    assert @pids[victim].all?(&:ended?)
+    again = chat(server, 30)
+    sender.send_text("again")
+    assert_equal ["again"], (again.receive_all(1) + survivors.receive_all(1)).flatten.uniq
+  ensure
+    [pool, again].compact.each(&:drop)
+  end
+
+  def test_a_hundred_clients_come_and_go_while_messages_pass
+    server = pushing(CHAT, "-w", 2, "-t", 2)
+    pool = chat(server, 20)
+    sender = pool.first
+    comers = Thread.new { 100.times { web_socket(server).drop(reset: true) } }
+    200.times { |number| sender.send_text(number.to_s) }
+
+    assert_equal [(0...200).map(&:to_s)], pool.receive_all(200).uniq
+    comers.join
+    assert_served(server, sender)
+    assert_empty server.stderr
+  end
+
+  private
+
+  # So many clients, each of which has said in which worker it is; @pids has them by worker.
+  def chat(server, count)
+    pool = Fairlead::Test::WebSocket::Pool.connect(count, "127.0.0.1", server.port)
+    pool.each { |client| adopt_web_socket(client) }
+    workers = pool.receive_all(1).flatten.map(&:to_i)
+    @pids = pool.zip(workers).group_by(&:last).transform_values { |pairs| pairs.map(&:first) }
+    assert_operator @pids.size, :>, 1, "all clients are in one worker"
+    pool
+  end
+end

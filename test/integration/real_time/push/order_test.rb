@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/real_time"
+
+# The order of callbacks: on_open first, on_close once and last, messages as they came, and never two callbacks of one
+# client at once, however many threads there are.
+class CallbackOrderTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  def test_nothing_comes_before_on_open_has_returned
+    server = pushing(<<~RUBY, "-t", 5)
+      def on_open(client)
+        client.subscribe("early") { |_, message| Notes.add("published \#{message}") }
+        Fairlead.publish("early", "one")
+        sleep 0.01 until File.exist?("go")
+        Notes.add("opened")
+      end
+      def on_message(client, data) = Notes.add("message \#{data}")
+    RUBY
+    client = web_socket(server)
+    3.times { |number| client.send_text(number.to_s) }
+    assert_equal "plain", get(server).body
+    assert_empty notes(server)
+    server.write("go", "")
+
+    noted = wait_for_notes(server, 5)
+    assert_equal "opened", noted.first
+    assert_equal ["message 0", "message 1", "message 2"], noted.grep(/message/)
+  end
+
+  ONE_AT_A_TIME = <<~RUBY
+    def initialize = (@inside = 0)
+
+    def on_message(client, data)
+      @inside += 1
+      Thread.pass
+      sleep 0.0005 * (data.to_i % 3)
+      client.write(@inside == 1 ? data : "two at once")
+      @inside -= 1
+    end
+  RUBY
+
+  def test_messages_of_a_client_come_in_order_and_one_at_a_time
+    server = pushing(ONE_AT_A_TIME, "-t", 5)
+    clients = Array.new(4) { web_socket(server) }
+    sent = (0...150).map(&:to_s)
+    clients.each { |client| client.send_raw(sent.map { |text| Fairlead::Test::WebSocket::Frames.build(1, text) }.join) }
+    received = clients.map { |client| client.receive_all(sent.size) }
+
+    assert_equal [sent] * 4, received
+  end
+
+  def test_messages_and_publications_of_a_client_never_run_at_once
+    server = pushing(<<~RUBY, "-t", 5)
+      #{ONE_AT_A_TIME}
+      def on_open(client) = client.subscribe("all") { |_, message| on_message(client, message) }
+    RUBY
+    client = web_socket(server)
+    publisher = Thread.new { 100.times { |number| requested(server, "Fairlead.publish('all', '#{number}')") } }
+    100.times { |number| client.send_text(number.to_s) }
+    publisher.join
+
+    refute_includes client.receive_all(200), "two at once"
+  end
+
+  def test_callbacks_of_different_clients_run_at_once
+    server = pushing(<<~RUBY, "-t", 2)
+      def on_message(client, data)
+        File.write(data, "")
+        sleep 0.01 until File.exist?("a") && File.exist?("b")
+        client.write("met")
+      end
+    RUBY
+    clients = %w[a b].map { |name| web_socket(server).send_text(name) }
+
+    assert_equal([[:text, "met"]] * 2, clients.map(&:receive))
+  end
+
+  # What brings the end => code that a client runs, or nothing when it is up to the test.
+  CLOSED = <<~'RUBY'
+    def on_message(client, data)
+      case data
+      when "close" then client.close
+      when "close with a code" then client.close(4000, "enough")
+      when "nobody" then client.handler = nil
+      when "wait"
+        Notes.add("waiting")
+        sleep 0.01 until File.exist?("go")
+        Notes.add("waited")
+      end
+      Notes.add("returned") if data.start_with?("close")
+    end
+
+    def on_close(client)
+      Notes.add([:closed, client.open?, client.pending, client.write("late"), client.timeout].inspect)
+    end
+  RUBY
+
+  LAST = [:closed, false, -1, false, nil].inspect
+
+  ENDINGS = {
+    "the client says goodbye" => ->(client) { client.close(1000) },
+    "the client closes its connection" => ->(client) { client.drop },
+    "the client resets its connection" => ->(client) { client.drop(reset: true) },
+    "the client closes half of it" => ->(client) { client.half_close },
+    "the client breaks the protocol" => ->(client) { client.send_raw("\xff\xff") },
+    "the application closes" => ->(client) { client.send_text("close") },
+    "the application closes with a code" => ->(client) { client.send_text("close with a code") },
+    "the application takes its handler away" => ->(client) { client.send_text("nobody") }
+  }.freeze
+
+  ENDINGS.each do |ending, act|
+    define_method("test_on_close_comes_once_and_last_when_#{ending.tr(" ", "_")}") do
+      server = pushing(CLOSED, "-t", 5)
+      act.call(web_socket(server))
+      wait_for_notes(server, 1)
+      assert_served(server)
+
+      noted = wait_until("on_close") { (lines = notes(server)).include?(LAST) && lines }
+      assert_equal 1, noted.count { |line| line.start_with?("[:closed") }
+      assert_equal LAST, noted.last
+    end
+  end
+
+  def test_on_close_waits_for_a_callback_that_runs
+    server = pushing(CLOSED, "-t", 5)
+    client = web_socket(server).send_text("wait")
+    assert_equal ["waiting"], wait_for_notes(server, 1)
+    client.drop(reset: true)
+    3.times { assert_served(server) }
+    assert_equal ["waiting"], notes(server)
+    server.write("go", "")
+
+    assert_equal ["waiting", "waited", LAST], wait_for_notes(server, 3)
+  end
+
+  def test_messages_that_came_before_the_end_are_heard
+    server = pushing("def on_message(client, data) = Notes.add(data)\ndef on_close(client) = Notes.add('closed')", "-t", 5)
+    client = web_socket(server)
+    client.send_raw((1..20).map { |number| Fairlead::Test::WebSocket::Frames.build(1, number.to_s) }.join)
+    client.close(1000)
+
+    assert_equal [*"1".."20", "closed"], wait_for_notes(server, 21)
+  end
+end

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/real_time"
+
+# permessage-deflate (RFC 7692): what is agreed upon, and that both sides keep to it.
+class CompressionTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  ECHO = "def on_message(client, data) = client.write(data)"
+  TEXT = "All of this is very much the same. " * 200
+
+  def test_messages_are_compressed_in_both_directions
+    client = web_socket(pushing(ECHO), deflate: true)
+    3.times { assert_equal [:text, TEXT], client.send_text(TEXT).receive }
+    assert_equal [:binary, TEXT.b], client.send_binary(TEXT).receive
+
+    assert_equal 4, client.deflate.decompressed
+    assert_operator client.deflate.compressed_bytes, :<, TEXT.bytesize
+  end
+
+  def test_nothing_is_compressed_for_a_client_that_did_not_offer_it
+    client = web_socket(pushing(ECHO))
+
+    assert_equal [:text, TEXT], client.send_text(TEXT).receive
+    assert_nil client["sec-websocket-extensions"]
+  end
+
+  def test_it_can_be_switched_off
+    client = web_socket(pushing(ECHO, "--deflate", "none"), deflate: true)
+
+    assert_equal [:text, TEXT], client.send_text(TEXT).receive
+    assert_nil client.deflate
+  end
+
+  def test_a_client_may_send_without_compression_although_it_was_agreed_upon
+    client = web_socket(pushing(ECHO), deflate: true)
+
+    assert_equal [:text, TEXT], client.send_text(TEXT, compress: false).receive
+    assert_equal [:text, ""], client.send_text("").receive
+  end
+
+  def test_small_messages_are_left_as_they_are
+    client = web_socket(pushing(ECHO, "--deflate-min-bytes", 1000), deflate: true)
+    client.send_text("x" * 900).receive
+
+    assert_equal 0, client.deflate.decompressed
+    client.send_text("x" * 1100).receive
+    assert_equal 1, client.deflate.decompressed
+  end
+
+  def test_the_context_is_kept_between_messages_if_so_configured
+    client = web_socket(pushing(ECHO, "--deflate", "context"), deflate: true)
+    noise = Random.new(1).bytes(3000).unpack1("H*")
+    sizes = Array.new(3) do
+      before = client.deflate.compressed_bytes
+      assert_equal [:text, noise], client.send_text(noise).receive
+      client.deflate.compressed_bytes - before
+    end
+
+    refute_includes client.deflate.parameters, "server_no_context_takeover"
+    assert_operator sizes.last, :<, sizes.first / 4
+  end
+
+  def test_the_context_is_not_kept_otherwise
+    client = web_socket(pushing(ECHO), deflate: true)
+
+    assert_includes client.deflate.parameters, "server_no_context_takeover"
+  end
+
+  # Offers => whether there is one among them that can be agreed to.
+  OFFERS = {
+    "permessage-deflate" => true,
+    "permessage-deflate; client_max_window_bits" => true,
+    "permessage-deflate; server_no_context_takeover; client_no_context_takeover" => true,
+    "permessage-deflate; server_max_window_bits=10; client_max_window_bits=10" => nil,
+    "permessage-deflate; unknown=1, permessage-deflate" => true,
+    "x-webkit-deflate-frame, permessage-deflate; client_max_window_bits" => true,
+    "permessage-deflate; unknown" => false,
+    "permessage-deflate; server_max_window_bits=7" => false,
+    "permessage-deflate; client_no_context_takeover; client_no_context_takeover" => false,
+    "x-other" => false
+  }.freeze
+
+  def test_what_is_offered_is_answered_within_its_bounds
+    server = pushing(ECHO)
+    OFFERS.each do |offer, accepted|
+      client = web_socket(server, deflate: offer)
+
+      assert_equal accepted, !client.deflate.nil?, offer unless accepted.nil?
+      assert_equal [:text, TEXT], client.send_text(TEXT).receive, offer
+      assert_equal [:text, TEXT], client.send_text(TEXT).receive, offer
+    end
+  end
+
+  def test_a_compressed_message_may_come_in_fragments
+    client = web_socket(pushing(ECHO), deflate: true)
+    bytes = client.deflate.compress(TEXT)
+    client.send_frame(:text, bytes.byteslice(0, 10), fin: false, rsv: 4).ping("between")
+    client.send_frame(:continuation, bytes.byteslice(10, 20), fin: false).send_frame(:continuation, bytes.byteslice(30..))
+
+    assert_equal [:text, TEXT], client.receive
+    assert_equal ["between"], client.pongs
+  end
+
+  def test_compressed_bytes_that_are_none_end_the_connection
+    server = pushing(ECHO)
+    client = web_socket(server, deflate: true)
+    client.send_frame(:text, "\xff\xff\xff\xff", rsv: 4)
+
+    assert_includes [1002, 1007], client.receive_close.first
+    assert client.ended?
+    assert_served(server)
+  end
+
+  def test_compressed_text_has_to_be_utf8_too
+    client = web_socket(pushing(ECHO), deflate: true)
+    client.send_text("\xff" * 2000)
+
+    assert_equal 1007, client.receive_close.first
+  end
+
+  def test_a_published_message_is_compressed_for_those_who_take_it_so
+    server = pushing("def on_open(client) = client.subscribe('all')\n#{ECHO}")
+    clients = [true, false, "permessage-deflate; server_no_context_takeover"].map { |deflate| web_socket(server, deflate: deflate) }
+    clients.each { |client| client.send_text("ready").receive }
+    requested(server, "Fairlead.publish('all', #{TEXT.inspect})")
+
+    assert_equal [[:text, TEXT]] * 3, clients.map(&:receive)
+    assert_equal [1, 1], clients.filter_map { |client| client.deflate&.decompressed }
+  end
+end
