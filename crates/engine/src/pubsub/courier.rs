@@ -23,9 +23,6 @@ const MOST_PUBLICATIONS: usize = 256;
 const SHORTEST_ROUND: u64 = 2_000_000;
 const LONGEST_ROUND: u64 = 50_000_000;
 
-/// How long mail is read after the end has come, in nanoseconds.
-const LAST_ORDERS: u64 = 500_000_000;
-
 /// Touched subscribers for which room is kept; to clear more of it would burden the small rounds that follow a large one.
 const MOST_KEPT: usize = 16 * 1024;
 
@@ -63,8 +60,8 @@ impl Courier {
         while shared.queue.sleep(shared.mailbox()) {
             while self.deliver_round() {}
         }
-        let end = nanoseconds() + LAST_ORDERS;
-        while self.deliver_round() && nanoseconds() < end {}
+        // Mail may have come after the last look and before the end.
+        while self.deliver_round() {}
     }
 
     /// Hands out and sends; false when there was nothing to do.
