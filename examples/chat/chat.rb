@@ -61,21 +61,25 @@ class Chat
   class Visitor
     LONGEST = 2_000 # characters of a message
     AT_ONCE = 20    # messages …
-    WITHIN = 10     # … in so many seconds
+    WITHIN = 10_000 # … in so many milliseconds
 
-    attr_reader :id, :name
+    attr_reader :id
 
     def initialize(room:, name:, id:, presence:)
       @room = room
       @name = name
       @id = id
       @presence = presence
+      @came_at = now
       @said_at = []
     end
 
+    # What the others are told.
+    def card = { name: @name, at: @came_at }
+
     def on_open(client)
       client.subscribe(Chat.channel(@room))
-      tell(client, type: "welcome", id: @id, worker: Process.pid)
+      tell(client, type: "welcome", id: @id, at: @came_at, worker: Process.pid)
       tell(client, type: "people", people: @presence.people(@room))
       @presence.enter(@room, self)
     end
@@ -95,9 +99,11 @@ class Chat
     def tell(client, news) = client.write(JSON.generate(news))
 
     def said(message)
-      at = (Time.now.to_f * 1000).round
-      { type: "message", key: key(message), from: { id: @id, name: @name }, text: message["text"].strip, at: at }
+      { type: "message", key: key(message), from: { id: @id, name: @name }, text: message["text"].strip, at: now }
     end
+
+    # Milliseconds, as JavaScript has them.
+    def now = (Time.now.to_f * 1000).round
 
     # The window knows its messages by a key of its own.
     def key(message) = message["key"].to_s[0, 64]
@@ -118,7 +124,6 @@ class Chat
     end
 
     def hasty?
-      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       @said_at.reject! { |at| at < now - WITHIN }
       return true if @said_at.size >= AT_ONCE
 

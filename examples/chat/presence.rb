@@ -17,7 +17,7 @@ class Presence
   def initialize(&changed)
     @changed = changed
     @lock = Mutex.new # protects what follows; nothing is published while it is held
-    @here = {}        # room => { visitor => true }, in this worker
+    @here = {}        # room => { visitor => true }, in this worker; a visitor has an id and a card to show
     @reports = {}     # worker => Report, of all workers, this one included
     @report_due = false
     Fairlead.subscribe(CHANNEL) { |_channel, report| hear(JSON.parse(report)) }
@@ -42,9 +42,9 @@ class Presence
   def people(room)
     reports = @lock.synchronize { @reports.sort_by { |_worker, report| -report.heard_at } }
     found = reports.flat_map do |worker, report|
-      (report.rooms[room] || {}).map { |id, name| { id: id, name: name, worker: worker } }
+      (report.rooms[room] || {}).map { |id, card| { "id" => id, "worker" => worker, **card } }
     end
-    found.uniq { |person| person[:id] }.sort_by { |person| [person[:name].downcase, person[:id]] }
+    found.uniq { |person| person["id"] }.sort_by { |person| person.values_at("name", "id") }
   end
 
   private
@@ -57,7 +57,7 @@ class Presence
   def report
     rooms = @lock.synchronize do
       @report_due = false
-      @here.transform_values { |visitors| visitors.keys.to_h { |visitor| [visitor.id, visitor.name] } }
+      @here.transform_values { |visitors| visitors.keys.to_h { |visitor| [visitor.id, visitor.card] } }
     end
     Fairlead.publish(CHANNEL, JSON.generate(worker: Process.pid, rooms: rooms))
   end

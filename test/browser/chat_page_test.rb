@@ -35,6 +35,7 @@ class ChatPageTest < Minitest::Test
 
     [ada, grace, alan].each { |page| wait_for_people(page, %w[Ada Alan Grace]) }
     wait_for_notice(ada, "Grace came in")
+    assert_equal ["You are in #lobby. Nothing said here is stored."], alan.evaluate(NOTICES)
     alan.click("#leave")
     [ada, grace].each { |page| wait_for_people(page, %w[Ada Grace]) }
     wait_for_notice(ada, "Alan left")

@@ -33,7 +33,7 @@ function enter(name, room) {
 
 function leave() {
   link?.close()
-  link = null
+  link = me = null
   clearInterval(countdown)
   log.clear()
   people.clear()
@@ -63,15 +63,15 @@ function connect() {
 }
 
 const receive = {
-  welcome({ id, worker }) {
-    if (!me || !$('log').childElementCount) log.notice(`You are in #${visitor.room}. Nothing said here is stored.`)
-    me = { id, name: visitor.name }
+  welcome({ id, at, worker }) {
+    if (!me) log.notice(`You are in #${visitor.room}. Nothing said here is stored.`)
+    me = { id, name: visitor.name, since: me?.since ?? at }
     $('chat').dataset.worker = worker
     $('link-text').textContent = `Connected to worker ${worker}`
     for (const [key, text] of notes.unsent) transmit(key, text)
   },
 
-  people: news => people.show(news.people, me?.id),
+  people: news => people.show(news.people, me),
 
   message(message) {
     const mine = message.from.id === me?.id

@@ -4,7 +4,6 @@
 const KEPT = 500          // entries of the log
 const SAME_BREATH = 180_000 // ms within which messages of one person stand together
 const BACK_SOON = 2_500   // ms within which somebody who is back (a reload, another connection) has not left
-const SETTLING = 1_500    // ms after coming in, when those who are here already become known
 
 export class Log {
   #list
@@ -104,8 +103,7 @@ export class People {
   #list
   #count
   #notice
-  #here = null
-  #settledAt = 0
+  #here = new Map()    // id → name
   #leaving = new Map() // id → timer
 
   constructor(list, count, notice) {
@@ -114,16 +112,21 @@ export class People {
     this.#notice = notice
   }
 
-  show(people, me) {
+  // +me+: the id of this window's person, who came in +since+. It depends on the worker how soon all who were here already
+  // are known, so it is the time that says who came later.
+  show(people, { id: me, since }) {
+    const before = this.#here
+    this.#here = new Map(people.map(({ id, name }) => [id, name]))
     this.#count.textContent = people.length
     this.#list.replaceChildren(...people.map(person => this.#person(person, me)))
-    this.#compare(new Map(people.map(({ id, name }) => [id, name])), me)
+    for (const { id, name, at } of people) if (id !== me && !before.has(id)) this.#came(id, name, at > since)
+    for (const [id, name] of before) if (id !== me && !this.#here.has(id)) this.#went(id, name)
   }
 
   clear() {
     this.#leaving.forEach(clearTimeout)
     this.#leaving.clear()
-    this.#here = null
+    this.#here = new Map()
     this.#list.replaceChildren()
     this.#count.textContent = 0
   }
@@ -136,19 +139,11 @@ export class People {
       element('span', { className: 'worker' }, `worker ${person.worker}`))
   }
 
-  #compare(now, me) {
-    const before = this.#here ?? now
-    this.#here = now
-    if (before === now) this.#settledAt = Date.now() + SETTLING
-    for (const [id, name] of now) if (id !== me && !before.has(id)) this.#came(id, name)
-    for (const [id, name] of before) if (id !== me && !now.has(id)) this.#went(id, name)
-  }
-
-  #came(id, name) {
+  #came(id, name, later) {
     const leaving = this.#leaving.get(id)
     clearTimeout(leaving)
     this.#leaving.delete(id)
-    if (!leaving && Date.now() > this.#settledAt) this.#notice(`${name} came in`)
+    if (!leaving && later) this.#notice(`${name} came in`)
   }
 
   #went(id, name) {
