@@ -238,9 +238,8 @@ module Fairlead
 
     option :deflate, Types::Choice.new(:none, :message, :context),
            scope: :engine, default: :message, valid: ["context"], invalid: ["zip"],
-           doc: "How messages of WebSockets are compressed, if the client agrees: `message` compresses each by itself, once for all " \
-                "subscribers of a channel, and keeps nothing in memory; `context` also refers to earlier messages, which makes small ones " \
-                "shorter and takes some 300 KiB for each client that uses it; `none` compresses nothing."
+           doc: "How WebSockets compress, if the client agrees: `message` by message, once for all subscribers; with the `context` of " \
+                "earlier ones, at some 300 KiB a client; or `none`."
 
     option :deflate_min_bytes, Types::Bytes.new,
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],

@@ -95,7 +95,7 @@ class AfterAnswerTest < Minitest::Test
       eval(env["HTTP_X_CODE"])
     RUBY
 
-    ["[200, {}, ['a']]", "[204, {}, []]", "[200, {}, File.open('file')]", "[200, {}, ->(stream) { stream << 'a' }]",
+    ["[200, {}, ['a']]", "[204, {}, []]", "[200, {}, File.open('file')]", "[200, {}, ->(stream) { stream << 'a' and stream.close }]",
      "raise 'no'"].each_with_index do |code, index|
       get(server, "/", "x-code" => code)
       assert_equal %w[reply finished] * (index + 1), wait_for_notes(server, 2 * (index + 1)), code

@@ -28,7 +28,10 @@ class CloseTest < Minitest::Test
     end
 
     class CallBody < Body
-      def call(stream) = instance_eval(@code.gsub("yield", "stream.write"))
+      def call(stream)
+        instance_eval(@code.gsub("yield", "stream.write"))
+        stream.close
+      end
     end
 
     def (SINGLE = ["part"]).close = Notes.add("closed \#{Thread.current == $caller}")

@@ -38,7 +38,7 @@ class ContentLengthTest < Minitest::Test
   end
 
   def test_a_body_that_is_longer_than_announced_is_cut_and_complained_of
-    ["['ab', 'cd']", EACH, "->(stream) { stream.write('abcd') }"].each do |body|
+    ["['ab', 'cd']", EACH, "->(stream) { stream.write('abcd'); stream.close }"].each do |body|
       server = serving("{ 'content-length' => '3' }", body)
       client = connect(server)
 
@@ -48,7 +48,7 @@ class ContentLengthTest < Minitest::Test
   end
 
   def test_a_body_that_is_shorter_than_announced_ends_the_connection_and_is_complained_of
-    ["['ab', 'cd']", EACH, "->(stream) { stream.write('abcd') }"].each do |body|
+    ["['ab', 'cd']", EACH, "->(stream) { stream.write('abcd'); stream.close }"].each do |body|
       server = serving("{ 'content-length' => '5' }", body)
       client = connect(server).request("GET", "/somewhere").request("GET", "/next")
 

@@ -20,7 +20,7 @@ class LargeAnswerTest < Minitest::Test
            when "/many" then parts
            when "/yielded" then Enumerator.new { |out| parts.each { |part| out << part } }
            when "/whole" then Enumerator.new { |out| out << text }
-           when "/streamed" then ->(stream) { parts.each { |part| stream << part } }
+           when "/streamed" then ->(stream) { parts.each { |part| stream << part } and stream.close }
            when "/tiny" then Enumerator.new { |out| text.each_char { |part| out << part } }
            else ["ok"]
            end
