@@ -35,7 +35,7 @@ module Bench
     # Serves `scenario` in `shape` and yields the Running server. `options` are Fairlead's own, left out for others.
     def serve(scenario, shape, options: [], server: @server, &block)
       extra = server.is_a?(Servers::Fairlead) ? options : []
-      Site.open(scenario) { |site| Running.start(server, site, shape, extra: extra, &block) }
+      Site.open(scenario, server) { |site| Running.start(server, site, shape, extra: extra, &block) }
     end
 
     # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile.

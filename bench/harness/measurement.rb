@@ -7,16 +7,17 @@ module Bench
   # latency: percentile => milliseconds, as the clients saw it; corrected: as clients would have that do not wait for one
   # answer before they ask again (nil when the tool does not say).
   # per_connection: requests answered on each connection, nil when the tool does not say. bytes: received.
-  # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end.
+  # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end. For a broadcast read
+  # delivery for request. Of idle sockets there is no rate: socket_kib is the memory of one, opening the seconds it took to open all.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
-                           :cpu_us, :memory_mib, keyword_init: true) do
+                           :cpu_us, :memory_mib, :socket_kib, :opening, keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
       new(**hash.transform_keys(&:to_sym), **curves)
     end
 
     def percentile(wanted)
-      latency.fetch(wanted.to_f)
+      latency&.fetch(wanted.to_f)
     end
 
     def corrected_percentile(wanted)

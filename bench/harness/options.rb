@@ -14,7 +14,6 @@ module Bench
 
     def initialize
       @rounds = 5
-      @connections = 10
       @seconds = 3.0
     end
 
@@ -38,7 +37,9 @@ module Bench
     def shapes(scenario)
       return scenario.shapes(connections) unless @workers
 
-      [Shape.new(workers: @workers, threads: @threads, connections: connections)]
+      scenario.shapes(connections).map(&:connections).uniq.map do |number|
+        Shape.new(workers: @workers, threads: @threads, connections: number)
+      end
     end
 
     # The servers asked for, or all that are here; what is not here is reported to the block.
@@ -54,8 +55,8 @@ module Bench
         o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
         o.on("--servers A,B", Array, "only these (#{Server.all.map(&:name).join(", ")})") { |names| @servers = names }
         o.on("--rounds N", Integer, "measurements of each server, in turn (5)") { |number| @rounds = number }
-        o.on("--seconds S", Float, "of one measurement (3); lag makes a number of requests instead") { |seconds| @seconds = seconds }
-        o.on("--connections N", Integer, "keep-alive connections (10)") { |number| @connections = number }
+        o.on("--seconds S", Float, "of one measurement (3); lag and broadcasts end by number instead") { |seconds| @seconds = seconds }
+        o.on("--connections N", Integer, "connections (10, or what the scenario is about)") { |number| @connections = number }
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
         o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }

@@ -3,9 +3,9 @@
 module Bench
   # The Markdown page of one result: what was asked, on what machine, a table for each shape, what to know about it.
   class Report
-    # metric => [heading, how a cell (among the cells of its shape) shows it]
+    # metric => [heading, how a cell (among the cells of its shape) shows it]; %{many} and %{one} are what the scenario counts.
     METRICS = {
-      rate: ["requests/s", ->(cell, _) { number(cell.rate) }],
+      rate: ["%{many}/s", ->(cell, _) { number(cell.rate) }],
       spread: ["min–max", ->(cell, _) { cell.rates.map { |rate| number(rate) }.join("–") }],
       vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"])) }],
       vs_fairlead: ["÷ Fairlead", ->(cell, cells) { ratio(cell.times(cells["fairlead"])) }],
@@ -15,14 +15,17 @@ module Bench
       max: ["max ms", ->(cell, _) { milliseconds(cell.percentile(100)) }],
       fairness: ["least/most", ->(cell, _) { ratio(cell.median(&:least_over_most)) }],
       throughput: ["MB/s", ->(cell, _) { number(cell.median(&:megabytes_per_second)) }],
-      cpu: ["CPU µs/request", ->(cell, _) { number(cell.median(&:cpu_us)) }],
+      cpu: ["CPU µs/%{one}", ->(cell, _) { number(cell.median(&:cpu_us)) }],
+      vs_cable: ["÷ Action Cable", ->(cell, cells) { ratio(cell.times(cells["puma-cable"])) }],
+      socket: ["KiB/socket", ->(cell, _) { number(cell.median(&:socket_kib)) }],
+      opening: ["s to open all", ->(cell, _) { ratio(cell.median(&:opening)) }],
       memory: ["PSS MiB", ->(cell, _) { number(cell.median(&:memory_mib)) }],
       errors: ["errors", ->(cell, _) { number(cell.measurements.sum(&:error_count)) }]
     }.freeze
 
     PLOTS = {
-      "rate" => "requests per second",
-      "fair" => "requests of each connection",
+      "rate" => "%{many} per second",
+      "fair" => "%{many} of each connection",
       "latency" => "latency by percentile, corrected for coordinated omission"
     }.freeze
 
@@ -56,9 +59,14 @@ module Bench
 
     private
 
+    # The words of what the scenario counts put in.
+    def count(text)
+      format(text, @result.scenario.drive.units)
+    end
+
     def heading
       facts = @result.facts.map { |name, value| "- #{name}: #{value}" }
-      images = @plots.map { |plot| "![#{@result.scenario.name}: #{PLOTS[plot]}](#{@result.basename}-#{plot}.svg)\n" }
+      images = @plots.map { |plot| "![#{@result.scenario.name}: #{count(PLOTS[plot])}](#{@result.basename}-#{plot}.svg)\n" }
       <<~MARKDOWN
         # #{@result.basename}
 
@@ -78,7 +86,7 @@ module Bench
         ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
       end
       title = "## `-w #{shape.workers} -t #{shape.threads}`, #{shape.connections} connections"
-      [title, "", *table(["server", *columns.map(&:first)], rows), "", *remarks(shape, cells)].join("\n")
+      [title, "", *table(["server", *columns.map { |heading, _| count(heading) }], rows), "", *remarks(shape, cells)].join("\n")
     end
 
     def table(headings, rows)

@@ -35,7 +35,8 @@ module Bench
 
     # Everything of this result that is worth drawing: file name suffix => SVG text.
     def plots
-      { "rate" => Plot::Rates, "fair" => Plot::Fairness, "latency" => Plot::Latencies }.filter_map do |suffix, plot|
+      drawable = { "rate" => Plot::Rates, "fair" => Plot::Fairness, "latency" => Plot::Latencies }.slice(*scenario.plots)
+      drawable.filter_map do |suffix, plot|
         drawn = plot.new(self).draw
         [suffix, drawn] if drawn
       end.to_h

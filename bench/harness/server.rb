@@ -53,6 +53,16 @@ module Bench
       true
     end
 
+    # How applications on it speak over WebSockets and event streams (Dialect), or nil.
+    def dialect
+      nil
+    end
+
+    # Whether it is measured with requests, and not only with what its dialect is about.
+    def takes_requests?
+      true
+    end
+
     # What a reader must know about how the shape was met, or nil.
     def note(_shape)
       nil

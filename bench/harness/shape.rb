@@ -2,11 +2,12 @@
 
 module Bench
   # How a server is set up and how many clients it meets: `workers` processes of `threads` threads, `connections`
-  # keep-alive connections. One worker means one process: servers that can serve without a supervisor do so.
+  # connections that are kept. One worker means one process: servers that can serve without a supervisor do so.
   Shape = Struct.new(:workers, :threads, :connections, keyword_init: true) do
-    def self.parse(text, connections: 10)
-      workers, threads = text.split("x").map { |number| Integer(number, 10) }
-      new(workers: workers, threads: threads, connections: connections)
+    # "WORKERSxTHREADS" or "WORKERSxTHREADS:CONNECTIONS"; `connections` replaces what the text says, or the usual 10.
+    def self.parse(text, connections: nil)
+      workers, threads, own = text.split(/[x:]/).map { |number| Integer(number, 10) }
+      new(workers: workers, threads: threads, connections: connections || own || 10)
     end
 
     # Requests that can be inside the app at once.

@@ -4,17 +4,17 @@ require "fileutils"
 require "tmpdir"
 
 module Bench
-  # The directory a server is started in: config.ru, the files its scenario serves, the server's log.
+  # The directory a server is started in: config.ru (which may depend on the server), the files its scenario serves, the server's log.
   class Site
     attr_reader :directory
 
-    def self.open(scenario)
-      Dir.mktmpdir("fairlead-bench-") { |directory| yield new(directory, scenario) }
+    def self.open(scenario, server = nil)
+      Dir.mktmpdir("fairlead-bench-") { |directory| yield new(directory, scenario, server) }
     end
 
-    def initialize(directory, scenario)
+    def initialize(directory, scenario, server)
       @directory = directory
-      File.write(rackup, scenario.app)
+      File.write(rackup, scenario.app(server))
       scenario.files.each { |name, bytes| File.binwrite(File.join(directory, name), "\0" * bytes) }
     end
 

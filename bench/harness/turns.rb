@@ -16,7 +16,7 @@ module Bench
     # One Cell for each shape and server.
     def run
       @options.shapes(@scenario).flat_map do |shape|
-        cells = @servers.select { |server| server.runs?(shape, @scenario) }.map { |server| Cell.for(shape, server) }
+        cells = @servers.select { |server| @scenario.asks?(server, shape) }.map { |server| Cell.for(shape, server) }
         @options.rounds.times { |round| cells.each { |cell| measure(cell, shape, round) } }
         cells
       end
@@ -32,39 +32,32 @@ module Bench
     def measure(cell, shape, round)
       return if cell.failures.size > 1
 
-      found = Site.open(@scenario) do |site|
-        Running.start(Server.named(cell.server), site, shape) { |running| under_load(running, shape) }
+      server = Server.named(cell.server)
+      found = Site.open(@scenario, server) do |site|
+        Running.start(server, site, shape) { |running| under_load(running, shape, server) }
       end
       found.round = round
       cell.measurements << found
-      say(cell, round, format("%.0f/s  p99 %.2f ms", found.rate, found.percentile(99)))
+      say(cell, round, @scenario.drive.summary(found))
     rescue Error => e
       cell.failures << e.message
       say(cell, round, "FAILED: #{e.message}")
     end
 
-    def under_load(running, shape)
-      warm_up(running, shape)
+    def under_load(running, shape, server)
+      load = Drive::Target.new(@load_tool, running, shape, server.dialect)
+      @scenario.drive.warm_up(load, @options.warmup)
       before = running.group.cpu_seconds
-      found, stolen = Noise.during do
-        @load_tool.measure(running.url, connections: shape.connections, seconds: @options.seconds, requests: @scenario.requests(shape))
-      end
+      found, stolen = Noise.during { @scenario.drive.measure(load, @options.seconds) }
       @stolen << stolen
       raise Error, "ended under load" unless running.whole?
 
-      raise Error, "no request was answered" if found.requests.zero?
-      raise Error, "answers were cut short" if found.bytes < found.requests * @scenario.answer_bytes
+      problem = @scenario.drive.problem(found) and raise(Error, problem)
 
       after = running.group.cpu_seconds
-      found.cpu_us = (after - before) * 1e6 / found.requests if after && before
-      found.memory_mib = running.group.memory_kib&.fdiv(1024)
+      found.cpu_us = (after - before) * 1e6 / found.requests if after && before && found.requests
+      found.memory_mib ||= running.group.memory_kib&.fdiv(1024)
       found
-    end
-
-    # A warm-up that time ends leaves requests behind it; where the app takes long for them, a number of requests ends it.
-    def warm_up(running, shape)
-      requests = shape.connections * 2 if @scenario.requests(shape)
-      @load_tool.measure(running.url, connections: shape.connections, seconds: @options.warmup, requests: requests)
     end
 
     def say(cell, round, text)

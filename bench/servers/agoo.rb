@@ -15,6 +15,10 @@ module Bench
         Agoo::Server.start
       RUBY
 
+      def dialect
+        Dialect::RACK_PUSH
+      end
+
       def command(site, port, shape)
         [RbConfig.ruby, "-e", LAUNCHER, site.rackup, port.to_s, shape.workers.to_s, shape.threads.to_s]
       end

@@ -20,6 +20,10 @@ module Bench
         "one process (`-w 0`)" if shape.single?
       end
 
+      def dialect
+        Dialect::RACK_PUSH
+      end
+
       def command(site, port, shape)
         workers = shape.single? ? 0 : shape.workers
         [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "-C", "-", "-e", "production",

@@ -10,6 +10,11 @@ module Bench
         "fairlead-no-room"
       end
 
+      # The waiting room is for requests.
+      def dialect
+        nil
+      end
+
       def runs?(shape, _scenario)
         !shape.single?
       end

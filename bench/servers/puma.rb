@@ -10,7 +10,7 @@ module Bench
 
       def command(site, port, shape)
         workers = shape.single? ? 0 : shape.workers
-        [*executable, "-C", "-", "-e", "production", "-q", "-b", "tcp://127.0.0.1:#{port}",
+        [*executable("puma"), "-C", "-", "-e", "production", "-q", "-b", "tcp://127.0.0.1:#{port}",
          "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", site.rackup]
       end
     end

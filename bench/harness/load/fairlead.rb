@@ -27,22 +27,28 @@ module Bench
         measurement(JSON.parse(output))
       end
 
+      # Over WebSockets or event streams; returns the tool's document. The block is called once, when all idle sockets are open.
+      def real_time(*arguments, &block)
+        Open3.popen3(Binaries.load_tool, *arguments, "--json") do |input, output, error, process|
+          input.close
+          document = Thread.new { output.read }
+          said = error.each_line.reject { |line| line.start_with?("holding ").tap { |held| block.call if held && block } }
+          status = process.value
+          raise Error, "the load tool failed: #{said.join}#{document.value}" unless REPORTED.include?(status.exitstatus)
+
+          JSON.parse(document.value)
+        end
+      end
+
       private
 
       def measurement(found)
         Measurement.new(
           rate: found["requests"]["per_second"], requests: found["requests"]["answered"], seconds: found["seconds"],
           errors: found["errors"].reject { |_, count| count.zero? }, bytes: found["bytes"]["read"],
-          latency: curve(found["latency_ms"]["raw"]), corrected: curve(found["latency_ms"]["corrected"]),
+          latency: Load.curve(found["latency_ms"]["raw"]), corrected: Load.curve(found["latency_ms"]["corrected"]),
           per_connection: found["connections"].map { |connection| connection["answered"] }
         )
-      end
-
-      # {"min" => …, "p99_9" => …, "max" => …} as {0.0 => …, 99.9 => …, 100.0 => …}
-      def curve(distribution)
-        distribution.reject { |name, value| name == "mean" || value.nil? }.transform_keys do |name|
-          { "min" => 0.0, "max" => 100.0 }.fetch(name) { name.delete_prefix("p").tr("_", ".").to_f }
-        end
       end
     end
   end

@@ -8,7 +8,7 @@ module Bench
       private
 
       def title
-        "requests of each connection"
+        "#{@result.scenario.drive.units[:many]} of each connection"
       end
 
       def direction

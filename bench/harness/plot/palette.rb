@@ -7,7 +7,7 @@ module Bench
       COLOURS = {
         "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "native" => "#8b949e", "puma" => "#e5534b",
         "iodine" => "#d29922", "falcon" => "#db6d28", "itsi" => "#b083f0", "unicorn" => "#46954a", "thin" => "#e275ad",
-        "webrick" => "#39a0a0", "agoo" => "#a0793d"
+        "webrick" => "#39a0a0", "agoo" => "#a0793d", "puma-cable" => "#e5534b", "puma-faye" => "#e275ad"
       }.freeze
 
       # Not a Ruby server, or not the default configuration: drawn so that nobody takes them for a competitor.

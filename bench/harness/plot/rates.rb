@@ -7,7 +7,7 @@ module Bench
       private
 
       def title
-        "requests per second"
+        "#{@result.scenario.drive.units[:many]} per second"
       end
 
       def direction

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "puma"
+
+module Bench
+  module Servers
+    # Puma with Action Cable, which takes over the sockets and serves them on threads of its own.
+    class PumaCable < Puma
+      def name
+        "puma-cable"
+      end
+
+      def gem_name
+        "puma"
+      end
+
+      def missing
+        super || ("gem actioncable is not installed" unless cable)
+      end
+
+      def version
+        "#{super} + Action Cable #{cable.version}"
+      end
+
+      def note(_shape)
+        "one process; the `async` adapter, four threads that run commands, and what the browser's client says and waits for"
+      end
+
+      def dialect
+        Dialect::ACTION_CABLE
+      end
+
+      def takes_requests?
+        false
+      end
+
+      private
+
+      def cable
+        Gem::Specification.find_by_name("actioncable")
+      rescue Gem::MissingSpecError
+        nil
+      end
+    end
+  end
+end
