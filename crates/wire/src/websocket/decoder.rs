@@ -300,10 +300,10 @@ impl Decoder {
         self.release();
     }
 
-    /// Gives up what is held of a message that will not be completed.
+    /// Gives up what is held of a message that will not be completed. Of a control frame nothing is left: it can only fail
+    /// or close when it is whole.
     fn release(&mut self) {
         self.message = Message::default();
-        self.control = Vec::new();
         self.inflater = None;
     }
 }
@@ -331,5 +331,82 @@ fn most_announced(limits: &Limits, compressed: bool) -> u64 {
         most.saturating_add(most / 8).saturating_add(64)
     } else {
         most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::websocket::{masked_frame, Deflater};
+
+    const LIMITS: Limits = Limits {
+        message_bytes: 1_000,
+        fragments: 10,
+    };
+
+    fn sent(opcode: Opcode, compressed: bool, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        masked_frame(&mut bytes, opcode, compressed, [1, 2, 3, 4], payload);
+        bytes
+    }
+
+    /// A text, a ping and a compressed message: what the decoder holds when they are cut is not in the same place.
+    fn frames() -> [Vec<u8>; 3] {
+        let mut compressed = Vec::new();
+        Deflater::new(15).message(&[b'a'; 500], false, &mut compressed);
+        [
+            sent(Opcode::Text, false, &[b'a'; 100]),
+            sent(Opcode::Ping, false, &[b'a'; 100]),
+            sent(Opcode::Binary, true, &compressed),
+        ]
+    }
+
+    fn decoder() -> Decoder {
+        let deflate = Deflate {
+            server_no_context: false,
+            client_no_context: true,
+            server_bits: 15,
+            client_bits: 15,
+        };
+        Decoder::new(Role::Server, Some(deflate))
+    }
+
+    fn holds_something(decoder: &Decoder) -> bool {
+        decoder.message.bytes.capacity() + decoder.control.capacity() > 0 || decoder.inflater.is_some()
+    }
+
+    fn feed(decoder: &mut Decoder, bytes: &[u8]) -> Result<(), Failure> {
+        decoder.feed(&mut bytes.to_vec(), &LIMITS, &mut |_| {})
+    }
+
+    #[test]
+    fn nothing_is_held_between_messages() {
+        for bytes in frames() {
+            let mut decoder = decoder();
+            let (beginning, end) = bytes.split_at(bytes.len() - 1);
+            assert_eq!(feed(&mut decoder, beginning), Ok(()));
+            assert!(holds_something(&decoder));
+            assert_eq!(feed(&mut decoder, end), Ok(()));
+            assert!(!holds_something(&decoder));
+        }
+    }
+
+    #[test]
+    fn nothing_is_held_after_a_failure_or_a_close_frame() {
+        let [text, ping, compressed] = frames();
+        for mut bytes in [text, compressed] {
+            // A fragment, so that a frame may come after it.
+            bytes[0] &= 0x7f;
+            let close = [0x88, 0x80, 0, 0, 0, 0];
+            for (end, verdict) in [(&close[..], Ok(())), (&[0xff], Err(Failure::RESERVED_BIT))] {
+                let mut decoder = decoder();
+                assert_eq!(feed(&mut decoder, &bytes), Ok(()));
+                assert_eq!(feed(&mut decoder, &ping[..50]), Ok(()));
+                assert!(holds_something(&decoder));
+                assert_eq!(feed(&mut decoder, &ping[50..]), Ok(()));
+                assert_eq!(feed(&mut decoder, end), verdict);
+                assert!(!holds_something(&decoder));
+            }
+        }
     }
 }
