@@ -10,6 +10,8 @@ module Bench
 end
 
 require_relative "harness/shape"
+require_relative "harness/dialect"
+require_relative "harness/drive"
 require_relative "harness/scenario"
 require_relative "harness/server"
 require_relative "harness/site"
