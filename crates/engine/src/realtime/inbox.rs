@@ -54,6 +54,8 @@ pub(crate) struct Inbox {
     /// Whether the first event is there, and whether the last one is.
     opened: bool,
     closed: bool,
+    /// The code of the peer's goodbye, and how many events came before it and have not been taken.
+    goodbye: Option<(usize, Option<u16>)>,
 }
 
 impl Inbox {
@@ -68,7 +70,12 @@ impl Inbox {
         self.bytes += event.bytes();
         match event {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
-            Event::Replaced => self.events.push_front(event),
+            Event::Replaced => {
+                self.events.push_front(event);
+                if let Some((before, _)) = &mut self.goodbye {
+                    *before += 1;
+                }
+            }
             event => self.events.push_back(event),
         }
         !std::mem::replace(&mut self.scheduled, true)
@@ -83,7 +90,26 @@ impl Inbox {
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
+        if let Some((before, _)) = &mut self.goodbye {
+            *before = before.saturating_sub(1);
+        }
         Some(event)
+    }
+
+    /// Keeps the peer's goodbye until what it sent before has run, so that it is answered behind the answers to that. False
+    /// when there is nothing to wait for.
+    pub(crate) fn put_off(&mut self, code: Option<u16>) -> bool {
+        if self.scheduled {
+            self.goodbye = Some((self.events.len(), code));
+        }
+        self.scheduled
+    }
+
+    /// The goodbye that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
+    /// not found here must not have been put off.
+    pub(crate) fn take_goodbye(&mut self) -> Option<Option<u16>> {
+        let (_, code) = self.goodbye.take_if(|(before, _)| *before == 0)?;
+        Some(code)
     }
 
     /// Ends a turn; true when there is more, and the client has to be put into the ready queue again.
@@ -139,6 +165,25 @@ mod tests {
         assert!(matches!(inbox.take(), Some(Event::Replaced)));
         assert!(matches!(inbox.take(), Some(Event::Drained)));
         assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn a_goodbye_waits_for_what_came_before_it_and_for_nothing_else() {
+        let mut inbox = Inbox::default();
+        assert!(!inbox.put_off(Some(1000)), "there is nothing to wait for");
+        inbox.push(message(1));
+        inbox.push(message(2));
+        assert!(inbox.put_off(Some(1001)));
+        inbox.push(message(3));
+        inbox.push(Event::Replaced);
+        for _ in 0..2 {
+            assert!(inbox.take().is_some());
+            assert_eq!(inbox.take_goodbye(), None);
+        }
+        assert!(matches!(inbox.take(), Some(Event::Message { data, .. }) if data == [2]));
+        assert_eq!(inbox.take_goodbye(), Some(Some(1001)));
+        assert!(inbox.take().is_some());
+        assert_eq!(inbox.take_goodbye(), None);
     }
 
     #[test]

@@ -153,7 +153,10 @@ impl Client {
 
     fn hear(&self, reader: &mut Reader, remark: Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
         if let Remark::Close(code) = remark {
-            self.peer_closed(code);
+            let waits = self.state() == State::Open && self.inbox.lock().put_off(code);
+            if !waits {
+                self.peer_closed(code);
+            }
             return Ok(());
         }
         if !reader.count_control(now, engine.config.max_pings) {

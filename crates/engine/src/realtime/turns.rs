@@ -56,7 +56,13 @@ impl Engine {
             return;
         }
         client.resume(self);
-        let has_more = client.inbox.lock().end_turn();
+        let mut inbox = client.inbox.lock();
+        let goodbye = inbox.take_goodbye();
+        let has_more = inbox.end_turn();
+        drop(inbox);
+        if let Some(code) = goodbye {
+            client.peer_closed(code);
+        }
         if has_more {
             self.ready.push(Job::Client(Arc::clone(client)));
         }
