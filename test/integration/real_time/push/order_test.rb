@@ -104,10 +104,10 @@ class CallbackOrderTest < Minitest::Test
     "the client closes its connection" => ->(client) { client.drop },
     "the client resets its connection" => ->(client) { client.drop(reset: true) },
     "the client closes half of it" => ->(client) { client.half_close },
-    "the client breaks the protocol" => ->(client) { client.send_raw("\xff\xff") },
-    "the application closes" => ->(client) { client.send_text("close") },
-    "the application closes with a code" => ->(client) { client.send_text("close with a code") },
-    "the application takes its handler away" => ->(client) { client.send_text("nobody") }
+    "the client breaks the protocol" => ->(client) { client.send_raw("\xff\xff").tap(&:receive_close).drop },
+    "the application closes" => ->(client) { client.send_text("close").receive_close },
+    "the application closes with a code" => ->(client) { client.send_text("close with a code").receive_close },
+    "the application takes its handler away" => ->(client) { client.send_text("nobody").receive_close }
   }.freeze
 
   ENDINGS.each do |ending, act|
