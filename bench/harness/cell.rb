@@ -20,7 +20,7 @@ module Bench
     end
 
     def as_json
-      to_h.merge(shape: shape.to_h, measurements: measurements.map(&:to_h))
+      to_h.merge(shape: shape.to_h, measurements: measurements.map { |measurement| measurement.to_h.compact })
     end
 
     def measured?

@@ -26,7 +26,7 @@ module Bench
     PLOTS = {
       "rate" => "%{many} per second",
       "fair" => "%{many} of each connection",
-      "latency" => "latency by percentile, corrected for coordinated omission"
+      "latency" => "latency by percentile%{corrected}"
     }.freeze
 
     def initialize(result, plots)
@@ -47,7 +47,9 @@ module Bench
       end
 
       def ratio(value)
-        value ? format("%.2f", value) : "–"
+        return "–" unless value
+
+        format(value.between?(1e-9, 0.01) ? "%.4f" : "%.2f", value)
       end
 
       def milliseconds(value)
@@ -61,7 +63,7 @@ module Bench
 
     # The words of what the scenario counts put in.
     def count(text)
-      format(text, @result.scenario.drive.units)
+      format(text, @result.scenario.drive.units.merge(corrected: @result.corrected? ? ", corrected for coordinated omission" : ""))
     end
 
     def heading

@@ -33,6 +33,11 @@ module Bench
       cells.group_by(&:shape).to_a
     end
 
+    # Whether latencies are corrected for coordinated omission; deliveries have nobody who waits politely.
+    def corrected?
+      cells.any? { |cell| cell.measurements.any?(&:corrected) }
+    end
+
     # Everything of this result that is worth drawing: file name suffix => SVG text.
     def plots
       drawable = { "rate" => Plot::Rates, "fair" => Plot::Fairness, "latency" => Plot::Latencies }.slice(*scenario.plots)

@@ -12,7 +12,7 @@ module Bench
       private
 
       def title
-        "latency by percentile#{", corrected" if @result.cells.any? { |cell| cell.measurements.any?(&:corrected) }}"
+        "latency by percentile#{", corrected" if @result.corrected?}"
       end
 
       def direction

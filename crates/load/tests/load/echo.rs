@@ -282,7 +282,7 @@ fn an_echo_that_does_not_come_times_out() {
         }
         peer.send(&whole(opcode, payload))
     });
-    let report = measure(2, &[&server.url, "-c", "2", "-d", "1", "--timeout", "0.2"]);
+    let report = measure(2, &[&server.url, "-n", "5", "-c", "2", "--timeout", "0.5"]);
     assert_eq!(errors(&report), [("timeout", 1)]);
     assert_eq!(report["requests"]["failed"], 1);
     assert_eq!(report["fairness"]["never_served"], json!([1]), "{report}");
