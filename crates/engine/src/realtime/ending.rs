@@ -10,7 +10,7 @@
 
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
-use super::inbox::Event;
+use super::inbox::{Event, Farewell};
 use super::outbox::Frame;
 use crate::clock::milliseconds;
 use crate::connection::LINGER_MILLISECONDS;
@@ -55,8 +55,16 @@ impl Client {
         }
     }
 
+    /// Answers what the peer has said last.
+    pub(super) fn part(&self, farewell: Farewell) {
+        match farewell {
+            Farewell::Goodbye(code) => self.peer_closed(code),
+            Farewell::Fault(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
+        }
+    }
+
     /// The peer has sent a close frame.
-    pub(super) fn peer_closed(&self, code: Option<u16>) {
+    fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
         if self.advance(State::Closing) {
             return self.say_last(outbox, code, "", LINGER_MILLISECONDS, true);

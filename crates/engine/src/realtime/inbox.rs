@@ -2,6 +2,7 @@
 //! time; after each it goes to the end of the ready queue, so that a chatty one has no more turns than others.
 
 use crate::pubsub::Publication;
+use fairlead_wire::websocket::Failure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -39,6 +40,15 @@ impl Event {
     }
 }
 
+/// What a peer says last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// Its close frame, with this code.
+    Goodbye(Option<u16>),
+    /// Something that breaks the protocol.
+    Fault(Failure),
+}
+
 /// Most events that wait for one client.
 const MOST_EVENTS: usize = 4096;
 
@@ -54,8 +64,8 @@ pub(crate) struct Inbox {
     /// Whether the first event is there, and whether the last one is.
     opened: bool,
     closed: bool,
-    /// The code of the peer's goodbye, and how many events came before it and have not been taken.
-    goodbye: Option<(usize, Option<u16>)>,
+    /// What the peer has said last, and how many events came before it and have not been taken.
+    farewell: Option<(usize, Farewell)>,
 }
 
 impl Inbox {
@@ -72,7 +82,7 @@ impl Inbox {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
             Event::Replaced => {
                 self.events.push_front(event);
-                if let Some((before, _)) = &mut self.goodbye {
+                if let Some((before, _)) = &mut self.farewell {
                     *before += 1;
                 }
             }
@@ -90,26 +100,26 @@ impl Inbox {
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
-        if let Some((before, _)) = &mut self.goodbye {
+        if let Some((before, _)) = &mut self.farewell {
             *before = before.saturating_sub(1);
         }
         Some(event)
     }
 
-    /// Keeps the peer's goodbye until what it sent before has run, so that it is answered behind the answers to that. False
-    /// when there is nothing to wait for.
-    pub(crate) fn put_off(&mut self, code: Option<u16>) -> bool {
+    /// Keeps what the peer has said last until what it sent before has run, so that it is answered behind the answers to
+    /// that. False when there is nothing to wait for.
+    pub(crate) fn put_off(&mut self, farewell: Farewell) -> bool {
         if self.scheduled {
-            self.goodbye = Some((self.events.len(), code));
+            self.farewell.get_or_insert((self.events.len(), farewell));
         }
         self.scheduled
     }
 
-    /// The goodbye that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
+    /// The farewell that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
     /// not found here must not have been put off.
-    pub(crate) fn take_goodbye(&mut self) -> Option<Option<u16>> {
-        let (_, code) = self.goodbye.take_if(|(before, _)| *before == 0)?;
-        Some(code)
+    pub(crate) fn take_farewell(&mut self) -> Option<Farewell> {
+        let (_, farewell) = self.farewell.take_if(|(before, _)| *before == 0)?;
+        Some(farewell)
     }
 
     /// Ends a turn; true when there is more, and the client has to be put into the ready queue again.
@@ -168,22 +178,27 @@ mod tests {
     }
 
     #[test]
-    fn a_goodbye_waits_for_what_came_before_it_and_for_nothing_else() {
+    fn a_farewell_waits_for_what_came_before_it_and_for_nothing_else() {
         let mut inbox = Inbox::default();
-        assert!(!inbox.put_off(Some(1000)), "there is nothing to wait for");
+        let fault = Farewell::Fault(Failure::UNMASKED);
+        assert!(!inbox.put_off(fault), "there is nothing to wait for");
         inbox.push(message(1));
         inbox.push(message(2));
-        assert!(inbox.put_off(Some(1001)));
+        assert!(inbox.put_off(fault));
+        assert!(
+            inbox.put_off(Farewell::Goodbye(None)),
+            "what comes behind it does not count"
+        );
         inbox.push(message(3));
         inbox.push(Event::Replaced);
         for _ in 0..2 {
             assert!(inbox.take().is_some());
-            assert_eq!(inbox.take_goodbye(), None);
+            assert_eq!(inbox.take_farewell(), None);
         }
         assert!(matches!(inbox.take(), Some(Event::Message { data, .. }) if data == [2]));
-        assert_eq!(inbox.take_goodbye(), Some(Some(1001)));
+        assert_eq!(inbox.take_farewell(), Some(fault));
         assert!(inbox.take().is_some());
-        assert_eq!(inbox.take_goodbye(), None);
+        assert_eq!(inbox.take_farewell(), None);
     }
 
     #[test]

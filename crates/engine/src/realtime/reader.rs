@@ -2,7 +2,7 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::Event;
+use super::inbox::{Event, Farewell};
 use crate::clock::milliseconds;
 use crate::engine::Engine;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
@@ -21,6 +21,7 @@ const MOST_FRAGMENTS: usize = 1 << 18;
 pub(super) struct Reader {
     /// Gone once the client is.
     pub(super) socket: Option<Arc<OwnedFd>>,
+    /// None for a peer that has nothing to say, or has broken the protocol.
     decoder: Option<Decoder>,
     /// The current second, and the control frames that came in it.
     second: u64,
@@ -129,7 +130,8 @@ impl Client {
             .into_iter()
             .try_for_each(|remark| self.hear(reader, remark, engine, now));
         if let Err(failure) = fed.and(heard) {
-            self.fail(self.outbox.lock(), failure.code, failure.reason);
+            reader.decoder = None;
+            self.hear_last(Farewell::Fault(failure));
         }
         schedule
     }
@@ -153,10 +155,7 @@ impl Client {
 
     fn hear(&self, reader: &mut Reader, remark: Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
         if let Remark::Close(code) = remark {
-            let waits = self.state() == State::Open && self.inbox.lock().put_off(code);
-            if !waits {
-                self.peer_closed(code);
-            }
+            self.hear_last(Farewell::Goodbye(code));
             return Ok(());
         }
         if !reader.count_control(now, engine.config.max_pings) {
@@ -169,6 +168,14 @@ impl Client {
             self.pong(&data);
         }
         Ok(())
+    }
+
+    /// What came before is answered first.
+    fn hear_last(&self, farewell: Farewell) {
+        let waits = self.state() == State::Open && self.inbox.lock().put_off(farewell);
+        if !waits {
+            self.part(farewell);
+        }
     }
 
     /// The app has caught up: goes on reading.

@@ -57,11 +57,11 @@ impl Engine {
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
-        let goodbye = inbox.take_goodbye();
+        let farewell = inbox.take_farewell();
         let has_more = inbox.end_turn();
         drop(inbox);
-        if let Some(code) = goodbye {
-            client.peer_closed(code);
+        if let Some(farewell) = farewell {
+            client.part(farewell);
         }
         if has_more {
             self.ready.push(Job::Client(Arc::clone(client)));

@@ -75,6 +75,15 @@ class ViolationsTest < Minitest::Test
     assert_equal %w[one closed], wait_for_notes(server, 2)
   end
 
+  def test_what_was_said_before_a_violation_is_answered_first
+    client = web_socket(pushing("def on_message(client, data) = sleep(0.1) && client.write(data)"))
+    client.send_raw(FRAMES.build(1, "one") + FRAMES.build(1, "two") + FRAMES.build(3, "") + FRAMES.build(1, "three"))
+
+    assert_equal %w[one two], client.receive_all(2)
+    assert_equal 1002, client.receive_close.first
+    assert client.ended?
+  end
+
   def test_a_violation_is_found_before_the_frame_is_whole
     server = pushing(ECHO)
     client = web_socket(server)
