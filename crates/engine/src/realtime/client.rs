@@ -213,7 +213,7 @@ impl Client {
         self.timeout.store(seconds, Relaxed);
         if let (Some(engine), true) = (self.engine.upgrade(), seconds > 0) {
             let deadline = milliseconds() + u64::from(seconds) * 1000;
-            engine.timer.expect(deadline, &engine.poller);
+            engine.expect_client(deadline);
         }
     }
 

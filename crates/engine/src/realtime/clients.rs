@@ -5,6 +5,7 @@ use super::client::Client;
 use crate::engine::Engine;
 use crate::holding::{Key, NEVER};
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// Set in the keys of clients, and in no key of a connection.
@@ -30,9 +31,19 @@ struct Places {
     free: Vec<u32>,
 }
 
-#[derive(Default)]
 pub(crate) struct Clients {
     places: Mutex<Places>,
+    /// Milliseconds before which nothing is due: a lower bound.
+    due: AtomicU64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Clients {
+            places: Mutex::default(),
+            due: AtomicU64::new(NEVER),
+        }
+    }
 }
 
 impl Clients {
@@ -76,12 +87,27 @@ impl Clients {
         places.places.iter().filter_map(|place| place.client.clone()).collect()
     }
 
-    /// Looks after every client; returns when to do so again, in milliseconds.
+    /// Looks after every client, if something is due; returns when to do so again, in milliseconds.
     pub(crate) fn tick(&self, engine: &Engine, now: u64) -> u64 {
+        let due = self.due.load(SeqCst);
+        if due > now {
+            return due;
+        }
+        // What is expected from here on counts from scratch, so that nothing is forgotten while this thread looks.
+        self.due.store(NEVER, SeqCst);
         let earliest = self.all().iter().map(|client| client.tick(engine, now)).min();
-        match earliest {
+        let earliest = match earliest {
             None | Some(NEVER) => NEVER,
             Some(earliest) => earliest.max(now + STEP_MILLISECONDS),
-        }
+        };
+        self.due.fetch_min(earliest, SeqCst).min(earliest)
+    }
+}
+
+impl Engine {
+    /// Makes sure that the clients are looked after at `deadline`.
+    pub(super) fn expect_client(&self, deadline: u64) {
+        self.clients.due.fetch_min(deadline, SeqCst);
+        self.timer.expect(deadline, &self.poller);
     }
 }

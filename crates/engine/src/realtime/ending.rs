@@ -125,7 +125,7 @@ impl Client {
             outbox.frames.push(Frame::Own(self.last_word(code, reason)));
         }
         if let Some(engine) = self.engine.upgrade() {
-            engine.timer.expect(now + patience, &engine.poller);
+            engine.expect_client(now + patience);
         }
         self.flush_locked(outbox);
     }

@@ -227,7 +227,7 @@ impl Client {
             .change_client(socket, self.key, outbox.reads, outbox.writes);
         if outbox.writes {
             let deadline = outbox.moved + engine.write_timeout();
-            engine.timer.expect(deadline, &engine.poller);
+            engine.expect_client(deadline);
         }
     }
 

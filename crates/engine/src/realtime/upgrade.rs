@@ -190,9 +190,7 @@ impl Engine {
         }
         match client.timeout() {
             0 => {}
-            seconds => self
-                .timer
-                .expect(milliseconds() + u64::from(seconds) * 1000, &self.poller),
+            seconds => self.expect_client(milliseconds() + u64::from(seconds) * 1000),
         }
     }
 }
