@@ -10,6 +10,7 @@ class ActionCableTest < Minitest::Test
 
   APP = <<~'RUBY'
     require "logger"
+    require "concurrent"
     require "action_cable"
 
     class Connection < ActionCable::Connection::Base

@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "support/http_client"
+require "support/processes"
 require "support/rack_apps"
 
 # Full hijack (Rack SPEC, "Hijacking"): the application takes the socket, and the server forgets it.
 class FullHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
+  include Fairlead::Test::Processes
 
   # Takes the socket and sends each line back until there is none.
   ECHO = <<~'RUBY'
@@ -143,6 +145,19 @@ class FullHijackTest < Minitest::Test
     clients.each_with_index { |client, number| client.write("#{number}\n") }
 
     assert_equal (0...50).map { |number| "you said #{number}\n" }, clients.map { |client| client.read_through("\n") }
+  end
+
+  # With and without bytes that the server had read already.
+  def test_nothing_is_left_of_sockets_that_are_closed
+    server = serve(unlinted("#{ECHO}\n[-1, {}, []]"))
+    connect(server).request.write("warm\n").read_through("warm\n")
+    before = descriptors(server.pid)
+    clients = Array.new(30) { |number| connect(server).write("GET / HTTP/1.1\r\nhost: a\r\n\r\n#{"ahead\n" if number.odd?}") }
+    clients.each { |client| client.write("hello\n").read_through("hello\n") }
+    assert_operator descriptors(server.pid), :>=, before + 30
+    clients.each(&:close)
+
+    wait_until("the descriptors to be closed") { descriptors(server.pid) <= before }
   end
 
   def test_under_rack_lint

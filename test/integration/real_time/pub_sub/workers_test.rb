@@ -82,6 +82,21 @@ class PubSubWorkersTest < Minitest::Test
     assert_empty server.stderr
   end
 
+  def test_a_worker_that_is_no_longer_wanted_lets_its_clients_go_and_the_others_go_on
+    server = pushing(CHAT, "-w", 2, "-t", 2)
+    pool = chat(server, 20)
+    server.signal(:TTOU)
+    server.wait_for_workers(1)
+    gone = @pids.except(*server.worker_pids).values.flatten
+    stay = @pids.values_at(*server.worker_pids).flatten
+
+    assert_equal [1001], gone.map { |client| client.receive_close.first }.uniq
+    stay.first.send_text("still here")
+    assert_equal ["still here"], stay.map { |client| client.receive.last }.uniq
+  ensure
+    pool&.drop
+  end
+
   private
 
   # So many clients, each of which has said in which worker it is; @pids has them by worker.

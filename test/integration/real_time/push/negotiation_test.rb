@@ -103,6 +103,18 @@ class NegotiationTest < Minitest::Test
     assert_equal "\x81\x03one\x81\x03two".b, client.read(10)
   end
 
+  def test_over_a_unix_socket
+    server = launch(<<~RUBY, "-b", "unix://app.sock", bind: nil, &:start)
+      run ->(env) { env["rack.upgrade"] = Class.new { def self.on_message(client, data) = client.write(data) }; [200, {}, []] }
+    RUBY
+    client = adopt_web_socket(Fairlead::Test::WebSocket.over(UNIXSocket.new(server.path("app.sock"))))
+
+    assert_equal [:text, "hello"], client.send_text("hello").receive
+    client.close(1000)
+    assert_equal 1000, client.receive_close.first
+    assert client.ended?
+  end
+
   def test_a_keep_alive_connection_becomes_a_web_socket
     server = pushing("def on_message(client, data) = client.write(data)")
     socket = TCPSocket.new("127.0.0.1", server.port)

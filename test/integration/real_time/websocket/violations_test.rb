@@ -106,6 +106,18 @@ class ViolationsTest < Minitest::Test
     assert_equal 3000, client.receive_close.first
   end
 
+  def test_noise_ends_nothing_but_its_own_connection
+    server = pushing(ECHO, "-t", 2)
+    other = web_socket(server)
+    noise = Random.new(Minitest.seed.to_i)
+    frames = [FRAMES.build(1, "text"), FRAMES.build(2, "x" * 70_000), FRAMES.build(9, "ping"), FRAMES.build(1, "half", fin: false)]
+    200.times { |number| make_noise(web_socket(server, "/#{number}", deflate: number.odd?), frames.sample(random: noise), noise) }
+
+    wait_for_notes(server, 200)
+    assert_served(server, other)
+    refute_includes server.stderr, "[BUG]"
+  end
+
   def test_a_message_may_come_byte_by_byte
     client = web_socket(pushing(ECHO))
     FRAMES.build(1, "häppchen").each_char { |byte| client.send_raw(byte) }
@@ -134,5 +146,16 @@ class ViolationsTest < Minitest::Test
     assert_equal 1000, client.receive_close.first
     assert client.ended?
     assert_equal %w[one closed], wait_for_notes(server, 2)
+  end
+
+  private
+
+  # A frame with a few bytes of it changed, then any bytes, then nothing more.
+  def make_noise(client, frame, noise)
+    4.times { frame.setbyte(noise.rand([frame.bytesize, 20].min), noise.rand(256)) }
+    client.send_raw(frame + noise.bytes(noise.rand(2000)))
+    client.drop(reset: noise.rand(2).zero?)
+  rescue SystemCallError
+    client.drop
   end
 end
