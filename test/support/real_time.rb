@@ -47,6 +47,13 @@ module Fairlead
         index ? client.messages.delete_at(index).last.delete_prefix("= ") : client.receive
       end
 
+      # What a client of CONSOLE has heard once all that was published before has been delivered, which is after #publish.
+      def heard(client)
+        told(client, "client.subscribe('the end') && client.publish('the end', 'the end')")
+        client.wait_for("the end") { client.messages.include?([:text, "the end"]) }
+        client.messages.slice!(0..).map(&:last) - ["the end"]
+      end
+
       # Has a plain request evaluate +code+, and returns what comes back.
       def requested(server, code) = get(server, "/", "x-code" => code).body
 

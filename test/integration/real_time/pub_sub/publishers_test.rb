@@ -32,8 +32,8 @@ class PublishersTest < Minitest::Test
 
         assert_equal [[:text, "hello"]] * clients.size, clients.map(&:receive), "#{source}, #{shape}"
       end
-      told(clients.first, "1")
-      assert_empty clients.flat_map(&:messages), "each of them once"
+      requested(server, "Fairlead.publish('all', 'end')")
+      assert_equal [[:text, "end"]] * clients.size, clients.map(&:receive), "each of them once"
     end
   end
 
