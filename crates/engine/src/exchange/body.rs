@@ -1,0 +1,132 @@
+//! The body of an answer: framed, counted, and handed to the kernel as far as it takes it.
+
+use super::{BodyFraming, Exchange, Gone, Phase};
+use crate::output::{Flush, Spill};
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+impl Exchange<'_> {
+    /// Adds body bytes. Returns how many were taken: fewer than all when neither the client nor memory nor disk take
+    /// more; then [`Exchange::wait_for_client`] and offer the rest again.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        let Phase::Body(framing) = self.phase else {
+            return Ok(bytes.len());
+        };
+        if self.gone {
+            return Err(Gone);
+        }
+        match framing {
+            BodyFraming::None => Ok(bytes.len()),
+            BodyFraming::Raw => self.push(bytes),
+            BodyFraming::Length(left) => {
+                let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                let taken = self.push(&bytes[..wanted])?;
+                self.phase = Phase::Body(BodyFraming::Length(left - taken as u64));
+                if wanted < bytes.len() {
+                    self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
+                }
+                Ok(if taken == wanted { bytes.len() } else { taken })
+            }
+            BodyFraming::Chunked if bytes.is_empty() => Ok(0),
+            BodyFraming::Chunked => {
+                let mut line = [0u8; 20];
+                let mut rest = &mut line[..];
+                let _ = write!(rest, "{:x}\r\n", bytes.len());
+                let unused = rest.len();
+                let used = line.len() - unused;
+                self.connection.output.buffer().extend_from_slice(&line[..used]);
+                self.write_chunk(bytes, bytes.len() as u64)
+            }
+            BodyFraming::Chunk(left) => self.write_chunk(bytes, left),
+        }
+    }
+
+    /// Goes on with a chunk whose size has been written: it has to become as long as that.
+    fn write_chunk(&mut self, bytes: &[u8], left: u64) -> Result<usize, Gone> {
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        self.phase = Phase::Body(BodyFraming::Chunk(left));
+        let taken = self.push(&bytes[..wanted])?;
+        self.phase = Phase::Body(BodyFraming::Chunk(left - taken as u64));
+        if taken as u64 == left {
+            self.connection.output.buffer().extend_from_slice(b"\r\n");
+            self.phase = Phase::Body(BodyFraming::Chunked);
+        }
+        Ok(taken)
+    }
+
+    /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
+    pub fn write_file(&mut self, file: File, offset: u64, length: u64) {
+        if let Phase::Body(BodyFraming::Length(left)) = self.phase {
+            let length = length.min(left);
+            self.connection.output.push_file(file, offset, offset + length);
+            self.body_bytes += length;
+            self.phase = Phase::Body(BodyFraming::Length(left - length));
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        let spill = Spill {
+            memory_bytes: self.engine.config.response_memory_bytes,
+            disk_bytes: self.engine.config.response_disk_bytes,
+            directory: &self.engine.config.temp_dir,
+        };
+        let taken = self.connection.push_output(bytes, spill).map_err(|_| self.lost())?;
+        self.body_bytes += taken as u64;
+        Ok(taken)
+    }
+
+    /// Hands what was written to the kernel, as far as it takes it at once: for bodies that come piece by piece. False
+    /// when the client is gone.
+    pub fn flush(&mut self) -> bool {
+        self.flushed = true;
+        match self.connection.flush_output() {
+            Ok(Flush::Done | Flush::Pending) => true,
+            Err(_) => {
+                self.lost();
+                false
+            }
+        }
+    }
+
+    /// Blocks until the client takes more, at most for the write time-out. Call it without holding any lock of a language.
+    ///
+    /// # Errors
+    /// When the client is gone or took nothing for that long.
+    pub fn wait_for_client(&mut self) -> Result<(), Gone> {
+        use rustix::event::{poll, PollFd, PollFlags, Timespec};
+        let timeout: Duration = self.engine.config.write_timeout;
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs() as _,
+            tv_nsec: timeout.subsec_nanos() as _,
+        };
+        let mut fds = [PollFd::new(self.connection.socket(), PollFlags::OUT)];
+        let waited = poll(&mut fds, Some(&timeout));
+        let before = self.connection.output.progress();
+        // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
+        let has_moved =
+            self.flush() && (self.connection.output.is_empty() || self.connection.output.progress() > before);
+        match waited {
+            Ok(1..) | Err(rustix::io::Errno::INTR) if !self.gone => Ok(()),
+            Ok(0) if has_moved => Ok(()),
+            _ => Err(self.lost()),
+        }
+    }
+
+    /// Whether the kernel has everything that was written.
+    pub fn is_flushed(&mut self) -> bool {
+        self.flush() && self.connection.output.is_empty()
+    }
+
+    /// Whether what follows is framed in chunks; `None` when nothing can follow.
+    pub(crate) fn stream_framing(&self) -> Option<bool> {
+        match self.phase {
+            Phase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
+            Phase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            _ => None,
+        }
+    }
+}
