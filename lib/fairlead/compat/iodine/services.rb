@@ -32,7 +32,7 @@ module Iodine
 
     # The address as `bind` takes it.
     def bind
-      address, port = @url ? [@url.host || @url.path, @url.port] : @settings.values_at(:address, :port)
+      address, port = @url ? [url_address, @url.port] : @settings.values_at(:address, :port)
       return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
 
       Fairlead::Binding.uri_for_port(port || DEFAULT_SETTINGS[:port], address)
@@ -46,6 +46,9 @@ module Iodine
     end
 
     private
+
+    # The host of unix:///path is nil or "", depending on the release of uri.
+    def url_address = @url.host.to_s.empty? ? @url.path : @url.host
 
     def refuse_what_is_missing
       case service = (@settings[:service] || @url&.scheme || :http).to_s
