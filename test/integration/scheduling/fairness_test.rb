@@ -29,7 +29,7 @@ class FairnessTest < Minitest::Test
   def test_clients_of_a_quick_app_get_comparable_shares
     counts = shares(serve(QUICK, "-t", "1:5"), clients: 10, seconds: 1)
 
-    assert_operator jain(counts), :>, 0.95
+    assert_operator counts.max.fdiv(counts.min), :<, 2
   end
 
   def test_new_connections_are_served_beside_keep_alive_clients
@@ -44,10 +44,6 @@ class FairnessTest < Minitest::Test
 
   private
 
-  # Jain's index: 1 when all get the same, 1 / n when one gets everything. A machine that stops for a moment in the middle of
-  # a round moves it less than the ratio of the extremes.
-  def jain(counts) = (counts.sum**2).fdiv(counts.size * counts.sum { |count| count**2 })
-
   # The number of answers that each of so many clients got, all of them asking again at once. Yields something that tells
   # whether time is left, to a client of another kind.
   def shares(server, clients:, seconds:)
@@ -58,7 +54,8 @@ class FairnessTest < Minitest::Test
     sockets = Array.new(clients) { connect(server).request.socket }
     while running.call
       ready, = IO.select(sockets, nil, nil, 1)
-      (ready || []).each { |socket| counts[sockets.index(socket)] += 1 if again(socket) }
+      # In any order: who is asked first in every round would also be the first to be ready for the next one.
+      (ready || []).shuffle.each { |socket| counts[sockets.index(socket)] += 1 if again(socket) }
     end
     other&.join
     counts
