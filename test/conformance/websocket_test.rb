@@ -5,7 +5,7 @@ require_relative "websocket/autobahn"
 require_relative "websocket/table"
 
 # Autobahn's cases against a server that echoes. What is left out every day are further sizes and speeds of cases that are
-# in; AUTOBAHN=all tries everything, which takes half an hour.
+# in; AUTOBAHN=all tries everything, which takes a quarter of an hour.
 class WebsocketTest < Minitest::Test
   include Fairlead::Test::Servers
 

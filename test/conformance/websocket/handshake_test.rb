@@ -109,6 +109,7 @@ class HandshakeTest < Minitest::Test
     'permessage-deflate; server_max_window_bits="10"' => "#{DEFAULT}; server_max_window_bits=10",
     "permessage-deflate; server_max_window_bits" => nil,
     "permessage-deflate; server_max_window_bits=7" => nil,
+    "permessage-deflate; server_max_window_bits=8" => nil,
     "permessage-deflate; server_max_window_bits=16" => nil,
     "permessage-deflate; server_max_window_bits=010" => nil,
     "permessage-deflate; client_max_window_bits=7" => nil,
