@@ -47,9 +47,10 @@ module Fairlead
         index ? client.messages.delete_at(index).last.delete_prefix("= ") : client.receive
       end
 
-      # What a client of CONSOLE has heard once all that was published before has been delivered, which is after #publish.
+      # What a client of CONSOLE has heard once all that was published before has been delivered, which is after #publish, and
+      # the blocks of its subscriptions have run.
       def heard(client)
-        told(client, "client.subscribe('the end') && client.publish('the end', 'the end')")
+        told(client, "client.subscribe('the end') { client.write('the end') } && client.publish('the end', 'the end')")
         client.wait_for("the end") { client.messages.include?([:text, "the end"]) }
         client.messages.slice!(0..).map(&:last) - ["the end"]
       end

@@ -8,6 +8,8 @@ require "support/real_time"
 class ActionCableTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   APP = <<~'RUBY'
     require "logger"
     require "concurrent"

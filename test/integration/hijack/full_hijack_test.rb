@@ -10,6 +10,8 @@ class FullHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
   include Fairlead::Test::Processes
 
+  parallelize_me!
+
   # Takes the socket and sends each line back until there is none.
   ECHO = <<~'RUBY'
     io = env["rack.hijack"].call

@@ -12,6 +12,8 @@ class KeptStreamsTest < Minitest::Test
   include Fairlead::Test::HttpServing
   include Fairlead::Test::Processes
 
+  parallelize_me!
+
   def test_another_thread_goes_on_writing
     server = keeping("3.times { |n| sleep 0.01 until File.exist?(n.to_s); stream.write(n.to_s) }; stream.close")
     client = connect(server).request("GET", "/stream")

@@ -9,6 +9,8 @@ require "support/rack_apps"
 class PartialHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
+  parallelize_me!
+
   def test_the_stream_follows_the_head
     server = hijacking("stream.write('one'); stream << 'two' << 'three'; stream.flush; stream.close", "x" => "y")
     client = connect(server).request

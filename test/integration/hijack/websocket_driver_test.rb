@@ -8,6 +8,8 @@ require "support/real_time"
 class WebsocketDriverTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   APP = <<~'RUBY'
     require "websocket/driver"
 

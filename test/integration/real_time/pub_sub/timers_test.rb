@@ -7,6 +7,8 @@ require "support/real_time"
 class TimersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   def test_a_block_runs_once_after_its_time
     server = pushing(CONSOLE)
     started = monotonic

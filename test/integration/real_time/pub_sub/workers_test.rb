@@ -69,6 +69,22 @@ class PubSubWorkersTest < Minitest::Test
     [pool, again].compact.each(&:drop)
   end
 
+  # What its mailbox has no room for is lost for it alone, and the publisher is told so.
+  def test_a_worker_that_stands_still_does_not_hold_up_the_others
+    server = pushing(CHAT, "-w", 2, "-t", 2, "--client-pending-bytes", "100m")
+    pool = chat(server, 20)
+    stopped, awake = @pids.keys
+    Process.kill(:STOP, stopped)
+    requested(server, "Thread.new { Notes.add(Array.new(1500) { |n| Fairlead.publish('all', n.to_s.ljust(10_000)) }.last) }")
+    received = Fairlead::Test::WebSocket::Pool.new(@pids[awake]).receive_all(1500)
+
+    assert_equal [(0...1500).to_a], received.map { |texts| texts.map(&:to_i) }.uniq
+    assert_equal ["false"], wait_for_notes(server, 1)
+    Process.kill(:CONT, stopped)
+    @pids[awake].first.send_text("again")
+    pool.wait_for("those in the other worker") { @pids[stopped].all? { |client| client.messages.last == [:text, "again"] } }
+  end
+
   def test_a_hundred_clients_come_and_go_while_messages_pass
     server = pushing(CHAT, "-w", 2, "-t", 2)
     pool = chat(server, 20)

@@ -7,6 +7,8 @@ require "support/real_time"
 class ClientTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   def test_the_encoding_of_what_arrives_says_what_it_is
     server = pushing("def on_message(client, data) = client.write([data.encoding, data.valid_encoding?, data.frozen?, data.size].inspect)")
     client = web_socket(server)

@@ -8,6 +8,8 @@ require "support/real_time"
 class NegotiationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   WEB_SOCKET = Fairlead::Test::WebSocket::Handshake::FIELDS
 
   # Fields of a request => what it can become.

@@ -8,6 +8,8 @@ require "support/real_time"
 class CallbackOrderTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   def test_nothing_comes_before_on_open_has_returned
     server = pushing(<<~RUBY, "-t", 5)
       def on_open(client)

@@ -8,6 +8,8 @@ require "support/real_time"
 class RealTimeShutdownTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   FAREWELL = <<~RUBY
     def on_open(client) = client.write("open")
     def on_message(client, data) = (Notes.add("began"); sleep 0.5; client.write("finished"))

@@ -7,6 +7,8 @@ require "support/real_time"
 class EventsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   # Arguments of Client#write => the event that arrives: type, id, data, time of reconnection.
   EVENTS = {
     "'one'" => [nil, nil, "one", nil],

@@ -7,6 +7,8 @@ require "support/real_time"
 class EventStreamsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   OPEN = "def on_open(client) = client.write('open')\ndef on_close(client) = Notes.add('closed')"
 
   def test_the_header_tells_clients_and_proxies_what_it_is

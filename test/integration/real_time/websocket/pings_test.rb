@@ -7,6 +7,8 @@ require "support/real_time"
 class PingsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
+  parallelize_me!
+
   CLOSING = "#{Fairlead::Test::RealTimeServing::CONSOLE}\ndef on_close(client) = Notes.add('closed')".freeze
 
   def test_a_quiet_client_is_asked_after_the_interval
