@@ -29,8 +29,9 @@ pub(crate) struct Given {
 }
 
 /// Fields of which the server knows better when it upgrades.
-const OWN_FIELDS: [&[u8]; 8] = [
+const OWN_FIELDS: [&[u8]; 9] = [
     b"connection",
+    b"content-encoding",
     b"content-length",
     b"content-type",
     b"keep-alive",
