@@ -7,6 +7,8 @@
 mod body;
 mod head;
 
+pub use body::Wait;
+
 use crate::body::Body;
 use crate::clock::DateCache;
 use crate::connection::Connection;

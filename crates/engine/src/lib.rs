@@ -44,7 +44,7 @@ pub use board::{Board, Slot, SLOTS};
 pub use body::Body;
 pub use config::{Config, Logs, Overflow};
 pub use engine::Engine;
-pub use exchange::{Exchange, FieldError, Gone};
+pub use exchange::{Exchange, FieldError, Gone, Wait};
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use listener::{Listener, Origin};

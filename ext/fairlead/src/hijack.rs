@@ -9,7 +9,7 @@ use magnus::{method, prelude::*, Error, RModule, Ruby, Value};
 use rb_sys::{rb_funcallv, rb_hash_aset, rb_int2inum, rb_obj_alloc, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::cell::Cell;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The class of the callables, and those of the sockets.
@@ -20,18 +20,12 @@ static UNIX_SOCKET: AtomicUsize = AtomicUsize::new(0);
 /// The request that a thread runs.
 #[derive(Clone, Copy)]
 struct Current {
-    /// Its callable.
-    callable: VALUE,
     env: VALUE,
-    /// Address of its `Answer`.
+    /// Address of its `Answer`; 0 when there is none.
     answer: usize,
 }
 
-const NONE: Current = Current {
-    callable: 0,
-    env: 0,
-    answer: 0,
-};
+const NONE: Current = Current { env: 0, answer: 0 };
 
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(NONE) };
@@ -62,8 +56,8 @@ pub(crate) fn begin(env: VALUE, answer: &mut Answer<'_, '_>) {
     unsafe {
         let callable = rb_obj_alloc(CLASS.load(Relaxed) as VALUE);
         rb_hash_aset(env, strings().rack_hijack, callable);
+        answer.callable = callable;
         CURRENT.set(Current {
-            callable,
             env,
             answer: answer as *mut Answer<'_, '_> as usize,
         });
@@ -78,16 +72,17 @@ pub(crate) fn end() {
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
     let current = CURRENT.get();
-    if current.callable != this.as_raw() {
+    // SAFETY: `begin` has set the address on this thread, and the answer lives until `end`. The application runs, so the
+    // answer is used by nobody else.
+    let answer = unsafe { (current.answer as *mut Answer<'_, '_>).as_mut() };
+    let Some(answer) = answer.filter(|answer| answer.callable == this.as_raw()) else {
         let message =
             "rack.hijack works only in the thread that runs the request, and until the application has returned";
         return Err(Error::new(ruby.exception_runtime_error(), message));
-    }
-    // SAFETY: `begin` has set the address on this thread, and the answer lives until `end`. The application runs, so the
-    // answer is used by nobody else.
-    let answer = unsafe { &mut *(current.answer as *mut Answer<'_, '_>) };
+    };
     if answer.hijacked_io == Qnil as VALUE {
-        answer.hijacked_io = socket(answer.exchange).map_err(|error| Error::new(ruby.exception_io_error(), error))?;
+        let socket = take(answer.exchange).map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
+        answer.hijacked_io = magnus::rb_sys::protect(|| socket.object())?;
         // SAFETY: live objects, the GVL is held.
         unsafe { rb_hash_aset(current.env, strings().rack_hijack_io, answer.hijacked_io) };
     }
@@ -95,19 +90,30 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
     Ok(unsafe { Value::from_raw(answer.hijacked_io) })
 }
 
-/// Takes the socket as a Ruby object, which closes it.
-pub(crate) fn socket(exchange: &mut Exchange<'_>) -> Result<VALUE, String> {
-    let socket = exchange.hijack().map_err(|error| error.to_string())?;
+/// A socket that is the application's, and that nobody closes yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    fd: RawFd,
+    class: VALUE,
+}
+
+pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
+    let socket = exchange.hijack()?;
     let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));
     let class = if is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
-    let fd = socket.into_raw_fd();
-    let mut io = Qnil as VALUE;
-    let made = crate::gvl::protect(|| {
+    Ok(Taken {
+        fd: socket.into_raw_fd(),
+        class: class.load(Relaxed) as VALUE,
+    })
+}
+
+impl Taken {
+    /// The Ruby object that closes it. Inside `protect`.
+    pub(crate) fn object(self) -> VALUE {
         // SAFETY: a class that is kept; the descriptor is ours and given to the object.
         unsafe {
-            let number = rb_int2inum(fd as isize);
-            io = rb_funcallv(class.load(Relaxed) as VALUE, ids().for_fd, 1, &number);
+            let number = rb_int2inum(self.fd as isize);
+            rb_funcallv(self.class, ids().for_fd, 1, &number)
         }
-    });
-    made.map(|()| io).map_err(|_| "cannot make a socket of it".to_string())
+    }
 }

@@ -2,8 +2,12 @@
 
 use super::{BodyFraming, Exchange, Gone, Phase};
 use crate::output::{Flush, Spill};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Exchange<'_> {
@@ -97,20 +101,31 @@ impl Exchange<'_> {
     /// # Errors
     /// When the client is gone or took nothing for that long.
     pub fn wait_for_client(&mut self) -> Result<(), Gone> {
-        use rustix::event::{poll, PollFd, PollFlags, Timespec};
-        let timeout: Duration = self.engine.config.write_timeout;
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs() as _,
-            tv_nsec: timeout.subsec_nanos() as _,
-        };
-        let mut fds = [PollFd::new(self.connection.socket(), PollFlags::OUT)];
-        let waited = poll(&mut fds, Some(&timeout));
+        let mut wait = self.wait();
+        wait.run();
+        self.waited(wait)
+    }
+
+    /// The same in steps: what to wait for, apart from the exchange, which others may use meanwhile.
+    pub fn wait(&self) -> Wait {
+        Wait {
+            socket: Arc::clone(self.connection.socket()),
+            timeout: self.engine.config.write_timeout,
+            polled: Err(Errno::INTR),
+        }
+    }
+
+    /// To be called after [`Wait::run`], whether that has run or not.
+    ///
+    /// # Errors
+    /// As for [`Exchange::wait_for_client`].
+    pub fn waited(&mut self, wait: Wait) -> Result<(), Gone> {
         let before = self.connection.output.progress();
         // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
         let has_moved =
             self.flush() && (self.connection.output.is_empty() || self.connection.output.progress() > before);
-        match waited {
-            Ok(1..) | Err(rustix::io::Errno::INTR) if !self.gone => Ok(()),
+        match wait.polled {
+            Ok(1..) | Err(Errno::INTR) if !self.gone => Ok(()),
             Ok(0) if has_moved => Ok(()),
             _ => Err(self.lost()),
         }
@@ -128,5 +143,24 @@ impl Exchange<'_> {
             Phase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
             _ => None,
         }
+    }
+}
+
+/// A wait for a client; see [`Exchange::wait`].
+#[derive(Debug)]
+pub struct Wait {
+    socket: Arc<OwnedFd>,
+    timeout: Duration,
+    polled: rustix::io::Result<usize>,
+}
+
+impl Wait {
+    /// Blocks until the client takes more or is gone, at most for the write time-out. A signal ends it early.
+    pub fn run(&mut self) {
+        let timeout = Timespec {
+            tv_sec: self.timeout.as_secs() as _,
+            tv_nsec: self.timeout.subsec_nanos() as _,
+        };
+        self.polled = poll(&mut [PollFd::new(&*self.socket, PollFlags::OUT)], Some(&timeout));
     }
 }

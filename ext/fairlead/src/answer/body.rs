@@ -58,9 +58,10 @@ fn give_away(answer: &mut Answer<'_, '_>) {
             return;
         }
     }
-    let Ok(io) = crate::hijack::socket(answer.exchange) else {
+    let Ok(socket) = crate::hijack::take(answer.exchange) else {
         raise(c"the socket cannot be given away");
     };
+    let io = socket.object();
     answer.hijacked_io = io;
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
     unsafe { rb_funcallv(answer.hijacker, ids().call, 1, &io) };

@@ -25,6 +25,8 @@ pub(crate) struct Answer<'a, 'e> {
     pub(crate) body: VALUE,
     /// What the application can accept, if anything.
     pub(crate) offer: Option<Offer>,
+    /// `rack.hijack` of this request.
+    pub(crate) callable: VALUE,
     /// The socket that the application has taken, and what its answer wants the socket to be given to; nil if there is none.
     pub(crate) hijacked_io: VALUE,
     pub(crate) hijacker: VALUE,
@@ -39,6 +41,7 @@ impl<'a, 'e> Answer<'a, 'e> {
             headers: nil,
             body: nil,
             offer: None,
+            callable: nil,
             hijacked_io: nil,
             hijacker: nil,
         }

@@ -2,11 +2,13 @@
 //! `close_read`, `close_write`, `closed?`. The body ends when it is closed, which may be long after the call has returned.
 //!
 //! During the call the Ruby object holds the address of the answer on the caller's stack. The address is taken away before
-//! the call returns; a stream that is not closed by then holds the client instead, and may be used from any thread.
+//! the call returns; a stream that is not closed by then holds the client instead. Any thread may write: the answer is
+//! touched with the GVL only, and looked up again after each wait, in which it may have gone.
 
-use super::{body, Answer};
+use super::Answer;
 use crate::strings::{ids, keep};
-use fairlead_engine::{Client, Exchange, Offered};
+use fairlead_engine::{Client, Exchange, Offered, Wait};
+use magnus::rb_sys::AsRawValue;
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{rb_nogvl, VALUE};
 use std::cell::{Cell, RefCell};
@@ -22,11 +24,15 @@ struct Stream {
     answer: Cell<usize>,
     /// What takes the rest of the body once the call has ended.
     client: RefCell<Option<Arc<Client>>>,
-    /// Whether a thread is writing: it may wait, and then another one must not use the answer.
+    /// Whether a thread is in the middle of a String for the answer.
     in_use: Cell<bool>,
+    /// Whether the call has ended, and the client is to take over.
+    leaves: Cell<bool>,
+    /// The process that the client belongs to.
+    process: Cell<u32>,
 }
 
-// SAFETY: used under the GVL only; the address is dereferenced by one thread at a time (`in_use`).
+// SAFETY: used under the GVL only, and so is what the address points to.
 unsafe impl Send for Stream {}
 
 static CLASS: AtomicUsize = AtomicUsize::new(0);
@@ -34,7 +40,6 @@ static CLOSED_ERROR: AtomicUsize = AtomicUsize::new(0);
 
 /// Defines the class.
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    use magnus::rb_sys::AsRawValue;
     let class = native.define_class("Stream", ruby.class_object())?;
     class.define_singleton_method("new", function!(Stream::default, 0))?;
     class.define_method("write", method!(Stream::write, -1))?;
@@ -71,10 +76,7 @@ pub(super) fn run(answer: &mut Answer<'_, '_>, body: VALUE) {
         // SAFETY: live objects; exceptions are stopped.
         unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
     });
-    let is_open = of(stream).is_some_and(|stream| stream.answer.get() != 0);
-    if ended.is_ok() && is_open {
-        go_on(answer, stream);
-    }
+    let ended = ended.and_then(|()| crate::gvl::protect(|| go_on(answer, stream)));
     attach(stream, 0);
     if let Err(jump) = ended {
         // SAFETY: inside the outer `protect`, and nothing here has a destructor.
@@ -82,16 +84,22 @@ pub(super) fn run(answer: &mut Answer<'_, '_>, body: VALUE) {
     }
 }
 
-/// The application has returned and not closed the stream: it goes on without this thread, as soon as the kernel has what
-/// was written so far. May raise what other threads want of this one.
+/// The application has returned. A stream that is not closed goes on without this thread, as soon as the kernel has what was
+/// written so far and no thread is in the middle of a String. May raise what other threads want of this one.
 fn go_on(answer: &mut Answer<'_, '_>, stream: VALUE) {
-    while !answer.exchange.is_flushed() {
+    let Some(stream) = of(stream) else { return };
+    stream.leaves.set(true);
+    while stream.answer.get() != 0 {
+        if answer.exchange.is_flushed() && !stream.in_use.get() {
+            if let Some(client) = answer.exchange.detach() {
+                stream.process.set(std::process::id());
+                *stream.client.borrow_mut() = Some(client);
+            }
+            return;
+        }
         if !wait_for_client(answer.exchange) {
             return;
         }
-    }
-    if let (Some(stream), Some(client)) = (of(stream), answer.exchange.detach()) {
-        *stream.client.borrow_mut() = Some(client);
     }
 }
 
@@ -108,10 +116,12 @@ fn of<'a>(stream: VALUE) -> Option<&'a Stream> {
     <&Stream>::try_convert(value).ok()
 }
 
-/// A stream that nobody can close any more is closed.
+/// A stream that nobody can close any more is closed; but not by a process that was forked and has only inherited it.
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.close();
+        if self.process.get() == std::process::id() {
+            self.close();
+        }
     }
 }
 
@@ -122,36 +132,63 @@ impl Stream {
         for part in parts {
             let string = part.to_r_string()?;
             total += string.len();
-            let client = this.client.borrow().clone();
-            if let Some(client) = client {
-                offer(ruby, client, string)?;
-                continue;
-            }
-            this.with(ruby, |answer| {
-                use magnus::rb_sys::AsRawValue;
-                body::put(answer, string.as_raw()) && answer.exchange.flush()
-            })?;
+            this.write_string(ruby, string)?;
         }
         Ok(total)
     }
 
-    fn with(&self, ruby: &Ruby, code: impl FnOnce(&mut Answer<'_, '_>) -> bool) -> Result<(), Error> {
-        let address = self.answer.get();
-        if address == 0 {
-            return Err(closed(ruby, "the stream is closed"));
+    fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
+        loop {
+            let client = self.client.borrow().clone();
+            if let Some(client) = client {
+                return offer(ruby, client, string);
+            }
+            if !self.leaves.get() {
+                break;
+            }
+            if self.answer.get() == 0 {
+                return Err(closed(ruby, "the stream is closed"));
+            }
+            wait_a_moment()?;
         }
         if self.in_use.replace(true) {
             return Err(closed(ruby, "another thread is writing to the stream"));
         }
-        // SAFETY: the address is set only while `run` is on the stack of the thread that owns the answer, and `in_use`
-        // keeps every other thread away from it.
-        let well = code(unsafe { &mut *(address as *mut Answer<'_, '_>) });
+        let written = self.write_to_answer(ruby, string);
         self.in_use.set(false);
-        if well {
-            Ok(())
-        } else {
-            Err(closed(ruby, "the client is gone"))
+        written
+    }
+
+    fn write_to_answer(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
+        let mut done = 0;
+        loop {
+            let answer = self.answer(ruby)?;
+            // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used. They are looked up again after
+            // each wait, in which another thread may have changed the String.
+            let rest = unsafe { crate::strings::bytes(string.as_raw()) };
+            let rest = rest.get(done..).unwrap_or_default();
+            let gone = || closed(ruby, "the client is gone");
+            let taken = answer.exchange.write(rest).map_err(|_| gone())?;
+            done += taken;
+            if taken == rest.len() {
+                return answer.exchange.flush().then_some(()).ok_or_else(gone);
+            }
+            let mut wait = answer.exchange.wait();
+            wait_without_gvl(&mut wait);
+            check_interrupts()?;
+            self.answer(ruby)?.exchange.waited(wait).map_err(|_| gone())?;
         }
+    }
+
+    /// The answer, for as long as the GVL is held.
+    fn answer(&self, ruby: &Ruby) -> Result<&mut Answer<'_, '_>, Error> {
+        let address = self.answer.get();
+        if address == 0 {
+            return Err(closed(ruby, "the stream is closed"));
+        }
+        // SAFETY: the address is set only while `run` is on the stack of the thread that owns the answer. That thread uses
+        // it with the GVL only, which is held here, and every reference is gone before the GVL is given up.
+        Ok(unsafe { &mut *(address as *mut Answer<'_, '_>) })
     }
 
     fn close(&self) {
@@ -171,7 +208,6 @@ impl Stream {
 
 /// Gives the client a piece of the body, and waits without the GVL while it has not taken those before.
 fn offer(ruby: &Ruby, client: Arc<Client>, string: RString) -> Result<(), Error> {
-    use magnus::rb_sys::AsRawValue;
     loop {
         // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
         match client.offer(unsafe { crate::strings::bytes(string.as_raw()) }) {
@@ -201,9 +237,28 @@ fn wait_for_room(client: &Client) -> Result<(), Error> {
             rb_sys::RB_NOGVL_INTR_FAIL as i32,
         );
     }
-    // SAFETY: the GVL is held again; what is raised is stopped here and goes on as magnus' error.
+    check_interrupts()
+}
+
+/// What other threads want of this one.
+fn check_interrupts() -> Result<(), Error> {
+    // SAFETY: the GVL is held; what is raised is stopped here and goes on as magnus' error.
     magnus::rb_sys::protect(|| unsafe {
         rb_sys::rb_thread_check_ints();
+        rb_sys::Qnil as VALUE
+    })
+    .map(|_| ())
+}
+
+/// Lets other threads get on.
+fn wait_a_moment() -> Result<(), Error> {
+    let moment = rb_sys::timeval {
+        tv_sec: 0,
+        tv_usec: 5_000,
+    };
+    // SAFETY: as above.
+    magnus::rb_sys::protect(|| unsafe {
+        rb_sys::rb_thread_wait_for(moment);
         rb_sys::Qnil as VALUE
     })
     .map(|_| ())
@@ -250,27 +305,32 @@ pub(crate) fn is_closed_error(error: VALUE) -> bool {
 
 /// Waits without the GVL until the client takes more; false when it is gone. May raise what other threads want of this one.
 pub(super) fn wait_for_client(exchange: &mut Exchange<'_>) -> bool {
-    struct Wait<'a, 'e>(&'a mut Exchange<'e>, bool);
+    let mut wait = exchange.wait();
+    wait_without_gvl(&mut wait);
+    let is_there = exchange.waited(wait).is_ok();
+    // SAFETY: the GVL is held, and nothing here has a destructor any more.
+    unsafe { rb_sys::rb_thread_check_ints() };
+    is_there
+}
 
-    unsafe extern "C" fn wait(wait: *mut c_void) -> *mut c_void {
-        // SAFETY: the address of the `Wait` below, which outlives rb_nogvl.
-        let wait = unsafe { &mut *wait.cast::<Wait<'_, '_>>() };
-        wait.1 = wait.0.wait_for_client().is_ok();
+/// Raises nothing.
+fn wait_without_gvl(wait: &mut Wait) {
+    unsafe extern "C" fn run(wait: *mut c_void) -> *mut c_void {
+        // SAFETY: the address of the `Wait` below, which outlives rb_nogvl and is used by nobody else.
+        unsafe { &mut *wait.cast::<Wait>() }.run();
         std::ptr::null_mut()
     }
 
-    let mut wait_data = Wait(exchange, false);
     // SAFETY: the GVL is held; the function has the right signature and does not panic; RUBY_UBF_IO ends the poll with a
-    // signal.
+    // signal, and with INTR_FAIL Ruby raises nothing here.
     unsafe {
         let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
         rb_nogvl(
-            Some(wait),
-            (&mut wait_data as *mut Wait<'_, '_>).cast(),
+            Some(run),
+            std::ptr::from_mut(wait).cast(),
             unblock,
             std::ptr::null_mut(),
-            0,
+            rb_sys::RB_NOGVL_INTR_FAIL as i32,
         );
     }
-    wait_data.1
 }
