@@ -101,7 +101,7 @@ impl OnThread<'_> {
         };
         let mut callbacks = Callbacks::default();
         self.logged(object.env_value(), || callbacks = Callbacks::of(next));
-        if let Some((before, its_callbacks)) = client::take_next_handler(object, callbacks) {
+        if let Some((before, its_callbacks)) = client::take_next_handler(object, next, callbacks) {
             self.call_handler(object, before, its_callbacks, Callback::Close);
             self.call_back(object, Callback::Open);
         }

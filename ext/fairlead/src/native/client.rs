@@ -95,8 +95,13 @@ pub(crate) fn of(value: VALUE) -> Option<Obj<NativeClient>> {
 
 fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE) {
     cell.set(value);
-    // SAFETY: both are live objects, the GVL is held.
-    unsafe { rb_sys::rb_gc_writebarrier(object.as_raw(), value) };
+    written(object, value);
+}
+
+/// Tells the collector that a cell holds `value` now.
+fn written(object: &Obj<NativeClient>, value: VALUE) {
+    // SAFETY: a live object and a live value, the GVL is held. Immediates, of which the collector must not hear, are left out.
+    unsafe { rb_sys::RB_OBJ_WRITTEN(object.as_raw(), rb_sys::Qundef as VALUE, value) };
 }
 
 impl NativeClient {
@@ -124,9 +129,17 @@ impl NativeClient {
     }
 }
 
-/// Makes the next handler the current one. Returns the one before and its callbacks; `None` when there is no next one.
-pub(crate) fn take_next_handler(object: &Obj<NativeClient>, callbacks: Callbacks) -> Option<(VALUE, Callbacks)> {
-    let next = object.next.take()?;
+/// Makes `next` the current handler. Returns the one before and its callbacks; `None` when `next` is not what comes next any
+/// more: another one was set while it was asked for its callbacks.
+pub(crate) fn take_next_handler(
+    object: &Obj<NativeClient>,
+    next: VALUE,
+    callbacks: Callbacks,
+) -> Option<(VALUE, Callbacks)> {
+    if object.next.get() != Some(next) {
+        return None;
+    }
+    object.next.set(None);
     let before = (object.handler.get(), object.callbacks.replace(callbacks));
     store(object, &object.handler, next);
     object.client.want(callbacks.events());
@@ -169,13 +182,13 @@ fn set_handler(this: Obj<NativeClient>, handler: Value) {
         return this.client.close(None, "");
     }
     if this.client.is_open() {
-        this.next.set(Some(handler.as_raw()));
-        // SAFETY: live objects, the GVL is held. The env is a Hash of the application's, which may be frozen by now.
-        unsafe { rb_sys::rb_gc_writebarrier(this.as_raw(), handler.as_raw()) };
         if !env(this).is_frozen() {
-            // SAFETY: as above.
+            // SAFETY: live objects, the GVL is held. The env is a Hash of the application's; it may raise when it is being
+            // iterated over, and nothing here has a destructor.
             unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
         }
+        this.next.set(Some(handler.as_raw()));
+        written(&this, handler.as_raw());
         this.client.replaced();
     }
 }

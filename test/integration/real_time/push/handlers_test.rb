@@ -50,6 +50,16 @@ class HandlersTest < Minitest::Test
     assert_equal(%w[m/a m/b m/c], clients.each { |client| client.send_text("m") }.map { |client| client.receive.last })
   end
 
+  # The collector must not be told of what is no object: with one that has lived for long, that would be the end.
+  def test_what_is_no_object_can_be_a_handler_without_callbacks
+    server = pushing(CONSOLE)
+    client = web_socket(server)
+    told(client, "5.times { GC.start }")
+    %w[:symbol true 1 1.5].each { |value| assert_equal value, told(client, "client.handler = #{value}; client.handler.tap { client.handler = self }") }
+
+    assert_served(server, client)
+  end
+
   REPLACED = <<~'RUBY'
     class Named
       def initialize(name) = @name = name
