@@ -11,6 +11,13 @@ module Fairlead
     class RedisServer
       include Waiting
 
+      # What a test that needs one says when it is skipped, or nil.
+      def self.missing
+        return "needs the gem redis" if Gem::Specification.find_all_by_name("redis").empty?
+
+        "needs redis-server" if ENV["PATH"].split(File::PATH_SEPARATOR).none? { |folder| File.executable?(File.join(folder, "redis-server")) }
+      end
+
       def initialize
         @folder = Dir.mktmpdir("fairlead-redis-")
         start

@@ -69,7 +69,7 @@ class ClientsTest < Minitest::Test
   end
 
   def test_curl_reads_what_a_websocket_says
-    version, = Open3.capture2e("curl", "--version")
+    version = need("curl", "curl", "--version")
     skip "this curl is built without WebSocket" unless version[/^Protocols:.*$/].to_s.split.include?("ws")
     server = serve(linted(CALL, setup: APP))
     output, status = Open3.capture2e("curl", "--silent", "--show-error", "--max-time", "20", "ws://127.0.0.1:#{server.port}/greeting")

@@ -29,7 +29,7 @@ class PubSubMachinesTest < Minitest::Test
   RUBY
 
   def setup
-    skip "needs the gem redis" unless Gem::Specification.find_all_by_name("redis").any?
+    skip Fairlead::Test::RedisServer.missing if Fairlead::Test::RedisServer.missing
 
     @redis = Fairlead::Test::RedisServer.new
   end

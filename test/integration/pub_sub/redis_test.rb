@@ -41,7 +41,7 @@ class RedisEngineTest < Minitest::Test
   Waiting = Fairlead::Test::Waiting
 
   def setup
-    skip "needs the gem redis" unless defined?(::Redis)
+    skip Fairlead::Test::RedisServer.missing if Fairlead::Test::RedisServer.missing
 
     @redis = Fairlead::Test::RedisServer.new
     @errors = StringIO.new
