@@ -26,8 +26,8 @@ class EnvTest < Minitest::Test
       "SERVER_SOFTWARE" => "fairlead #{Fairlead::VERSION}", "GATEWAY_INTERFACE" => "CGI/1.2", "REMOTE_ADDR" => "127.0.0.1",
       "HTTP_HOST" => "example.com:1234", "HTTP_ACCEPT" => "*/*", "HTTP_X_REQUEST_ID" => "7",
       "rack.url_scheme" => "http", "rack.version" => "Array", "rack.errors" => "ErrorWrapper",
-      "rack.input" => "InputWrapper", "rack.hijack?" => false, "rack.multithread" => true,
-      "rack.multiprocess" => false, "rack.run_once" => false,
+      "rack.input" => "InputWrapper", "rack.multithread" => true, "rack.multiprocess" => false, "rack.run_once" => false,
+      "rack.hijack?" => true, "rack.hijack" => "Proc", "rack.upgrade?" => "NilClass",
       "rack.after_reply" => "Array", "rack.response_finished" => "Array"
     }
     assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort
