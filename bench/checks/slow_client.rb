@@ -18,7 +18,7 @@ SCENARIO = Bench::Scenario.new(
   about: "A WebSocket message is published to every client.",
   app: <<~RUBY,
     module Broadcast
-      def self.on_open(client) = client.subscribe("all")
+      def self.on_open(client) = client.subscribe("all") && client.write("ready")
       def self.on_message(client, data) = client.publish("all", data)
     end
 
@@ -39,7 +39,7 @@ def slow_client(port)
   socket = Socket.new(:INET, :STREAM)
   socket.setsockopt(:SOCKET, :RCVBUF, 4096)
   socket.connect(Addrinfo.tcp("127.0.0.1", port))
-  Fairlead::Test::WebSocket.over(socket)
+  Fairlead::Test::WebSocket.over(socket).tap(&:receive)
 end
 
 # Broadcasts, at the pace of those who read; yields after each portion. The seconds that it took.
@@ -61,6 +61,7 @@ end
 Bench::Check.run("slow client") do |check|
   check.serve(SCENARIO, SHAPE, options: ["--client-pending-bytes", LIMIT.to_s]) do |running|
     quick = Pool.connect(QUICK, "127.0.0.1", running.port)
+    quick.receive_all(1)
     alone = broadcast(quick, 0) { nil }
     check.at_least("alone: clients that got everything", whole(quick), QUICK)
     quick.each { |client| client.messages.clear }

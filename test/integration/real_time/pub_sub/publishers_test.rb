@@ -7,10 +7,7 @@ require "support/real_time"
 class PublishersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
-  LISTENING = <<~RUBY.freeze
-    def on_open(client) = client.subscribe("all")
-    #{Fairlead::Test::RealTimeServing::CONSOLE.sub("= (@client = client)", "= client.subscribe('all')")}
-  RUBY
+  LISTENING = Fairlead::Test::RealTimeServing::CONSOLE.sub("= (@client = client)", "= client.subscribe('all')").freeze
 
   # Code that publishes "hello" once.
   SOURCES = {

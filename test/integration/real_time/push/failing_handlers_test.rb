@@ -24,6 +24,7 @@ class FailingHandlersTest < Minitest::Test
       3.times { |number| assert_equal [:text, number.to_s], client.send_text(number.to_s).receive }
       requested(server, "Fairlead.publish('x', 'y')")
       assert_equal [:text, "last"], client.send_text("last").receive
+      server.wait_for_output(/in #{callback}/) unless callback == "on_close"
       client.close(1000)
 
       assert_equal 1000, client.receive_close.first

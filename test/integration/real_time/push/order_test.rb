@@ -56,9 +56,13 @@ class CallbackOrderTest < Minitest::Test
   def test_messages_and_publications_of_a_client_never_run_at_once
     server = pushing(<<~RUBY, "-t", 5)
       #{ONE_AT_A_TIME}
-      def on_open(client) = client.subscribe("all") { |_, message| on_message(client, message) }
+      def on_open(client)
+        client.subscribe("all") { |_, message| on_message(client, message) }
+        client.write("open")
+      end
     RUBY
     client = web_socket(server)
+    assert_equal [:text, "open"], client.receive
     publisher = Thread.new { 100.times { |number| requested(server, "Fairlead.publish('all', '#{number}')") } }
     100.times { |number| client.send_text(number.to_s) }
     publisher.join
