@@ -55,7 +55,9 @@ class HandlersTest < Minitest::Test
     server = pushing(CONSOLE)
     client = web_socket(server)
     told(client, "5.times { GC.start }")
-    %w[:symbol true 1 1.5].each { |value| assert_equal value, told(client, "client.handler = #{value}; client.handler.tap { client.handler = self }") }
+    %w[:symbol true 1 1.5].each do |value|
+      assert_equal value, told(client, "client.handler = #{value}; client.handler.tap { client.handler = self }")
+    end
 
     assert_served(server, client)
   end
