@@ -52,6 +52,24 @@ class MiddlewareTest < Minitest::Test
     assert_equal "onetwo", get(server).body
   end
 
+  def test_a_streaming_body_that_another_thread_goes_on_with
+    skip "Rack 2 knows no streaming bodies" unless rack?("3")
+    server = wrapped(<<~'RUBY')
+      next [200, PLAIN.dup, ["plain"]] if env["PATH_INFO"] == "/plain"
+
+      writer = lambda do |stream|
+        Thread.new { sleep 0.01 until File.exist?("go"); stream.write("late"); stream.close }
+      end
+      [200, PLAIN.dup, writer]
+    RUBY
+    client = connect(server).request
+    client.read_through("\r\n\r\n")
+    assert_equal "plain", get(server, "/plain").body
+    server.write("go", "")
+
+    assert_equal "4\r\nlate\r\n0\r\n\r\n", client.read_through("0\r\n\r\n")
+  end
+
   def test_a_partial_hijack
     server = wrapped("[200, PLAIN.merge('rack.hijack' => ->(stream) { stream.write('one'); stream.flush; stream.close }), []]")
     client = connect(server).request
