@@ -4,11 +4,12 @@ mod support;
 
 use fairlead_engine::pubsub::{Delivery, Match, Scope};
 use fairlead_engine::{App, Client as Peer, Config, Engine, Event, Exchange, Offered, Overflow};
-use fairlead_wire::websocket::{masked_frame, Decoder, Incoming, Limits, Opcode, Role};
+use fairlead_wire::websocket::Opcode;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use support::web_socket::{frame, text, Received, WebSocket};
 use support::{config, eventually, listen, Client, Server, PATIENCE};
 
 /// Upgrades what can be upgraded, answers the rest, and writes down what happens.
@@ -59,98 +60,6 @@ impl Chat {
     fn log(&self) -> Vec<String> {
         self.log.lock().expect("no panic").clone()
     }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Received {
-    Text(String),
-    Binary(Vec<u8>),
-    Ping,
-    Pong(Vec<u8>),
-    Close(Option<u16>),
-    End,
-}
-
-struct WebSocket {
-    stream: TcpStream,
-    decoder: Decoder,
-    received: Vec<Received>,
-}
-
-const HANDSHAKE: &str = "GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-
-impl WebSocket {
-    fn connect(address: SocketAddr) -> WebSocket {
-        WebSocket::connect_with(address, &[])
-    }
-
-    /// Sends `ahead` together with the handshake.
-    fn connect_with(address: SocketAddr, ahead: &[u8]) -> WebSocket {
-        let mut stream = TcpStream::connect(address).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-        stream
-            .write_all(&[HANDSHAKE.as_bytes(), ahead].concat())
-            .expect("the server reads");
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).expect("an answer");
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).expect("text");
-        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-        assert!(
-            head.contains("\r\nsec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"),
-            "{head}"
-        );
-        assert!(head.contains("\r\nsec-websocket-protocol: chat\r\n"), "{head}");
-        WebSocket {
-            stream,
-            decoder: Decoder::new(Role::Client, None),
-            received: Vec::new(),
-        }
-    }
-
-    fn send(&mut self, opcode: Opcode, data: &[u8]) {
-        self.stream.write_all(&frame(opcode, data)).expect("the server reads");
-    }
-
-    fn receive(&mut self) -> Received {
-        let limits = Limits {
-            message_bytes: 1 << 24,
-            fragments: 1000,
-        };
-        let mut bytes = vec![0; 1 << 16];
-        while self.received.is_empty() {
-            let count = self.stream.read(&mut bytes).unwrap_or(0);
-            if count == 0 {
-                return Received::End;
-            }
-            let received = &mut self.received;
-            let fed = self.decoder.feed(&mut bytes[..count], &limits, &mut |incoming| {
-                received.push(match incoming {
-                    Incoming::Text(data) => Received::Text(String::from_utf8(data.into_owned()).expect("checked")),
-                    Incoming::Binary(data) => Received::Binary(data.into_owned()),
-                    Incoming::Ping(_) => Received::Ping,
-                    Incoming::Pong(data) => Received::Pong(data.to_vec()),
-                    Incoming::Close(code, _) => Received::Close(code),
-                });
-            });
-            fed.expect("the server keeps to the protocol");
-        }
-        self.received.remove(0)
-    }
-}
-
-fn frame(opcode: Opcode, data: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    masked_frame(&mut bytes, opcode, false, [1, 2, 3, 4], data);
-    bytes
-}
-
-fn text(data: &str) -> Received {
-    Received::Text(data.into())
 }
 
 #[test]
@@ -289,6 +198,35 @@ fn a_client_that_answers_pings_stays() {
         client.send(Opcode::Pong, b"");
     }
     assert_eq!(app.log(), ["open"]);
+}
+
+#[test]
+fn a_client_whom_the_app_keeps_waiting_is_not_taken_for_silent() {
+    let (server, app) = chat(
+        Config {
+            ping_interval: 1,
+            message_max_bytes: 100,
+            ..config()
+        },
+        Duration::from_millis(600),
+    );
+    let mut client = WebSocket::connect(server.address);
+    let message = "m".repeat(100);
+    client
+        .stream
+        .write_all(&frame(Opcode::Text, message.as_bytes()).repeat(6))
+        .expect("the server reads");
+    let mut answers = 0;
+    while answers < 6 {
+        match client.receive() {
+            Received::Ping => client.send(Opcode::Pong, b""),
+            received => {
+                assert_eq!(received, text(&message));
+                answers += 1;
+            }
+        }
+    }
+    assert!(!app.log().contains(&"close".to_string()));
 }
 
 #[test]

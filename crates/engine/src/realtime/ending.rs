@@ -98,9 +98,11 @@ impl Client {
                 .journal
                 .error(format_args!("closed {} ({code}: {reason})", self.describe()));
         }
-        outbox.frames.forget_whole_frames();
-        let code = (outbox.ending.is_none()).then_some(code);
-        self.say_last(outbox, code, reason, patience, false);
+        // Once we have said goodbye nothing may follow that, and it is still to be sent.
+        if outbox.ending.is_none() {
+            outbox.frames.forget_whole_frames();
+        }
+        self.say_last(outbox, Some(code), reason, patience, false);
     }
 
     fn say_last(
@@ -254,6 +256,10 @@ impl Client {
                 now + period
             }
             Protocol::WebSocket => {
+                if self.paused.load(Relaxed) {
+                    // It is not the peer who is silent: nobody listens.
+                    return now + period;
+                }
                 let heard = self.heard.load(Relaxed);
                 let gone = heard + SILENT_PERIODS * period;
                 if gone <= now {
@@ -276,8 +282,11 @@ impl Client {
     /// Gives everything back after the last event has run. Returns the names of channels that nobody in this process is
     /// subscribed to any more.
     pub(super) fn bury(&self, engine: &Engine) -> Vec<Box<[u8]>> {
-        self.reader.lock().socket = None;
-        let socket: Option<Arc<_>> = self.outbox.lock().socket.take();
+        self.reader.lock().end();
+        let mut outbox = self.outbox.lock();
+        let socket: Option<Arc<_>> = outbox.socket.take();
+        outbox.deflater = None;
+        drop(outbox);
         drop(socket);
         if engine.clients.release(self.key) {
             engine.counters().clients.fetch_sub(1, Relaxed);

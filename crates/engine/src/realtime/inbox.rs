@@ -61,9 +61,10 @@ pub(crate) struct Inbox {
     bytes: usize,
     /// Whether the client is in the ready queue, or an event of it runs.
     scheduled: bool,
-    /// Whether the first event is there, and whether the last one is.
+    /// Whether the first event has come, whether the last one has, and whether the client was told that the server ends.
     opened: bool,
     closed: bool,
+    dismissed: bool,
     /// What the peer has said last, and how many events came before it and have not been taken.
     farewell: Option<(usize, Farewell)>,
 }
@@ -73,9 +74,11 @@ impl Inbox {
     pub(crate) fn push(&mut self, event: Event) -> bool {
         self.opened |= matches!(event, Event::Open);
         // The server may be about to end before the client has begun; it is told so afterwards.
-        if self.closed || (!self.opened && matches!(event, Event::Shutdown)) {
+        let is_shutdown = matches!(event, Event::Shutdown);
+        if self.closed || (is_shutdown && (!self.opened || self.dismissed)) {
             return false;
         }
+        self.dismissed |= is_shutdown;
         self.closed = matches!(event, Event::Close);
         self.bytes += event.bytes();
         match event {
@@ -163,6 +166,18 @@ mod tests {
         inbox.push(message(1));
         inbox.push(Event::Close);
         assert!(matches!(inbox.take(), Some(Event::Close)));
+        assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn the_end_of_the_server_is_told_once_and_not_before_the_beginning() {
+        let mut inbox = Inbox::default();
+        assert!(!inbox.push(Event::Shutdown));
+        inbox.push(Event::Open);
+        inbox.push(Event::Shutdown);
+        inbox.push(Event::Shutdown);
+        assert!(matches!(inbox.take(), Some(Event::Open)));
+        assert!(matches!(inbox.take(), Some(Event::Shutdown)));
         assert!(inbox.take().is_none());
     }
 

@@ -29,6 +29,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Gives everything back.
+    pub(super) fn end(&mut self) {
+        self.socket = None;
+        self.decoder = None;
+    }
+
     pub(super) fn new(socket: Arc<OwnedFd>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
         Reader {
             socket: Some(socket),
@@ -100,6 +106,13 @@ impl Client {
         self.take_in(&mut reader, bytes, engine, milliseconds())
     }
 
+    /// From now on the poller reads, unless the app has enough to do already.
+    pub(super) fn start_reading(&self) {
+        let mut outbox = self.outbox.lock();
+        outbox.reads = !self.paused.load(Relaxed);
+        self.watch(&mut outbox);
+    }
+
     fn take_in(&self, reader: &mut Reader, bytes: &mut [u8], engine: &Engine, now: u64) -> bool {
         let Some(decoder) = &mut reader.decoder else {
             return false;
@@ -144,13 +157,20 @@ impl Client {
             schedule |= inbox.push(message);
         }
         if !inbox.has_room(engine.config.message_max_bytes) {
-            self.paused.store(true, Relaxed);
             drop(inbox);
-            let mut outbox = self.outbox.lock();
-            outbox.reads = false;
-            self.watch(&mut outbox);
+            self.pause(engine);
         }
         schedule
+    }
+
+    fn pause(&self, engine: &Engine) {
+        let mut outbox = self.outbox.lock();
+        self.paused.store(true, Relaxed);
+        outbox.reads = false;
+        self.watch(&mut outbox);
+        drop(outbox);
+        // The app may have caught up meanwhile, and then it has not seen that there was a pause to end.
+        self.resume(engine);
     }
 
     fn hear(&self, reader: &mut Reader, remark: Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
@@ -183,6 +203,8 @@ impl Client {
         if self.paused.load(Relaxed) && self.inbox.lock().has_room(engine.config.message_max_bytes / 2) {
             let mut outbox = self.outbox.lock();
             self.paused.store(false, Relaxed);
+            // What the peer has sent meanwhile is still to be read.
+            self.heard.store(milliseconds(), Relaxed);
             outbox.reads = true;
             self.watch(&mut outbox);
         }

@@ -38,10 +38,12 @@ impl Engine {
     }
 
     pub(crate) fn run_event(&self, client: &Arc<Client>, app: &impl App) {
-        let Some(event) = client.inbox.lock().take() else {
-            client.inbox.lock().end_turn();
+        let mut inbox = client.inbox.lock();
+        let Some(event) = inbox.take() else {
+            inbox.end_turn();
             return;
         };
+        drop(inbox);
         let is_shutdown = matches!(event, Event::Shutdown);
         let is_close = matches!(event, Event::Close);
         self.guard(|| app.event(client, event));
@@ -50,6 +52,7 @@ impl Engine {
             client.close(Some(GOING_AWAY), "");
         }
         if is_close {
+            client.inbox.lock().end_turn();
             let forgotten = client.bury(self);
             self.guard(|| app.gone(client, forgotten));
             self.finish_if_drained();
@@ -92,11 +95,13 @@ impl Engine {
 
     /// Ends every client without its last events: the engine has been stopped.
     pub(crate) fn end_clients(&self) {
-        for client in self.clients.all() {
-            if client.advance(State::Closed) {
-                client.outbox.lock().frames.clear();
-            }
-            client.bury(self);
+        self.clients.all().iter().for_each(|client| self.end_client(client));
+    }
+
+    pub(super) fn end_client(&self, client: &Client) {
+        if client.advance(State::Closed) {
+            client.outbox.lock().frames.clear();
         }
+        client.bury(self);
     }
 }

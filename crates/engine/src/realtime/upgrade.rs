@@ -178,16 +178,21 @@ impl Engine {
         let mut ahead = connection.take_read_ahead();
         self.holding.lock().release(connection.key());
         drop(connection);
-        client.tell(Event::Open);
-        let mut outbox = client.outbox.lock();
-        outbox.reads = true;
-        client.watch(&mut outbox);
-        client.send_first(outbox, Frame::Own(head));
-        if !ahead.is_empty() && client.read_ahead(&mut ahead, self) {
+        // The first event is there before all others, but runs only when nothing can overtake the head any more; and the
+        // poller reads only what comes behind that which has been read.
+        let is_there = client.inbox.lock().push(Event::Open);
+        client.send_first(client.outbox.lock(), Frame::Own(head));
+        let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
+        client.start_reading();
+        if is_there || has_more {
             self.schedule(Arc::clone(client));
         }
         if self.is_draining() {
             client.dismiss();
+        }
+        if self.is_stopped() {
+            // Whoever has stopped the engine may have ended its clients before this one was there.
+            self.end_client(client);
         }
         match client.timeout() {
             0 => {}

@@ -7,6 +7,8 @@
     reason = "each test file uses a part"
 )]
 
+pub mod web_socket;
+
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{App, Board, Config, Context, Engine, Exchange, Listener, Logs, Origin, Overflow, Room};
 use std::io::{Read, Write};
