@@ -15,6 +15,8 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Default)]
 struct Waiting {
+    /// Where the events run.
+    engine: Weak<Engine>,
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     scheduled: bool,
@@ -26,7 +28,6 @@ struct Waiting {
 pub struct ProcessSubscription {
     me: Weak<ProcessSubscription>,
     id: u64,
-    engine: Weak<Engine>,
     is_open: AtomicBool,
     waiting: Mutex<Waiting>,
 }
@@ -46,10 +47,24 @@ impl ProcessSubscription {
         Arc::new_cyclic(|me| ProcessSubscription {
             me: me.clone(),
             id: next_id(),
-            engine: Arc::downgrade(engine),
             is_open: AtomicBool::new(true),
-            waiting: Mutex::default(),
+            waiting: Mutex::new(Waiting {
+                engine: Arc::downgrade(engine),
+                ..Waiting::default()
+            }),
         })
+    }
+
+    /// Has the events run in another engine: that of before has ended.
+    pub fn move_to(&self, engine: &Arc<Engine>) {
+        let mut waiting = self.waiting.lock();
+        waiting.engine = Arc::downgrade(engine);
+        waiting.scheduled = !waiting.publications.is_empty();
+        let schedule = waiting.scheduled;
+        drop(waiting);
+        if let (true, Some(me)) = (schedule, self.me.upgrade()) {
+            engine.schedule_subscription(me);
+        }
     }
 
     /// Unique in the process; [`App::published`](crate::App::published) gets it.
@@ -79,8 +94,8 @@ impl ProcessSubscription {
         waiting.scheduled
     }
 
-    fn drop_one(&self, waiting: &mut Waiting) {
-        let Some(engine) = self.engine.upgrade() else { return };
+    fn drop_one(waiting: &mut Waiting) {
+        let Some(engine) = waiting.engine.upgrade() else { return };
         engine.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {
             engine.journal.error(format_args!(
@@ -98,15 +113,16 @@ impl Subscriber for ProcessSubscription {
     fn deliver(&self, publication: &Arc<Publication>, _: Delivery) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.publications.len() >= MOST_EVENTS || waiting.bytes > MOST_BYTES {
-            self.drop_one(&mut waiting);
+            Self::drop_one(&mut waiting);
             return false;
         }
         waiting.drops = false;
         waiting.bytes += publication.message.len();
         waiting.publications.push_back(Arc::clone(publication));
         let schedule = !std::mem::replace(&mut waiting.scheduled, true);
+        let engine = waiting.engine.upgrade();
         drop(waiting);
-        if let (true, Some(engine), Some(me)) = (schedule, self.engine.upgrade(), self.me.upgrade()) {
+        if let (true, Some(engine), Some(me)) = (schedule, engine, self.me.upgrade()) {
             engine.schedule_subscription(me);
         }
         false

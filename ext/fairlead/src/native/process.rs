@@ -8,8 +8,8 @@ use fairlead_engine::{Engine, ProcessSubscription};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{
-    rb_ary_new, rb_ary_push, rb_ary_shift, rb_funcallv, rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new,
-    rb_nogvl, rb_uint2inum, Qnil, RARRAY_LEN, RB_NOGVL_INTR_FAIL, VALUE,
+    rb_ary_clear, rb_ary_new, rb_ary_push, rb_ary_shift, rb_funcallv, rb_hash_aset, rb_hash_clear, rb_hash_delete,
+    rb_hash_lookup, rb_hash_new, rb_nogvl, rb_uint2inum, Qnil, RARRAY_LEN, RB_NOGVL_INTR_FAIL, VALUE,
 };
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -94,15 +94,37 @@ pub(super) fn enter(engine: &Arc<Engine>) {
     current().engines.push(Arc::downgrade(engine));
 }
 
-/// An engine has ended; with the last one the hub does.
+/// An engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
 pub(super) fn leave(engine: &Arc<Engine>) {
     let mut process = current();
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
-    if process.engine().is_none() {
-        if let Some(hub) = process.hub.take() {
+    if let Some(next) = process.engine() {
+        let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
+        subscriptions.for_each(|subscription| subscription.move_to(&next));
+        drop(process);
+        // SAFETY: an Array that is kept.
+        let tasks = unsafe { RARRAY_LEN(TASKS.load(Relaxed) as VALUE) };
+        // Once more than needed does no harm.
+        return (0..tasks).for_each(|_| next.defer());
+    }
+    let hub = process.hub.take();
+    process.subscriptions = Some(HashMap::new());
+    // The lock is not held where the GVL may be given up.
+    drop(process);
+    // SAFETY: a Hash and an Array that are kept; the GVL is held.
+    unsafe {
+        rb_hash_clear(BLOCKS.load(Relaxed) as VALUE);
+        rb_ary_clear(TASKS.load(Relaxed) as VALUE);
+    }
+    if let Some(hub) = hub {
+        let mut has_stopped = false;
+        without_gvl(&mut || {
+            hub.stop();
+            has_stopped = true;
+        });
+        if !has_stopped {
             hub.stop();
         }
-        process.subscriptions = Some(HashMap::new());
     }
 }
 
