@@ -8,7 +8,7 @@ use crate::clock::{nanoseconds, processor_nanoseconds};
 use crate::engine::Engine;
 use crate::poller::Poller;
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Something runs: makes sure that the watchdog looks. One load in the usual case.
     pub(crate) fn look(&self) {
-        if self.parked.load(Relaxed) {
+        if self.parked.load(SeqCst) {
             let _guard = self.unpark.0.lock();
             self.parked.store(false, SeqCst);
             self.unpark.1.notify_one();

@@ -103,6 +103,8 @@ impl PostOffice {
         if !waiting.is_empty() {
             counters.mail_waits.fetch_add(1, Relaxed);
             block(&mut || undelivered += self.wait(&mut waiting, &mut letter, counters));
+            // If `block` has not run it, or has not let it finish.
+            undelivered += waiting.len();
         }
         counters.mail_lost.fetch_add(undelivered as u64, Relaxed);
         Posted { undelivered }
