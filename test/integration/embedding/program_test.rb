@@ -36,6 +36,21 @@ class ProgramTest < Minitest::Test
     end
   end
 
+  def test_what_the_process_subscribes_and_defers_goes_on_when_one_of_its_servers_ends
+    servers = Array.new(2) { Fairlead::Server.new(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0").start }
+    heard = Thread::Queue.new
+    Fairlead.subscribe("news") { |_, message| heard << message }
+    servers.first.stop
+    Fairlead.publish("news", "of the other")
+    Fairlead.defer { heard << "deferred" }
+
+    wait_until("both") { heard.size == 2 }
+    assert_equal ["deferred", "of the other"], [heard.pop, heard.pop].sort
+  ensure
+    Fairlead.unsubscribe("news")
+    servers&.each(&:stop)
+  end
+
   def test_signals_and_children_stay_with_the_program
     server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: { "program.rb" => PROGRAM })).start
 
