@@ -7,7 +7,7 @@
 
 use super::Answer;
 use crate::strings::{ids, keep};
-use fairlead_engine::{Client, Exchange, Offered, Wait};
+use fairlead_engine::{Client, Exchange, Gone, Offered, Wait};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{rb_nogvl, VALUE};
@@ -162,33 +162,39 @@ impl Stream {
     fn write_to_answer(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
         let mut done = 0;
         loop {
-            let answer = self.answer(ruby)?;
             // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used. They are looked up again after
             // each wait, in which another thread may have changed the String.
             let rest = unsafe { crate::strings::bytes(string.as_raw()) };
             let rest = rest.get(done..).unwrap_or_default();
-            let gone = || closed(ruby, "the client is gone");
-            let taken = answer.exchange.write(rest).map_err(|_| gone())?;
-            done += taken;
-            if taken == rest.len() {
-                return answer.exchange.flush().then_some(()).ok_or_else(gone);
-            }
-            let mut wait = answer.exchange.wait();
+            let wait = self.with_answer(ruby, |answer| {
+                let taken = answer.exchange.write(rest)?;
+                done += taken;
+                if taken < rest.len() {
+                    return Ok(Some(answer.exchange.wait()));
+                }
+                answer.exchange.flush().then_some(None).ok_or(Gone)
+            })?;
+            let Some(mut wait) = wait else { return Ok(()) };
             wait_without_gvl(&mut wait);
             check_interrupts()?;
-            self.answer(ruby)?.exchange.waited(wait).map_err(|_| gone())?;
+            self.with_answer(ruby, |answer| answer.exchange.waited(wait))?;
         }
     }
 
-    /// The answer, for as long as the GVL is held.
-    fn answer(&self, ruby: &Ruby) -> Result<&mut Answer<'_, '_>, Error> {
+    /// Does something with the answer while it is there. `code` must not give up the GVL.
+    fn with_answer<T>(
+        &self,
+        ruby: &Ruby,
+        code: impl FnOnce(&mut Answer<'_, '_>) -> Result<T, Gone>,
+    ) -> Result<T, Error> {
         let address = self.answer.get();
         if address == 0 {
             return Err(closed(ruby, "the stream is closed"));
         }
         // SAFETY: the address is set only while `run` is on the stack of the thread that owns the answer. That thread uses
-        // it with the GVL only, which is held here, and every reference is gone before the GVL is given up.
-        Ok(unsafe { &mut *(address as *mut Answer<'_, '_>) })
+        // it with the GVL only, which is held here until `code` is done.
+        let answer = unsafe { &mut *(address as *mut Answer<'_, '_>) };
+        code(answer).map_err(|_| closed(ruby, "the client is gone"))
     }
 
     fn close(&self) {
