@@ -53,9 +53,10 @@ module Fairlead
     # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.
     def stats = Stats.to_h
 
-    # Has the block (or `handler:`) called with the channel and the message, both binary, of each message that is published
-    # to that channel; forms and options are those of Client#subscribe. It belongs to the process: what is subscribed before
-    # the workers are forked is subscribed in each of them. Returns the name as given.
+    # Has the block (or `handler:`) called with the channel and the message of each message that is published to that
+    # channel, as UTF-8 or, what is not valid UTF-8, as binary. Forms and options are those of Client#subscribe. It belongs
+    # to the process: what is subscribed before the workers are forked is subscribed in each of them. Returns the name as
+    # given.
     def subscribe(name = nil, options = nil, **keywords, &block)
       PubSub.registry.subscribe(PubSub::Subscription.parse(name, options, keywords, block))
     end

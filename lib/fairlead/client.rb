@@ -6,7 +6,7 @@ module Fairlead
   class Client
     # Subscribes to a channel: `subscribe("news")`, `subscribe(to: "news")`. What is published there goes straight to the
     # client, unless there is a block (or `handler:`), which is called with the channel and the message instead, both
-    # binary. A second subscription of the same name replaces the first.
+    # UTF-8 or, what is not valid as such, binary. A second subscription of the same name replaces the first.
     #
     # +options+: `match: :redis` (or :glob, or just `true`) makes the name a pattern like "news.*", `match: :subject` one of
     # tokens like "news.*.sport" and "news.>"; `as: :binary` sends binary frames, which an event stream does not have.

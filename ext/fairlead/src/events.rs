@@ -110,9 +110,14 @@ impl OnThread<'_> {
 
 /// Calls a block with the channel and the message. Inside `protect`.
 fn call_with(block: VALUE, publication: &Publication) {
+    // What was text when it was published is text again: a handler that sends it on sends text.
+    let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+        Ok(_) => new_text(bytes),
+        Err(_) => new(bytes),
+    };
     // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
     unsafe {
-        let arguments = [new(&publication.channel), new(&publication.message)];
+        let arguments = [string(&publication.channel), string(&publication.message)];
         rb_funcallv(block, ids().call, 2, arguments.as_ptr());
     }
 }

@@ -36,7 +36,7 @@ class IodineIntegrationTest < Minitest::Test
     heard = wait_for_notes(server, 2)
 
     assert_equal server.worker_pids, heard.map { |line| Integer(line.split.last, 10) }.sort
-    assert_equal ["all hello ASCII-8BIT"], heard.map { |line| line.rpartition(" ").first }.uniq
+    assert_equal ["all hello UTF-8"], heard.map { |line| line.rpartition(" ").first }.uniq
   end
 
   def test_timers_and_tasks_run

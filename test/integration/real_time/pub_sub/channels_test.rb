@@ -50,13 +50,16 @@ class ChannelsTest < Minitest::Test
     check_patterns(SUBJECTS, "match: :subject")
   end
 
-  def test_a_block_hears_the_name_that_was_published_to_in_bytes
+  def test_a_block_hears_the_name_that_was_published_to
     client = web_socket(pushing(CONSOLE))
     told(client, "client.subscribe('n*', match: :redis) { |*args| client.write(args.map { |arg| [arg, arg.encoding, arg.frozen?] }.inspect) }")
     told(client, "Fairlead.publish('näws', 'mässage')")
 
-    source, message = %w[näws mässage].map { |text| [text.b, Encoding::BINARY, false].inspect }
-    assert_equal "[#{source}, #{message}]", client.receive.last
+    source, message = %w[näws mässage].map { |text| [text, Encoding::UTF_8, false].inspect }
+    assert_equal [:text, "[#{source}, #{message}]"], client.receive
+
+    told(client, "Fairlead.publish('näws', \"\\xff\".b)")
+    assert_includes client.receive.last, Encoding::BINARY.inspect
   end
 
   def test_the_same_name_again_takes_the_place_of_the_first
@@ -119,7 +122,7 @@ class ChannelsTest < Minitest::Test
 
   # What a subscription with these arguments makes of "x". Blocks get bytes, and what they write goes out as such.
   def expected(arguments)
-    return [:binary, "x!".b] if arguments.include?("!")
+    return [:text, "x!"] if arguments.include?("!")
 
     arguments.include?("as: :binary") ? [:binary, "x".b] : [:text, "x"]
   end
