@@ -160,6 +160,7 @@ class RedisEngineTest < Minitest::Test
     seconds = seconds_of { 1000.times { assert_equal false, @peer.publish("news") } }
 
     assert_operator seconds, :<, Fairlead::PubSub::Redis::TIMEOUT
+    wait_until("a line in the log") { outages.positive? }
     assert_equal 1, outages
   end
 
