@@ -46,6 +46,12 @@ class EarlyHintsTest < Minitest::Test
     assert_equal 200, client.answer.status
   end
 
+  def test_another_thread_sends_none
+    client = connect(hinting("Thread.new { hints.call('link' => 'a') }.join")).request
+
+    assert_equal 200, client.answer.status
+  end
+
   def test_a_client_of_1_0_gets_none
     client = connect(hinting("hints.call('link' => 'a')")).write("GET / HTTP/1.0\r\n\r\n")
 

@@ -1,4 +1,5 @@
-//! `rack.early_hints`: called with header fields, sends them ahead as a 103 answer. Good while the app is called.
+//! `rack.early_hints`: called with header fields, sends them ahead as a 103 answer. Good while the app is called, in the
+//! thread that calls it.
 
 use super::fields;
 use fairlead_engine::Exchange;
@@ -7,11 +8,13 @@ use magnus::{function, method, prelude::*, Error, RModule, Ruby, TryConvert, Val
 use rb_sys::VALUE;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::ThreadId;
 
-/// `Fairlead::Native::EarlyHints`. Holds the address of the exchange while the app is called, 0 afterwards.
+/// `Fairlead::Native::EarlyHints`. Holds the address of the exchange while the app is called, 0 afterwards, and the thread
+/// that owns it.
 #[magnus::wrap(class = "Fairlead::Native::EarlyHints", free_immediately, size)]
 #[derive(Default)]
-struct EarlyHints(Cell<usize>);
+struct EarlyHints(Cell<usize>, Cell<Option<ThreadId>>);
 
 // SAFETY: used under the GVL only; the address is dereferenced only while the app is called.
 unsafe impl Send for EarlyHints {}
@@ -53,6 +56,7 @@ fn set(value: VALUE, address: usize) {
     let value = unsafe { Value::from_raw(value) };
     if let Ok(hints) = <&EarlyHints>::try_convert(value) {
         hints.0.set(address);
+        hints.1.set(Some(std::thread::current().id()));
     }
 }
 
@@ -60,12 +64,11 @@ impl EarlyHints {
     /// Sends the fields; without effect when it is too late for them.
     fn call(&self, headers: Value) {
         let address = self.0.get();
-        if address == 0 {
+        if address == 0 || self.1.get() != Some(std::thread::current().id()) {
             return;
         }
-        // SAFETY: set only while the app is called with this exchange, on the thread that owns it, which does not touch it
-        // meanwhile. Other threads of the app that share the callable are kept out by the GVL: nothing here gives it up
-        // but application code in `headers`, which finds the exchange whole.
+        // SAFETY: set only while the app is called with this exchange, on the thread that owns it, which is this one: it does
+        // not touch the exchange, and the exchange does not end, before this returns.
         let exchange = unsafe { &mut *(address as *mut Exchange<'_>) };
         if !exchange.start_early_hints() {
             return;
