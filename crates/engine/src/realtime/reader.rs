@@ -138,13 +138,16 @@ impl Client {
             Incoming::Pong(_) => remarks.push(Remark::Pong),
             Incoming::Close(code, _) => remarks.push(Remark::Close(code)),
         });
-        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
+        // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
-            .into_iter()
-            .try_for_each(|remark| self.hear(reader, remark, engine, now));
+            .iter()
+            .try_for_each(|remark| self.answer(reader, remark, engine, now));
+        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
         if let Err(failure) = fed.and(heard) {
             reader.decoder = None;
             self.hear_last(Farewell::Fault(failure));
+        } else if let Some(Remark::Close(code)) = remarks.last() {
+            self.hear_last(Farewell::Goodbye(*code));
         }
         schedule
     }
@@ -173,9 +176,8 @@ impl Client {
         self.resume(engine);
     }
 
-    fn hear(&self, reader: &mut Reader, remark: Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
-        if let Remark::Close(code) = remark {
-            self.hear_last(Farewell::Goodbye(code));
+    fn answer(&self, reader: &mut Reader, remark: &Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
+        if let Remark::Close(_) = remark {
             return Ok(());
         }
         if !reader.count_control(now, engine.config.max_pings) {
@@ -185,7 +187,7 @@ impl Client {
             });
         }
         if let Remark::Ping(data) = remark {
-            self.pong(&data);
+            self.pong(data);
         }
         Ok(())
     }
