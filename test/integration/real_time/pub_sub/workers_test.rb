@@ -78,7 +78,11 @@ class PubSubWorkersTest < Minitest::Test
     stopped, awake = @pids.keys
     Process.kill(:STOP, stopped)
     wait_until("the worker to stand still") { state(stopped) == "T" }
-    requested(server, "Thread.new { Notes.add(Array.new(1500) { |n| Fairlead.publish('all', n.to_s.ljust(10_000)) }.last) }")
+    publisher = Thread.new do
+      requested(server, "Thread.new { Notes.add(Array.new(1500) { |n| Fairlead.publish('all', n.to_s.ljust(10_000)) }.last) }")
+    end
+    # The system may wake the worker that stands still for the new connection; the next one wakes the other worker.
+    wait_until("the request to be served") { connect(server) && publisher.join(0.1) }
     received = Fairlead::Test::WebSocket::Pool.new(@pids[awake]).receive_all(1500)
 
     assert_equal [(0...1500).to_a], received.map { |texts| texts.map(&:to_i) }.uniq
