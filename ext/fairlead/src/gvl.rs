@@ -2,7 +2,7 @@
 //! engine when a thread that runs the app stops using it.
 
 use fairlead_engine::Engine;
-use rb_sys::{rb_nogvl, rb_protect, Qnil, RB_NOGVL_INTR_FAIL, VALUE};
+use rb_sys::{rb_nogvl, rb_protect, rb_unblock_function_t, Qnil, RB_NOGVL_INTR_FAIL, VALUE};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -45,9 +45,25 @@ pub(crate) fn protect(mut code: impl FnMut()) -> Result<(), Jump> {
     }
 }
 
-/// Runs `code` without the GVL. `interrupt` is called from another thread when Ruby wants this one back; it must make
-/// `code` return soon. If Ruby wants it back already, `code` is not run.
+/// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it must
+/// make `code` return soon. If Ruby wants it back already, `code` is not run.
 pub(crate) fn without_gvl(code: &mut dyn FnMut(), engine: &Engine) {
+    unsafe extern "C" fn unblock(engine: *mut c_void) {
+        // SAFETY: `engine` is the reference below, which outlives rb_nogvl; Engine may be used from any thread.
+        unsafe { &*engine.cast::<Engine>() }.interrupt();
+    }
+
+    call_without_gvl(code, Some(unblock), (engine as *const Engine).cast_mut().cast());
+}
+
+/// The same for `code` that waits in the kernel for a bounded time: a signal ends the wait when Ruby wants this thread back.
+pub(crate) fn wait_without_gvl(code: &mut dyn FnMut()) {
+    // SAFETY: RUBY_UBF_IO is this number, which Ruby compares and never calls.
+    let unblock = unsafe { std::mem::transmute::<isize, rb_unblock_function_t>(-1) };
+    call_without_gvl(code, unblock, std::ptr::null_mut());
+}
+
+fn call_without_gvl(code: &mut dyn FnMut(), unblock: rb_unblock_function_t, argument: *mut c_void) {
     struct Call<'a> {
         code: &'a mut dyn FnMut(),
         panic: Option<Box<dyn std::any::Any + Send>>,
@@ -60,11 +76,6 @@ pub(crate) fn without_gvl(code: &mut dyn FnMut(), engine: &Engine) {
         std::ptr::null_mut()
     }
 
-    unsafe extern "C" fn unblock(engine: *mut c_void) {
-        // SAFETY: `engine` is the reference below, which outlives rb_nogvl; Engine may be used from any thread.
-        unsafe { &*engine.cast::<Engine>() }.interrupt();
-    }
-
     let mut call = Call { code, panic: None };
     // SAFETY: the caller holds the GVL; both functions have the signatures asked for, and no panic leaves the first.
     // With INTR_FAIL Ruby raises nothing here: it only returns early.
@@ -72,8 +83,8 @@ pub(crate) fn without_gvl(code: &mut dyn FnMut(), engine: &Engine) {
         rb_nogvl(
             Some(trampoline),
             (&mut call as *mut Call<'_>).cast(),
-            Some(unblock),
-            (engine as *const Engine).cast_mut().cast(),
+            unblock,
+            argument,
             RB_NOGVL_INTR_FAIL as c_int,
         );
     }

@@ -6,13 +6,13 @@
 //! touched with the GVL only, and looked up again after each wait, in which it may have gone.
 
 use super::Answer;
+use crate::gvl::wait_without_gvl;
 use crate::strings::{ids, keep};
-use fairlead_engine::{Client, Exchange, Gone, Offered, Wait};
+use fairlead_engine::{Client, Exchange, Gone, Offered};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby, Value};
-use rb_sys::{rb_nogvl, VALUE};
+use rb_sys::VALUE;
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ impl Stream {
                 answer.exchange.flush().then_some(None).ok_or(Gone)
             })?;
             let Some(mut wait) = wait else { return Ok(()) };
-            wait_without_gvl(&mut wait);
+            wait_without_gvl(&mut || wait.run());
             check_interrupts()?;
             self.with_answer(ruby, |answer| answer.exchange.waited(wait))?;
         }
@@ -225,24 +225,7 @@ fn offer(ruby: &Ruby, client: Arc<Client>, string: RString) -> Result<(), Error>
 }
 
 fn wait_for_room(client: &Client) -> Result<(), Error> {
-    unsafe extern "C" fn wait(client: *mut c_void) -> *mut c_void {
-        // SAFETY: the address of the client below, which outlives rb_nogvl and may be used from any thread.
-        unsafe { &*client.cast::<Client>() }.wait_for_room();
-        std::ptr::null_mut()
-    }
-
-    // SAFETY: the GVL is held; the function has the right signature and does not panic; RUBY_UBF_IO ends the poll with a
-    // signal, and with INTR_FAIL Ruby raises nothing here.
-    unsafe {
-        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
-        rb_nogvl(
-            Some(wait),
-            std::ptr::from_ref(client).cast_mut().cast(),
-            unblock,
-            std::ptr::null_mut(),
-            rb_sys::RB_NOGVL_INTR_FAIL as i32,
-        );
-    }
+    wait_without_gvl(&mut || client.wait_for_room());
     check_interrupts()
 }
 
@@ -312,31 +295,9 @@ pub(crate) fn is_closed_error(error: VALUE) -> bool {
 /// Waits without the GVL until the client takes more; false when it is gone. May raise what other threads want of this one.
 pub(super) fn wait_for_client(exchange: &mut Exchange<'_>) -> bool {
     let mut wait = exchange.wait();
-    wait_without_gvl(&mut wait);
+    wait_without_gvl(&mut || wait.run());
     let is_there = exchange.waited(wait).is_ok();
     // SAFETY: the GVL is held, and nothing here has a destructor any more.
     unsafe { rb_sys::rb_thread_check_ints() };
     is_there
-}
-
-/// Raises nothing.
-fn wait_without_gvl(wait: &mut Wait) {
-    unsafe extern "C" fn run(wait: *mut c_void) -> *mut c_void {
-        // SAFETY: the address of the `Wait` below, which outlives rb_nogvl and is used by nobody else.
-        unsafe { &mut *wait.cast::<Wait>() }.run();
-        std::ptr::null_mut()
-    }
-
-    // SAFETY: the GVL is held; the function has the right signature and does not panic; RUBY_UBF_IO ends the poll with a
-    // signal, and with INTR_FAIL Ruby raises nothing here.
-    unsafe {
-        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
-        rb_nogvl(
-            Some(run),
-            std::ptr::from_mut(wait).cast(),
-            unblock,
-            std::ptr::null_mut(),
-            rb_sys::RB_NOGVL_INTR_FAIL as i32,
-        );
-    }
 }

@@ -2,6 +2,7 @@
 //! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
 
 use super::client::kind;
+use crate::gvl::wait_without_gvl;
 use crate::strings::{bytes, ids, keep, new};
 use fairlead_engine::pubsub::{Delivery, Hub, PostOffice, Scope};
 use fairlead_engine::{Engine, ProcessSubscription};
@@ -9,10 +10,9 @@ use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{
     rb_ary_clear, rb_ary_new, rb_ary_push, rb_ary_shift, rb_funcallv, rb_hash_aset, rb_hash_clear, rb_hash_delete,
-    rb_hash_lookup, rb_hash_new, rb_nogvl, rb_uint2inum, Qnil, RARRAY_LEN, RB_NOGVL_INTR_FAIL, VALUE,
+    rb_hash_lookup, rb_hash_new, rb_uint2inum, Qnil, RARRAY_LEN, VALUE,
 };
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -118,7 +118,7 @@ pub(super) fn leave(engine: &Arc<Engine>) {
     }
     if let Some(hub) = hub {
         let mut has_stopped = false;
-        without_gvl(&mut || {
+        wait_without_gvl(&mut || {
             hub.stop();
             has_stopped = true;
         });
@@ -192,41 +192,17 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     // SAFETY: as above.
     let (channel, message) = unsafe { (bytes(channel.as_raw()).to_vec(), bytes(message.as_raw()).to_vec()) };
     if let Some(hub) = hub {
-        return Ok(hub.publish(&channel, &message, scope, &mut without_gvl).undelivered == 0);
+        return Ok(hub
+            .publish(&channel, &message, scope, &mut wait_without_gvl)
+            .undelivered
+            == 0);
     }
     let post = POST.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match post {
         Some(post) if scope != Scope::Process => {
-            Ok(post.publish(&channel, &message, &mut without_gvl).undelivered == 0)
+            Ok(post.publish(&channel, &message, &mut wait_without_gvl).undelivered == 0)
         }
         _ => Ok(true),
-    }
-}
-
-/// Runs code that waits for a bounded time. What is wanted of this thread meanwhile happens once the method has returned.
-fn without_gvl(code: &mut dyn FnMut()) {
-    struct Call<'a>(&'a mut dyn FnMut());
-
-    unsafe extern "C" fn run(call: *mut c_void) -> *mut c_void {
-        // SAFETY: the address of the `Call` below, which outlives rb_nogvl and is used by nobody else.
-        let call = unsafe { &mut *call.cast::<Call<'_>>() };
-        // What panics here has published nothing more.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (call.0)()));
-        std::ptr::null_mut()
-    }
-
-    let mut call = Call(code);
-    // SAFETY: the GVL is held; the function has the right signature, and no panic leaves it. RUBY_UBF_IO interrupts what it
-    // waits for with a signal; with INTR_FAIL Ruby raises nothing here.
-    unsafe {
-        let unblock = std::mem::transmute::<isize, rb_sys::rb_unblock_function_t>(-1);
-        rb_nogvl(
-            Some(run),
-            (&mut call as *mut Call<'_>).cast(),
-            unblock,
-            std::ptr::null_mut(),
-            RB_NOGVL_INTR_FAIL as i32,
-        );
     }
 }
 
