@@ -211,6 +211,51 @@ module Fairlead
            scope: :engine, default: 1024**3, valid: ["100m"], invalid: [-1],
            doc: "How much of an answer may wait in that temporary file."
 
+    group "Files"
+
+    option :public_dir, Types::Folder.new("DIR"),
+           scope: :engine, default: nil, aliases: %i[public], long_flags: %w[public public-dir], foreign_flags: %w[-www],
+           valid: ["."], invalid: ["/nowhere/at/all"],
+           doc: "Serves the files of this folder before the application is asked. Without a rackup file they are all there is."
+
+    option :public_hidden, Types::Flag.new,
+           scope: :engine, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Serves names that begin with a dot or end with `~`, too. `/.well-known/` is always served."
+
+    option :public_symlinks, Types::Choice.new(:inside, :none, :all),
+           scope: :engine, default: :inside, valid: ["all"], invalid: ["some"],
+           doc: "Which symbolic links in the folder are followed: those that stay `inside` it, `none`, or `all`."
+
+    option :public_cache_control, Types::CacheRule.new("RULE"),
+           scope: :engine, repeatable: true, default: [], none: "the built-in rules",
+           valid: ["/fonts/*: public, max-age=604800"], invalid: ["/fonts/*"],
+           doc: "Sets `cache-control` of the files whose path matches, as `GLOB: VALUE`; the first match counts. Otherwise a name " \
+                "with a fingerprint is kept for a year, any other file asked for anew."
+
+    option :sendfile_root, Types::SendfileRoot.new("ROOT"),
+           scope: :engine, repeatable: true, default: [],
+           valid: ["/internal/=."], invalid: ["/nowhere/at/all"],
+           doc: "Answers with the file that `x-sendfile` names, beneath `DIR`, or `x-accel-redirect`, for `PREFIX=DIR`; may be given " \
+                "several times."
+
+    option :file_cache_bytes, Types::Bytes.new,
+           scope: :engine, default: 32 * 1024**2, valid: ["128m"], invalid: [-1],
+           doc: "How much of the small files each process keeps in memory; 0 means none."
+
+    option :compress, Types::Flag.new,
+           scope: :engine, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Compresses what the application answers, with brotli, zstd or gzip. Not for pages that show a secret beside what a " \
+                "stranger can choose (BREACH)."
+
+    option :compress_min_bytes, Types::Bytes.new,
+           scope: :engine, default: 1024, valid: ["4k"], invalid: [-1],
+           doc: "Shorter answers are sent as they are."
+
+    option :compress_types, Types::MediaType.new("TYPE"),
+           scope: :engine, repeatable: true, default: [], none: "the built-in list",
+           valid: ["text/*"], invalid: ["text"],
+           doc: "Compresses answers of this type only, such as `application/json` or `text/*`; may be given several times."
+
     group "Real time"
 
     option :message_max_bytes, Types::Bytes.new(least: 125),
@@ -245,7 +290,7 @@ module Fairlead
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
            doc: "Shorter messages are sent as they are."
 
-    group "Logs and files"
+    group "Logs and the process"
 
     option :log_requests, Types::Flag.new,
            scope: :process, default: false, short: "-v", valid: [true], invalid: ["maybe"],

@@ -30,7 +30,7 @@ class OptionsTest < Minitest::Test
 
     define_method(:"test_#{entry.name}_can_be_given_by_each_of_its_flags") do
       expected = entry.expand(*entry.valid)
-      [*entry.short, *entry.long_flags.map { |name| "--#{name}" }].each do |flag|
+      [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].each do |flag|
         arguments = entry.boolean? ? [flag] : [flag, entry.valid.first.to_s]
         layer = Fairlead::Configuration::Flags.parse(arguments)
 
@@ -62,7 +62,8 @@ class OptionsTest < Minitest::Test
 
   def test_no_flag_variable_or_method_is_given_twice
     entries = Options.to_a
-    [entries.flat_map(&:variables), entries.flat_map(&:methods_in_file), entries.flat_map { |entry| [*entry.short, *entry.long_flags] }]
+    flags = entries.flat_map { |entry| [*entry.short, *entry.long_flags, *entry.foreign_flags] }
+    [entries.flat_map(&:variables), entries.flat_map(&:methods_in_file), flags]
       .each { |names| assert_equal names.uniq, names }
   end
 

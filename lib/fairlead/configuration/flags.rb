@@ -20,7 +20,15 @@ module Fairlead
       # :serve, :check, :version or :help
       attr_reader :action
 
-      def self.parse(arguments) = new.tap { |flags| flags.send(:parse, arguments.dup) }
+      def self.parse(arguments) = new.tap { |flags| flags.send(:parse, translate(arguments)) }
+
+      # The arguments with foreign flags as ours: OptionParser would read `-www DIR` as `-w ww`. What follows `--` is no flag.
+      def self.translate(arguments)
+        names = Options.flat_map { |entry| entry.foreign_flags.map { |flag| [flag, "--#{entry.long_flags.first}"] } }.to_h
+        count = arguments.index("--") || arguments.size
+        arguments.take(count).map { |argument| argument.sub(/\A[^=]+/) { |flag| names.fetch(flag, flag) } } + arguments.drop(count)
+      end
+      private_class_method :translate
 
       def initialize
         super
@@ -41,6 +49,7 @@ module Fairlead
         files = []
         begin
           parser.order!(arguments) { |argument| files << argument }
+          files.concat(arguments) # behind --
         rescue OptionParser::ParseError => e
           misread(e)
           retry

@@ -27,9 +27,10 @@ module Fairlead
         ```
 
         A value may be a String, as from an environment variable. `nil` leaves the option alone. An option that is given
-        again replaces what was given before, except `bind` and `port`, which add an address each; addresses on the command line
-        replace those of the file. Times are in seconds. Sizes are in bytes, or with a suffix of 1024s: `64k`, `10m`, `1g`.
-        Yes or no is `true` or `false`, and on the command line `--preload` or `--no-preload`.
+        again replaces what was given before, except `bind`, `port` and the others that may be given several times, which add
+        to it; what the command line adds replaces what the file has. Times are in seconds. Sizes are in bytes, or with a
+        suffix of 1024s: `64k`, `10m`, `1g`. Yes or no is `true` or `false`, and on the command line `--preload` or
+        `--no-preload`.
       MARKDOWN
 
       HOOKS = <<~MARKDOWN
@@ -69,7 +70,7 @@ module Fairlead
         def flags(entry)
           return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
 
-          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }].map { |flag| "#{flag} #{entry.placeholder}" }
+          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}" }
         end
 
         def value(entry)

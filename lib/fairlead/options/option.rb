@@ -10,14 +10,16 @@ module Fairlead
     # group       the heading it stands under
     # short       the short flag, or nil
     # long_flags  every long flag without its dashes, the preferred one first
+    # foreign_flags  as other servers spell it: a word behind one dash
     # aliases     further names in the configuration file
     # variables   environment variables; the first that is not blank counts
     # doc         one sentence, and then more where one is not enough
     # valid, invalid   arguments that are accepted and that are refused
     class Entry
-      attr_reader :name, :group, :short, :long_flags, :aliases, :variables, :doc, :valid, :invalid
+      attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid
 
-      def initialize(name, group:, doc:, valid:, invalid:, short: nil, long_flags: nil, aliases: [], variables: [], in_file: true)
+      def initialize(name, group:, doc:, valid:, invalid:, short: nil, long_flags: nil, foreign_flags: [], aliases: [], variables: [],
+                     in_file: true)
         @name = name
         @group = group
         @doc = doc
@@ -25,6 +27,7 @@ module Fairlead
         @invalid = invalid
         @short = short
         @long_flags = long_flags || [name.to_s.tr("_", "-")]
+        @foreign_flags = foreign_flags
         @aliases = aliases
         @variables = variables
         @in_file = in_file
@@ -45,15 +48,17 @@ module Fairlead
     # scope     :engine reaches the native engine, :process stays in Ruby
     # default   the value, or a callable that derives it from the values of the options (name => value)
     # shown_default  the default in words, for a derived one
+    # none      what it means that there is no value
     class Option < Entry
       attr_reader :type, :scope, :shown_default
 
-      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, **entry)
+      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, none: "none", **entry)
         super(name, **entry)
         @type = type
         @default = default
         @scope = scope
         @repeatable = repeatable
+        @none = none
         @shown_default = shown_default || format(default)
       end
 
@@ -82,7 +87,7 @@ module Fairlead
 
       # How a person would write the value.
       def format(value)
-        return "none" if value.nil? || value == []
+        return @none if value.nil? || value == []
 
         Array(value).map { |element| type.format(element) }.join(", ")
       end

@@ -198,3 +198,5 @@ module Fairlead
     end
   end
 end
+
+require "fairlead/options/file_types"

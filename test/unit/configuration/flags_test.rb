@@ -19,6 +19,12 @@ class ConfigurationFlagsTest < Minitest::Test
     assert_equal false, parse("--waiting-room", "--no-waiting-room")[:waiting_room]
   end
 
+  def test_a_flag_may_be_spelt_as_another_server_does
+    [%w[-www .], %w[-www=.], %w[-q -www . app.ru]].each { |arguments| assert_equal Dir.pwd, parse(*arguments)[:public_dir], arguments }
+    assert_equal ["--public: missing argument"], parse("-www").problems.map(&:to_s)
+    assert_equal "-www", parse("--", "-www")[:rackup]
+  end
+
   def test_no_configuration_file_can_be_asked_for
     assert_equal "-", parse("--no-config")[:config]
     assert_equal "-", parse("-C", "-")[:config]

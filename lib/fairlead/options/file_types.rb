@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Options
+    # The kinds of value that the options about files have beside the general ones.
+    module Types
+      # "GLOB: VALUE", the cache-control of the files whose path matches; the value is [glob, field value]. No path that is
+      # served has a colon in it.
+      class CacheRule < Text
+        # RFC 9110 §5.5 without obs-text, which no directive is made of.
+        FIELD_VALUE = /\A[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\z/
+
+        def expectation = "GLOB: VALUE, where GLOB begins with / or *, such as /fonts/*: public, max-age=604800"
+
+        def parse(value)
+          text = super
+          glob, rule = text.split(":", 2).map(&:strip) if text.valid_encoding?
+          invalid!(value) unless glob&.start_with?("/", "*") && FIELD_VALUE.match?(rule.to_s)
+
+          [glob, rule]
+        end
+
+        def format(value) = value.join(": ")
+      end
+
+      # "DIR", where x-sendfile may point, or "PREFIX=DIR", what x-accel-redirect means by PREFIX; the value is
+      # [prefix or nil, absolute path]. The prefix ends with a slash, so that /a/ is never the beginning of /ab.
+      class SendfileRoot < Text
+        PREFIX = %r{\A(?:/[\w.~-]+)*/?\z}
+
+        def expectation = "DIR or PREFIX=DIR with a folder that exists and a prefix such as /internal/"
+
+        def parse(value)
+          text = super
+          path = File.expand_path(text)
+          return [nil, path] if File.directory?(path)
+
+          prefix, folder = text.split("=", 2)
+          invalid!(value) unless folder && !folder.empty? && prefix.start_with?("/") && PREFIX.match?(prefix)
+
+          path = File.expand_path(folder)
+          File.directory?(path) ? ["#{prefix.delete_suffix("/")}/", path] : invalid!(value)
+        end
+
+        def format(value) = value.compact.join("=")
+      end
+
+      # A media type without parameters, or all subtypes of a type (RFC 9110 §8.3.1); the value is in lower case.
+      class MediaType < Text
+        TOKEN = /[!#$%&'+.^`|~\w-]+/
+        PATTERN = %r{\A#{TOKEN}/(?:#{TOKEN}|\*)\z}
+
+        def expectation = "a media type such as application/json or text/*"
+
+        def parse(value)
+          text = super
+          text.match?(PATTERN) ? text.downcase : invalid!(value)
+        end
+      end
+    end
+  end
+end
