@@ -7,10 +7,12 @@
 //! - [`fields`]: names, values and token lists of header fields;
 //! - [`reason`], [`has_no_body`]: what a status code implies for a response;
 //! - [`websocket`]: handshake, frames, compressed messages;
+//! - [`content_encoding`]: compressed content, and who accepts it;
 //! - [`event_stream`]: server-sent events.
 
 #![forbid(unsafe_code)]
 
+pub mod content_encoding;
 mod error;
 pub mod event_stream;
 pub mod http1;

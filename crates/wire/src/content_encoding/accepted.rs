@@ -1,0 +1,112 @@
+//! [`Accepted`]: what Accept-Encoding says (RFC 9110 §12.5.3).
+
+use super::Coding;
+use crate::fields::{members, trim};
+use crate::parameters::values;
+use crate::Head;
+
+/// A weight in thousandths (RFC 9110 §12.4.2).
+type Weight = u16;
+
+const FULL: Weight = 1_000;
+
+/// What codings a request accepts, and how much it likes each. Without Accept-Encoding, and with an empty one, that is
+/// none: a client that says nothing might understand nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// In the order of [`Coding::ALL`]; 0 is declined or never mentioned.
+    weights: [Weight; Coding::ALL.len()],
+    /// Of content without a coding. That is acceptable even if it is not mentioned, but comes last then.
+    identity: Weight,
+}
+
+impl Accepted {
+    /// What the head of a request, parsed from `bytes`, accepts. All its fields count, as if they were one (RFC 9110 §5.3);
+    /// members that are malformed do not.
+    pub fn of(head: &Head, bytes: &[u8]) -> Accepted {
+        let mut named = Named::default();
+        for member in values(head, bytes, b"accept-encoding").flat_map(members) {
+            named.note(member);
+        }
+        named.accepted()
+    }
+
+    /// What is accepted by somebody who accepts no coding.
+    pub fn none() -> Accepted {
+        Named::default().accepted()
+    }
+
+    /// The codings to choose from, the most liked one first; of those that are liked as much, in the order of
+    /// [`Coding::ALL`]. What the client would rather have without any coding is not among them.
+    pub fn best_first(&self) -> impl Iterator<Item = Coding> {
+        let mut ranked = Coding::ALL;
+        let weight = |coding: &Coding| self.weights[*coding as usize];
+        ranked.sort_by_key(|coding| std::cmp::Reverse(weight(coding)));
+        let least = self.identity.max(1);
+        let count = ranked.iter().filter(|coding| weight(coding) >= least).count();
+        ranked.into_iter().take(count)
+    }
+}
+
+/// The weights that are named, while the field is read. Of something named twice the lowest counts, so that what was
+/// declined stays declined.
+#[derive(Default)]
+struct Named {
+    codings: [Option<Weight>; Coding::ALL.len()],
+    identity: Option<Weight>,
+    others: Option<Weight>,
+}
+
+impl Named {
+    fn note(&mut self, member: &[u8]) {
+        let Some((token, weight)) = weighted(member) else {
+            return;
+        };
+        let place = match Coding::named(token) {
+            Some(coding) => &mut self.codings[coding as usize],
+            None if token == b"*" => &mut self.others,
+            None if token.eq_ignore_ascii_case(b"identity") => &mut self.identity,
+            None => return,
+        };
+        *place = Some(place.unwrap_or(FULL).min(weight));
+    }
+
+    /// `*` stands for all that is not named, `identity` too.
+    fn accepted(&self) -> Accepted {
+        let unnamed = self.others.unwrap_or(0);
+        Accepted {
+            weights: self.codings.map(|weight| weight.unwrap_or(unnamed)),
+            identity: self.identity.unwrap_or(unnamed),
+        }
+    }
+}
+
+/// A member in its parts: `gzip`, `gzip;q=0.5`, `gzip ; Q=1.000`.
+fn weighted(member: &[u8]) -> Option<(&[u8], Weight)> {
+    let Some(semicolon) = memchr::memchr(b';', member) else {
+        return Some((member, FULL));
+    };
+    match trim(&member[semicolon + 1..]) {
+        [b'q' | b'Q', b'=', digits @ ..] => Some((trim(&member[..semicolon]), weight(digits)?)),
+        _ => None,
+    }
+}
+
+/// 0 to 1 with three decimals at most (RFC 9110 §12.4.2).
+fn weight(text: &[u8]) -> Option<Weight> {
+    let (whole, decimals) = match text {
+        [whole @ (b'0' | b'1')] => (whole, &[][..]),
+        [whole @ (b'0' | b'1'), b'.', decimals @ ..] if decimals.len() <= 3 => (whole, decimals),
+        _ => return None,
+    };
+    let mut weight = Weight::from(whole - b'0');
+    for place in 0..3 {
+        weight = 10 * weight
+            + match decimals.get(place) {
+                Some(digit @ b'0'..=b'9') => Weight::from(digit - b'0'),
+                Some(_) => return None,
+                None => 0,
+            };
+    }
+    (weight <= FULL).then_some(weight)
+}
