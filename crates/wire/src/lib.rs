@@ -8,7 +8,8 @@
 //! - [`reason`], [`has_no_body`]: what a status code implies for a response;
 //! - [`websocket`]: handshake, frames, compressed messages;
 //! - [`content_encoding`]: compressed content, and who accepts it;
-//! - [`event_stream`]: server-sent events.
+//! - [`event_stream`]: server-sent events;
+//! - [`path`]: which paths may name a file, and which file.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod error;
 pub mod event_stream;
 pub mod http1;
 mod parameters;
+pub mod path;
 mod span;
 pub mod websocket;
 
@@ -25,4 +27,5 @@ pub use http1::{
     fields, has_no_body, host_and_port, reason, ChunkedDecoder, Field, Framing, Head, HeadLimits, Progress, Target,
     TargetForm, Version, MAX_FIELDS,
 };
+pub use path::{check_path, relative_path, PathFault, PathKind, PathRules};
 pub use span::Span;

@@ -1,0 +1,100 @@
+//! Paths as names of files: what a request may name, decided by the text of its path, before any file system is asked.
+//!
+//! ```text
+//! path as sent ─► percent-decoded once ─► characters ─► names ─► relative path, or a fault
+//! ```
+//!
+//! What is accepted means the same to every system that might read it: the names between its slashes are names of
+//! files on Linux, macOS and Windows alike, none is an alias of another, and none leads upwards. Nothing is repaired:
+//! a path that would need it is refused, or two spellings would reach one file and rules about one of them would miss
+//! the other. What a name leads to (links, devices, permissions) is up to whoever opens it.
+
+mod character;
+mod decode;
+mod fault;
+mod name;
+
+pub use fault::PathFault;
+
+use character::{Class, CLASSES};
+
+/// The longest path, decoded: PATH_MAX of Linux and more than that of others.
+pub const MAX_PATH_BYTES: usize = 4096;
+
+/// What may be named besides the usual.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PathRules {
+    /// Names that begin with a dot or end with `~`. Without it only `.well-known` (RFC 8615) may begin with a dot, and
+    /// only as the first name.
+    pub hidden: bool,
+}
+
+/// What a path says of the thing it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// No slash at the end: a file, or a folder named in the wrong way.
+    File,
+    /// A slash at the end, or nothing but a slash.
+    Folder,
+}
+
+/// Decodes the path of a request target, without its query, to a path relative to a folder: `/a%20b/c` to `a b/c`, `/` to
+/// nothing. A slash at the end is left out. `out` is cleared first, and stays empty when the path is refused; if the
+/// path has several faults, any one of them is told.
+pub fn relative_path(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<PathKind, PathFault> {
+    out.clear();
+    let outcome = decode_and_check(path, rules, out);
+    if outcome.is_err() {
+        out.clear();
+    }
+    outcome
+}
+
+fn decode_and_check(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<PathKind, PathFault> {
+    let [b'/', relative @ ..] = path else {
+        return Err(PathFault::NoLeadingSlash);
+    };
+    let (relative, kind) = match relative {
+        [] => return Ok(PathKind::Folder),
+        [names @ .., b'/'] => (names, PathKind::Folder),
+        names => (names, PathKind::File),
+    };
+    if relative.is_empty() {
+        return Err(PathFault::EmptyName);
+    }
+    decode::decode(relative, out)?;
+    check_path(out, rules).map(|()| kind)
+}
+
+/// Checks a path that is decoded and relative, as an application names a file: `a b/c`. Nothing at all is the folder
+/// itself. What [`relative_path`] makes is accepted.
+pub fn check_path(path: &[u8], rules: PathRules) -> Result<(), PathFault> {
+    if path.is_empty() {
+        return Ok(());
+    }
+    if path.len() > MAX_PATH_BYTES {
+        return Err(PathFault::PathTooLong);
+    }
+    let mut start = 0;
+    let mut has_tilde = false;
+    let mut is_ascii = true;
+    for (at, &byte) in path.iter().enumerate() {
+        match CLASSES[usize::from(byte)] {
+            Class::Plain => {}
+            Class::Slash => {
+                name::check(&path[start..at], start == 0, has_tilde, rules)?;
+                start = at + 1;
+                has_tilde = false;
+            }
+            Class::Tilde => has_tilde = true,
+            Class::NonAscii => is_ascii = false,
+            Class::Refused(fault) => return Err(fault),
+        }
+    }
+    name::check(&path[start..], start == 0, has_tilde, rules)?;
+    if is_ascii {
+        Ok(())
+    } else {
+        character::check_text(path)
+    }
+}

@@ -1,0 +1,76 @@
+//! [`PathFault`]: one variant per reason why a path names no file, whatever is in the folder.
+
+use std::fmt;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $variant:ident = $reason:literal;)+) => {
+        /// Why a path is refused by its text alone.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum PathFault {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl PathFault {
+            /// Every fault there is, for tables and tests.
+            pub const ALL: &'static [PathFault] = &[$(PathFault::$variant),+];
+
+            /// The fault in words, for a log line.
+            pub fn reason(self) -> &'static str {
+                match self { $(PathFault::$variant => $reason,)+ }
+            }
+        }
+    };
+}
+
+faults! {
+    /// What was sent does not begin with a slash: `*`, nothing, or the name of something else.
+    NoLeadingSlash = "no leading slash";
+    /// `#`, not encoded: it ends a path (RFC 3986 §3.3), and is never sent.
+    Fragment = "fragment in path";
+    /// `%` without two hexadecimal digits behind it (RFC 3986 §2.1), which includes `%u002e`.
+    InvalidEscape = "invalid percent-encoding";
+    /// `%2f`: a slash for whoever decodes before splitting, part of a name for whoever splits before decoding.
+    EncodedSlash = "encoded slash";
+    /// More bytes than any kernel takes for a path.
+    PathTooLong = "path too long";
+    /// More bytes than a file system takes for a name.
+    NameTooLong = "name too long";
+
+    /// A NUL byte, where the path ends for the kernel.
+    NulByte = "NUL byte in path";
+    /// Another control character, of ASCII or of U+0080 to U+009F.
+    ControlCharacter = "control character in path";
+    /// A backslash, which separates on Windows.
+    Backslash = "backslash in path";
+    /// A colon: drives and alternate data streams on Windows, a slash in disguise on macOS.
+    Colon = "colon in path";
+    /// One of `<>"|?*`, which no name has on Windows.
+    ReservedCharacter = "reserved character in path";
+    /// The path is not UTF-8: overlong forms, surrogates, other encodings.
+    InvalidUtf8 = "path not in UTF-8";
+    /// A character that some file system takes for a dot or a slash, or leaves out; or one that changes how the path is shown.
+    DeceptiveCharacter = "deceptive character in path";
+
+    /// Nothing between two slashes, or before the first.
+    EmptyName = "empty name in path";
+    /// The name `.`.
+    CurrentFolder = "single dot as name in path";
+    /// A name that begins with two dots: `..` itself, `...` as some take it, `..namedfork` on macOS.
+    ParentFolder = "name beginning with two dots in path";
+    /// A name that ends with a dot or a space, which Windows leaves out.
+    TrailingDotOrSpace = "trailing dot or space in path";
+    /// A name in the form of the short aliases that FAT and NTFS give to long names: `CONFIG~1.YML`.
+    ShortName = "short name in path";
+    /// The name of a device of DOS, with any extension.
+    DeviceName = "device name in path";
+    /// A name that begins with a dot or ends with `~`, unless such names are allowed.
+    HiddenName = "hidden name in path";
+}
+
+impl fmt::Display for PathFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.reason())
+    }
+}
+
+impl std::error::Error for PathFault {}
