@@ -24,6 +24,8 @@ begin
   end
 
   options.scenarios.each do |scenario|
+    reason = scenario.missing and next warn("skipped #{scenario.name}: #{reason}")
+
     result = options.redraw ? Bench::Result.load(scenario, options.out, options.label) : measure.call(scenario)
     result.write(options.out)
     puts File.join(options.out, "#{result.basename}.md")

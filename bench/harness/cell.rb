@@ -44,12 +44,13 @@ module Bench
       median { |measurement| measurement.percentile(wanted) }
     end
 
-    # How many times the rate of `other`: the median over the rounds, each round compared with the same round.
-    def times(other)
+    # How many times the rate of `other`, or what else `value` takes from a measurement: the median over the rounds, each
+    # round compared with the same round.
+    def times(other, value = :rate)
       return unless measured? && other&.measured?
 
-      theirs = other.measurements.to_h { |measurement| [measurement.round, measurement.rate] }
-      Cell.median(measurements.filter_map { |mine| mine.rate / theirs[mine.round] if theirs[mine.round] })
+      theirs = other.measurements.to_h { |measurement| [measurement.round, measurement.public_send(value)] }
+      Cell.median(measurements.filter_map { |mine| mine.public_send(value)&./(theirs[mine.round]) if theirs[mine.round] })
     end
 
     # The percentile curve: percentile => median milliseconds over the rounds, as far as there were requests beyond it.

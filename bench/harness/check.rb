@@ -38,11 +38,13 @@ module Bench
       Site.open(scenario, server) { |site| Running.start(server, site, shape, extra: extra, &block) }
     end
 
-    # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile.
-    def load(running, shape, seconds: 3, requests: nil)
+    # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile. `extent`: `seconds:`,
+    # `requests:` or what else the load tool takes.
+    def load(running, shape, path: "/", **extent)
+      extent = { seconds: 3 }.merge(extent)
       found = nil
       TRIES.times do
-        found, stolen = Noise.during { @load_tool.measure(running.url, connections: shape.connections, seconds: seconds, requests: requests) }
+        found, stolen = Noise.during { @load_tool.measure(running.url(path), connections: shape.connections, **extent) }
         break if stolen <= Noise::TOLERABLE
 
         @disturbed << stolen

@@ -3,15 +3,20 @@
 module Bench
   # What puts the load on, and what its figures are. A drive answers:
   # `units` (what is counted, for headings), `speaks?(dialect, shape)`, `warm_up(target, seconds)`,
-  # `measure(target, seconds)` (a Measurement), `problem(measurement)` (why it is none, or nil), `summary(measurement)`.
+  # `measure(target, seconds)` (a Measurement), `problem(measurement)` (why it is none, or nil), `summary(measurement)`; if it
+  # likes also `complete(target, seconds, measurement)`, for what must not count as CPU time of the measurement.
   module Drive
     # Seconds of silence after which nothing more is expected. Some servers publish everything before they deliver anything.
     PATIENCE = 60
 
-    # One server under load: the load tool, the Running server, the shape and the server's dialect.
-    Target = Struct.new(:load_tool, :running, :shape, :dialect) do
+    # One server under load: the load tool, the Running server, the shape, the server's dialect and the path it is asked for.
+    Target = Struct.new(:load_tool, :running, :shape, :dialect, :path) do
       def connections
         shape.connections
+      end
+
+      def url
+        running.url(path)
       end
 
       # An address of the server for WebSockets.
@@ -30,6 +35,8 @@ module Bench
 end
 
 require_relative "drive/requests"
+require_relative "drive/downloads"
+require_relative "drive/starts"
 require_relative "drive/echoes"
 require_relative "drive/broadcast"
 require_relative "drive/idle_sockets"

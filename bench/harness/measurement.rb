@@ -9,8 +9,11 @@ module Bench
   # per_connection: requests answered on each connection, nil when the tool does not say. bytes: received.
   # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end. For a broadcast read
   # delivery for request. Of idle sockets there is no rate: socket_kib is the memory of one, opening the seconds it took to open all.
+  # Of starts neither: starts_ms has the milliseconds of each. Beside downloads, short_rate and short_p99 are of another load of
+  # short requests, and beside_short is the rate of the downloads meanwhile.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
-                           :cpu_us, :memory_mib, :socket_kib, :opening, keyword_init: true) do
+                           :cpu_us, :memory_mib, :socket_kib, :opening, :starts_ms, :short_rate, :short_p99, :beside_short,
+                           keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
       new(**hash.transform_keys(&:to_sym), **curves)
@@ -34,6 +37,10 @@ module Bench
       return unless per_connection && per_connection.max.to_i.positive?
 
       per_connection.min.fdiv(per_connection.max)
+    end
+
+    def start_ms
+      starts_ms && Cell.median(starts_ms)
     end
 
     # Jain's fairness index over the connections: 1 when all got the same, 1/n when one got everything.

@@ -51,6 +51,15 @@ module Bench
       fields ? fields[11].to_i + fields[12].to_i : 0
     end
 
+    # Descriptors that all of them have open.
+    def descriptors(of: pids)
+      return unless ProcessGroup.readable?
+
+      of.sum { |pid| Dir.children("/proc/#{pid}/fd").size }
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil
+    end
+
     private
 
     # The fields after the command name, which may itself hold spaces and parentheses: state is the first.

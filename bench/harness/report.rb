@@ -17,6 +17,16 @@ module Bench
       throughput: ["MB/s", ->(cell, _) { number(cell.median(&:megabytes_per_second)) }],
       cpu: ["CPU µs/%{one}", ->(cell, _) { number(cell.median(&:cpu_us)) }],
       vs_cable: ["÷ Action Cable", ->(cell, cells) { ratio(cell.times(cells["puma-cable"])) }],
+      vs_nginx: ["÷ nginx", ->(cell, cells) { ratio(cell.times(cells["nginx"])) }],
+      vs_calm: ["÷ undisturbed", ->(cell, cells) { ratio((cell.times(cells["fairlead-public"]) if cell.server == "fairlead-busy")) }],
+      shares: ["least–most ÷ mean", ->(cell, _) { cell.shares.minmax.map { |share| ratio(share) }.join("–") }],
+      short: ["short/s meanwhile", ->(cell, _) { number(cell.median(&:short_rate)) }],
+      short_p99: ["its p99 ms", ->(cell, _) { milliseconds(cell.median(&:short_p99)) }],
+      short_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :short_rate)) }],
+      beside_short: ["%{many}/s meanwhile", ->(cell, _) { number(cell.median(&:beside_short)) }],
+      start: ["ms to the first answer", ->(cell, _) { number(cell.median(&:start_ms)) }],
+      starts: ["min–max", ->(cell, _) { cell.measurements.flat_map(&:starts_ms).minmax.map { |ms| number(ms) }.join("–") }],
+      start_vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"], :start_ms)) }],
       socket: ["KiB/socket", ->(cell, _) { number(cell.median(&:socket_kib)) }],
       opening: ["s to open all", ->(cell, _) { ratio(cell.median(&:opening)) }],
       memory: ["PSS MiB", ->(cell, _) { number(cell.median(&:memory_mib)) }],
@@ -87,7 +97,7 @@ module Bench
       rows = cells.select(&:measured?).map do |cell|
         ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
       end
-      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{shape.connections} connections"
+      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{shape.clients}"
       [title, "", *table(["server", *columns.map { |heading, _| count(heading) }], rows), "", *remarks(shape, cells)].join("\n")
     end
 

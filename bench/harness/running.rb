@@ -15,13 +15,23 @@ module Bench
     ].freeze
     ENVIRONMENT = CLEARED.to_h { |name| [name, nil] }.merge("APP_ENV" => "production", "RACK_ENV" => "production", "RAILS_ENV" => "production").freeze
 
-    attr_reader :pid, :port, :group
+    attr_reader :pid, :port, :group, :site
 
     # Starts `server` in `site`, yields the Running once every process is there and a request was answered.
     def self.start(server, site, shape, extra: [])
       running = new(server, site, shape, extra)
       running.wait_until_ready
       yield running
+    ensure
+      running&.stop
+    end
+
+    # Starts one more and ends it when it has answered: the seconds from before it was spawned to the answer of a request.
+    def self.time(server, site, shape)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      running = new(server, site, shape, [])
+      running.wait_for_answer(every: 0.0005)
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
     ensure
       running&.stop
     end
@@ -41,13 +51,17 @@ module Bench
       "http://127.0.0.1:#{@port}#{path}"
     end
 
+    # The same server in the same site and shape once more (Running.time).
+    def time_another
+      Running.time(@server, @site, @shape)
+    end
+
     def wait_until_ready
-      deadline = now + START_DEADLINE
-      until answers? && whole?
-        failed("ended while starting") if ended?
-        failed("did not answer within #{START_DEADLINE} s") if now > deadline
-        sleep 0.02
-      end
+      wait_until(0.02) { answers? && whole? }
+    end
+
+    def wait_for_answer(every:)
+      wait_until(every) { answers? }
     end
 
     def signal(name)
@@ -83,6 +97,15 @@ module Bench
     end
 
     private
+
+    def wait_until(interval)
+      deadline = now + START_DEADLINE
+      until yield
+        failed("ended while starting") if ended?
+        failed("did not answer within #{START_DEADLINE} s") if now > deadline
+        sleep interval
+      end
+    end
 
     def answers?
       Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|

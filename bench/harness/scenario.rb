@@ -6,6 +6,8 @@ module Bench
   class Scenario
     attr_reader :name, :about, :drive, :metrics, :files, :plots
 
+    APP = { app: "/" }.freeze
+
     @all = {}
 
     class << self
@@ -26,11 +28,12 @@ module Bench
     # without it requests do, whose answers have `answer_bytes`: each connection makes `requests_each` on average, or as many
     # as it can in a time.
     # shapes: "WORKERSxTHREADS" strings, "WORKERSxTHREADS:CONNECTIONS" where the number of connections is part of the
-    # question. files: name => bytes of files put beside config.ru. hold: seconds the app holds a thread, for the best
-    # rate possible. fixed_answer: whether a server with a constant answer and no Ruby gives the same bytes.
-    # plots: what is worth drawing.
-    def initialize(name, about:, shapes:, metrics:, app: nil, drive: nil, answer_bytes: 0, requests_each: nil, files: {}, hold: nil,
-                   fixed_answer: false, plots: %w[rate fair latency])
+    # question. files: name => bytes of files put beside config.ru. ways: what is asked for, by how the server comes by its
+    # answer (Server#way). hold: seconds the app holds a thread, for the best rate possible. fixed_answer: whether a server
+    # with a constant answer and no Ruby gives the same bytes. burns: whether the app can be told to hold a thread in a loop.
+    # gem: what the app needs. plots: what is worth drawing.
+    def initialize(name, about:, shapes:, metrics:, app: nil, drive: nil, answer_bytes: 0, requests_each: nil, files: {}, ways: APP,
+                   hold: nil, fixed_answer: false, burns: false, gem: nil, plots: %w[rate fair latency])
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -38,8 +41,11 @@ module Bench
       @shapes = shapes
       @metrics = metrics
       @files = files
+      @ways = ways
       @hold = hold
       @fixed_answer = fixed_answer
+      @burns = burns
+      @gem = gem
       @plots = plots
     end
 
@@ -52,12 +58,25 @@ module Bench
       @app || server.dialect.app
     end
 
-    # Whether the scenario can be asked of a server in a shape: with requests of every one, over WebSockets and event
-    # streams of those that speak a dialect in which the drive can ask.
-    def asks?(server, shape)
-      return server.takes_requests? && server.runs?(shape, self) if @app
+    # Why it cannot be asked here, or nil.
+    def missing
+      Gem::Specification.find_by_name(@gem) && nil if @gem
+    rescue Gem::MissingSpecError
+      "gem #{@gem} is not installed"
+    end
 
-      server.dialect && @drive.speaks?(server.dialect, shape) && server.runs?(shape, self)
+    # The path that a server is asked for.
+    def path(server)
+      @ways.fetch(server.way)
+    end
+
+    # Whether the scenario can be asked of a server in a shape: with requests of every one that has a way to answer them,
+    # over WebSockets and event streams of those that speak a dialect in which the drive can ask.
+    def asks?(server, shape)
+      return false unless @ways.key?(server.way) && server.runs?(shape, self)
+      return server.takes_requests? if @app
+
+      server.dialect && @drive.speaks?(server.dialect, shape)
     end
 
     # The rate no server with a shape's threads can pass, or nil when the app does not wait.
@@ -67,6 +86,10 @@ module Bench
 
     def fixed_answer?
       @fixed_answer
+    end
+
+    def burns?
+      @burns
     end
   end
 end

@@ -63,6 +63,17 @@ module Bench
       true
     end
 
+    # How it comes by its answer: `:app`, from the app; `:public`, from the folder `public` of the site, with no app; or by
+    # another way that a scenario knows. A server that can do several is a Server for each.
+    def way
+      :app
+    end
+
+    # Surrounds the load, for a server that is to be in some state meanwhile.
+    def under(_running, _shape)
+      yield
+    end
+
     # What a reader must know about how the shape was met, or nil.
     def note(_shape)
       nil

@@ -19,8 +19,12 @@ module Bench
       workers == 1
     end
 
+    def clients
+      connections == 1 ? "1 connection" : "#{connections} connections"
+    end
+
     def to_s
-      "-w #{workers} -t #{threads}, #{connections} connections"
+      "-w #{workers} -t #{threads}, #{clients}"
     end
   end
 end

@@ -6,6 +6,9 @@ require "tmpdir"
 module Bench
   # The directory a server is started in: config.ru (which may depend on the server), the files its scenario serves, the server's log.
   class Site
+    # A larger file is a hole: it reads like any other and takes no room on the disk.
+    WRITTEN = 64 << 20
+
     attr_reader :directory
 
     def self.open(scenario, server = nil)
@@ -15,20 +18,24 @@ module Bench
     def initialize(directory, scenario, server)
       @directory = directory
       File.write(rackup, scenario.app(server))
-      scenario.files.each { |name, bytes| File.binwrite(File.join(directory, name), "\0" * bytes) }
+      scenario.files.each { |name, bytes| fill(path(name), bytes) }
+    end
+
+    def path(name)
+      File.join(@directory, name)
     end
 
     def rackup
-      File.join(@directory, "config.ru")
+      path("config.ru")
     end
 
     def log
-      File.join(@directory, "server.log")
+      path("server.log")
     end
 
     # Writes a file the server's command line refers to and returns its path.
     def write(name, text)
-      File.join(@directory, name).tap { |path| File.write(path, text) }
+      path(name).tap { |path| File.write(path, text) }
     end
 
     # The last lines of the server's log, for the message that says it did not start.
@@ -36,6 +43,14 @@ module Bench
       return "" unless File.exist?(log)
 
       File.read(log, encoding: Encoding::BINARY).scrub.lines.last(lines).join
+    end
+
+    private
+
+    def fill(path, bytes)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.binwrite(path, "\0" * [bytes, WRITTEN].min)
+      File.truncate(path, bytes)
     end
   end
 end

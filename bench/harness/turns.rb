@@ -38,26 +38,40 @@ module Bench
       end
       found.round = round
       cell.measurements << found
-      say(cell, round, @scenario.drive.summary(found))
+      say(cell, round, drive.summary(found))
     rescue Error => e
       cell.failures << e.message
       say(cell, round, "FAILED: #{e.message}")
     end
 
     def under_load(running, shape, server)
-      load = Drive::Target.new(@load_tool, running, shape, server.dialect)
-      @scenario.drive.warm_up(load, @options.warmup)
-      before = running.group.cpu_seconds
-      found, stolen = Noise.during { @scenario.drive.measure(load, @options.seconds) }
+      target = Drive::Target.new(@load_tool, running, shape, server.dialect, @scenario.path(server))
+      server.under(running, shape) do
+        drive.warm_up(target, @options.warmup)
+        found = measured(target)
+        drive.complete(target, @options.seconds, found) if drive.respond_to?(:complete)
+        raise Error, "ended under load" unless running.whole?
+
+        problem = drive.problem(found) and raise(Error, problem)
+
+        found.memory_mib ||= running.group.memory_kib&.fdiv(1024)
+        found
+      end
+    end
+
+    # The measurement with the CPU time that it took.
+    def measured(target)
+      group = target.running.group
+      before = group.cpu_seconds
+      found, stolen = Noise.during { drive.measure(target, @options.seconds) }
       @stolen << stolen
-      raise Error, "ended under load" unless running.whole?
-
-      problem = @scenario.drive.problem(found) and raise(Error, problem)
-
-      after = running.group.cpu_seconds
-      found.cpu_us = (after - before) * 1e6 / found.requests if after && before && found.requests
-      found.memory_mib ||= running.group.memory_kib&.fdiv(1024)
+      after = group.cpu_seconds
+      found.cpu_us = (after - before) * 1e6 / found.requests if after && before && found.requests&.positive?
       found
+    end
+
+    def drive
+      @scenario.drive
     end
 
     def say(cell, round, text)

@@ -1,16 +1,35 @@
 # frozen_string_literal: true
 
-# Downloads of 9 MB from a File: whether a large answer holds an application thread, and what it costs to send.
+# Downloads of 9 MB: what it costs to send a large answer, whether every client gets its share, and whether short requests
+# get through meanwhile.
 Bench::Scenario.define(
   "large",
-  about: "A file of 9 MB as a File body: what it costs to send, and whether it holds an application thread.",
+  about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: what it costs to " \
+         "send, how it is shared out, and how many requests of 121 bytes are answered meanwhile.",
   app: <<~RUBY,
-    PATH = File.expand_path("large.bin", __dir__)
+    PATH = File.expand_path("public/large.bin", __dir__).freeze
     SIZE = File.size(PATH).to_s.freeze
-    run ->(_env) { [200, { "content-type" => "application/octet-stream", "content-length" => SIZE }, File.open(PATH, "rb")] }
+    SHORT = ("x" * 120 + "\\n").freeze
+    TYPE = { "content-type" => "application/octet-stream" }.freeze
+
+    # Says where the file is, and no more.
+    module Place
+      def self.to_path = PATH
+      def self.each = raise("what has a path is not asked for its bytes")
+    end
+
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/file" then [200, TYPE.merge("content-length" => SIZE), File.open(PATH, "rb")]
+      when "/to_path" then [200, TYPE.merge("content-length" => SIZE), Place]
+      when "/sendfile" then [200, TYPE.merge("x-sendfile" => PATH), []]
+      else [200, { "content-type" => "text/plain" }, [SHORT]]
+      end
+    end)
   RUBY
-  answer_bytes: 9_000_000,
-  files: { "large.bin" => 9_000_000 },
-  shapes: %w[1x5 2x2],
-  metrics: %i[rate spread throughput vs_puma p50 p99 p99c fairness cpu memory errors]
+  drive: Bench::Drive::Downloads.new(answer_bytes: 9_000_000, short: "/short"),
+  files: { "public/large.bin" => 9_000_000 },
+  ways: { app: "/file", to_path: "/to_path", sendfile: "/sendfile", public: "/large.bin" },
+  shapes: %w[2x2],
+  metrics: %i[rate spread throughput vs_puma vs_nginx p50 p99 shares cpu memory short short_vs_puma short_p99 beside_short errors]
 )

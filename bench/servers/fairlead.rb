@@ -27,7 +27,14 @@ module Bench
       def command(site, port, shape)
         workers = shape.single? ? 0 : shape.workers
         [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "-C", "-", "-e", "production",
-         "-b", "tcp://127.0.0.1:#{port}", "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", site.rackup]
+         "-b", "tcp://127.0.0.1:#{port}", "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", *options(site), site.rackup]
+      end
+
+      private
+
+      # What a variant of it is started with.
+      def options(_site)
+        []
       end
     end
   end

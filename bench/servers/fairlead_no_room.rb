@@ -23,8 +23,10 @@ module Bench
         "`--no-waiting-room`"
       end
 
-      def command(site, port, shape)
-        super + ["--no-waiting-room"]
+      private
+
+      def options(_site)
+        ["--no-waiting-room"]
       end
     end
   end

@@ -2,7 +2,7 @@
 
 module Bench
   module Drive
-    # HTTP requests to "/", each connection making the next one when it has its answer.
+    # HTTP requests, each connection making the next one when it has its answer.
     class Requests
       def initialize(answer_bytes:, requests_each: nil)
         @answer_bytes = answer_bytes
@@ -37,7 +37,7 @@ module Bench
 
       def load(target, seconds, each)
         requests = each && each * target.connections
-        target.load_tool.measure(target.running.url, connections: target.connections, seconds: seconds, requests: requests)
+        target.load_tool.measure(target.url, connections: target.connections, seconds: seconds, requests: requests)
       end
     end
   end

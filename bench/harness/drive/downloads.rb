@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "requests"
+
+module Bench
+  module Drive
+    # Requests for something large. When they have been measured alone they go on, and others that are short are made beside them.
+    class Downloads < Requests
+      # Connections that make short requests, and how long the downloads go on before and after them, in seconds.
+      SHORT = 4
+      MARGIN = 0.5
+
+      # short: the path of a short answer.
+      def initialize(answer_bytes:, short:)
+        super(answer_bytes: answer_bytes)
+        @short = short
+      end
+
+      def units
+        { many: "downloads", one: "download" }
+      end
+
+      def complete(target, seconds, found)
+        downloads = Thread.new { load(target, seconds + 2 * MARGIN, nil) }
+        sleep MARGIN
+        short = target.load_tool.measure(target.running.url(@short), connections: SHORT, seconds: seconds)
+        found.short_rate = short.rate
+        found.short_p99 = short.percentile(99)
+        found.beside_short = downloads.value.rate
+        found.errors = [found, downloads.value, short].map(&:errors).reduce { |all, more| all.merge(more) { |_, a, b| a + b } }
+      end
+
+      def summary(found)
+        format("%s  least–most %.2f  short %.0f/s  p99 %.2f ms", super, found.least_over_most || 0, found.short_rate, found.short_p99)
+      end
+    end
+  end
+end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+# What a restart costs when there is next to no application.
+Bench::Scenario.define(
+  "boot",
+  about: "From the command to the first answered request, with an application of one line.",
+  app: <<~RUBY,
+    run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello\\n"]] }
+  RUBY
+  drive: Bench::Drive::Starts.new,
+  shapes: %w[1x5:1 2x2:1],
+  metrics: %i[start starts start_vs_puma memory errors],
+  plots: []
+)

@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+# What a restart costs when there is an application.
+Bench::Scenario.define(
+  "boot-rails",
+  about: "From the command to the first answered request, with a small Rails application, eager loading on.",
+  app: File.read(File.join(Bench::ROOT, "bench/apps/rails.ru")),
+  drive: Bench::Drive::Starts.new,
+  gem: "rails",
+  shapes: %w[1x5:1 2x2:1],
+  metrics: %i[start starts start_vs_puma memory errors],
+  plots: []
+)

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "fairlead_public"
+
+module Bench
+  module Servers
+    # Fairlead that serves a folder while every one of its Ruby threads is in a loop that waits for nothing. The app of the
+    # scenario has a path for that: it adds a byte to the file `burning` and loops as long as the file is there.
+    class FairleadBusy < FairleadPublic
+      PATH = "/burn"
+      DEADLINE = 10
+
+      def name
+        "fairlead-busy"
+      end
+
+      def runs?(_shape, scenario)
+        scenario.burns?
+      end
+
+      def note(shape)
+        "`--public`, with all #{shape.concurrency} threads in a loop that waits for nothing, and so #{shape.workers} processors wanted by Ruby"
+      end
+
+      def under(running, shape)
+        burning = running.site.write("burning", "")
+        clients = Array.new(shape.concurrency) { burn(running) }
+        wait_until_all_burn(burning, shape)
+        found = yield
+        raise Error, "a thread has stopped burning" if IO.select(clients, nil, nil, 0)
+
+        found
+      ensure
+        File.unlink(burning) if burning
+        clients&.each(&:close)
+      end
+
+      private
+
+      def burn(running)
+        TCPSocket.new("127.0.0.1", running.port).tap { |socket| socket.write("GET #{PATH} HTTP/1.1\r\nhost: localhost\r\n\r\n") }
+      end
+
+      def wait_until_all_burn(burning, shape)
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + DEADLINE
+        until File.size(burning) == shape.concurrency
+          raise Error, "#{File.size(burning)} of #{shape.concurrency} threads burn" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+          sleep 0.02
+        end
+      end
+    end
+  end
+end

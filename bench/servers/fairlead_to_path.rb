@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require_relative "fairlead"
+
+module Bench
+  module Servers
+    # Fairlead whose application answers with a body that is no File and says only where one is.
+    class FairleadToPath < Fairlead
+      def name
+        "fairlead-to-path"
+      end
+
+      def way
+        :to_path
+      end
+
+      def note(_shape)
+        "a body with `to_path` that opens nothing and yields nothing"
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "open3"
+
+module Bench
+  module Servers
+    # nginx, for what it is known for: files, with as many workers as the others. It has no application; what is asked for
+    # beside the files, and to see whether it is there, is a constant of its configuration.
+    class Nginx < Server
+      PLACES = [*ENV.fetch("PATH", "").split(":"), "/usr/sbin", "/usr/local/sbin"].freeze
+
+      def rank
+        2
+      end
+
+      def missing
+        "nginx is not installed" unless program
+      end
+
+      def version
+        output, = Open3.capture2e(program, "-v")
+        output[%r{nginx/(\S+)}, 1]
+      end
+
+      def way
+        :public
+      end
+
+      def note(_shape)
+        "no Ruby: `sendfile on`, `access_log off`, no limit of requests per connection#{", #{file_cache}" if file_cache}"
+      end
+
+      def processes(shape)
+        shape.workers + 1
+      end
+
+      def command(site, port, shape)
+        [program, "-p", site.directory, "-e", "stderr", "-c", site.write("nginx.conf", configuration(site, port, shape))]
+      end
+
+      private
+
+      def program
+        PLACES.map { |place| File.join(place, "nginx") }.find { |path| File.executable?(path) }
+      end
+
+      # What it remembers of files, if anything.
+      def file_cache; end
+
+      # A worker started by root becomes another user, who may not look into the folder.
+      def user
+        "user root root;" if Process.uid.zero?
+      end
+
+      def configuration(site, port, shape)
+        <<~CONF
+          #{user}
+          daemon off;
+          worker_processes #{shape.workers};
+          pid nginx.pid;
+          error_log stderr error;
+          events { worker_connections 4096; }
+          http {
+            access_log off;
+            sendfile on;
+            keepalive_requests 1000000000;
+            #{"#{file_cache};" if file_cache}
+            #{%w[client_body proxy fastcgi uwsgi scgi].map { |kind| "#{kind}_temp_path #{kind};" }.join(" ")}
+            types { text/plain txt; }
+            default_type application/octet-stream;
+            server {
+              listen 127.0.0.1:#{port};
+              root #{site.path("public")};
+              location = / { default_type text/plain; return 200 "ready\\n"; }
+              location = /short { default_type text/plain; return 200 "#{"x" * 120}\\n"; }
+            }
+          }
+        CONF
+      end
+    end
+  end
+end
