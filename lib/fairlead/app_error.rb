@@ -4,19 +4,27 @@ require "rack"
 
 module Fairlead
   # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
-  # client that tells nothing of it, except in development.
+  # client that tells nothing of it, except in development. Where the folder of static files has a page of its own for
+  # that, the answer is left to the engine.
   class AppError
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. The log of the server says why."
 
-    def initialize(log, details:)
+    # The page, in public_dir.
+    PAGE = "500.html"
+
+    # +details+: whether the client may see what has happened. +page+: whether there is a page.
+    def initialize(log, details:, page: false)
       @log = log
       @details = details
+      @page = page && !details
     end
 
     # Logs +exception+ and returns the answer. +env+ is nil when it happened outside a request.
     def call(exception, env)
       @log.app_failed(exception, request(env))
+      return [500, {}, []] if @page
+
       html = env && html?(env)
       body = html ? page(exception) : text(exception)
       type = html ? "text/html" : "text/plain"

@@ -42,7 +42,7 @@ module Fairlead
       problems = layers.flat_map(&:problems) + contradictions
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = idle_settings.freeze
+      @warnings = (idle_options + idle_without_workers).freeze
       freeze
     end
 
@@ -96,7 +96,12 @@ module Fairlead
       ConfigurationError::Problem.new(option, origin, message)
     end
 
-    def idle_settings
+    def idle_options
+      idle = Options.settings.select { |option| option.needs && given?(option.name) && !self[option.needs] }
+      idle.map { |option| problem(option.name, origin(option.name), "has no effect without #{option.needs}").to_s }
+    end
+
+    def idle_without_workers
       return [] if supervised?
 
       idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }

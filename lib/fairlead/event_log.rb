@@ -19,6 +19,10 @@ module Fairlead
 
     def listening(listener) = info("listening on #{listener}")
 
+    def files_alone(configuration)
+      info("there is no #{configuration.rackup}: serving nothing but the files in #{configuration.public_dir}")
+    end
+
     def ready(configuration)
       threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
       threads = "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each" if configuration.supervised?

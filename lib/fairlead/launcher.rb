@@ -51,7 +51,12 @@ module Fairlead
       ENV["RACK_ENV"] = @configuration.environment
       Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
       @configuration.warnings.each { |text| @log.warning(text) }
-      RackApp.check(@configuration.rackup) unless @app
+      check_app unless @app
+    end
+
+    def check_app
+      RackApp.check(@configuration)
+      @log.files_alone(@configuration) if RackApp.files_alone?(@configuration)
     end
 
     def server

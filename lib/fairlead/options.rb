@@ -219,15 +219,15 @@ module Fairlead
            doc: "Serves the files of this folder before the application is asked. Without a rackup file they are all there is."
 
     option :public_hidden, Types::Flag.new,
-           scope: :engine, default: false, valid: [true], invalid: ["maybe"],
+           scope: :engine, needs: :public_dir, default: false, valid: [true], invalid: ["maybe"],
            doc: "Serves names that begin with a dot or end with `~`, too. `/.well-known/` is always served."
 
     option :public_symlinks, Types::Choice.new(:inside, :none, :all),
-           scope: :engine, default: :inside, valid: ["all"], invalid: ["some"],
+           scope: :engine, needs: :public_dir, default: :inside, valid: ["all"], invalid: ["some"],
            doc: "Which symbolic links in the folder are followed: those that stay `inside` it, `none`, or `all`."
 
     option :public_cache_control, Types::CacheRule.new("RULE"),
-           scope: :engine, repeatable: true, default: [], none: "the built-in rules",
+           scope: :engine, needs: :public_dir, repeatable: true, default: [], none: "the built-in rules",
            valid: ["/fonts/*: public, max-age=604800"], invalid: ["/fonts/*"],
            doc: "Sets `cache-control` of the files whose path matches, as `GLOB: VALUE`; the first match counts. Otherwise a name " \
                 "with a fingerprint is kept for a year, any other file asked for anew."
@@ -248,11 +248,11 @@ module Fairlead
                 "stranger can choose (BREACH)."
 
     option :compress_min_bytes, Types::Bytes.new,
-           scope: :engine, default: 1024, valid: ["4k"], invalid: [-1],
+           scope: :engine, needs: :compress, default: 1024, valid: ["4k"], invalid: [-1],
            doc: "Shorter answers are sent as they are."
 
     option :compress_types, Types::MediaType.new("TYPE"),
-           scope: :engine, repeatable: true, default: [], none: "the built-in list",
+           scope: :engine, needs: :compress, repeatable: true, default: [], none: "the built-in list",
            valid: ["text/*"], invalid: ["text"],
            doc: "Compresses answers of this type only, such as `application/json` or `text/*`; may be given several times."
 

@@ -5,12 +5,31 @@ require "rack"
 module Fairlead
   # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
   module RackApp
+    # What answers behind the files of a folder where there is no application. The folder's own page for 404, if there is
+    # one, takes the place of the empty body.
+    NOTHING = ->(_env) { [404, {}, []] }
+
     @middleware = []
 
     class << self
+      # What there is to serve beside the files; raises AppLoadError.
+      def of(configuration)
+        files_alone?(configuration) ? NOTHING : load(configuration.rackup)
+      end
+
+      # Raises AppLoadError when there is nothing to serve.
+      def check(configuration)
+        present!(configuration.rackup) unless files_alone?(configuration)
+      end
+
+      # Whether the files of a folder are all there is to serve: nobody has named a rackup file, and there is none.
+      def files_alone?(configuration)
+        !configuration.public_dir.nil? && !configuration.given?(:rackup) && !File.exist?(configuration.rackup)
+      end
+
       # The application of that file; raises AppLoadError.
       def load(path)
-        check(path)
+        present!(path)
         app, = ::Rack::Builder.parse_file(File.expand_path(path)) # a pair in Rack 2
         app
       rescue Error
@@ -30,12 +49,11 @@ module Fairlead
         @middleware.reverse.reduce(app) { |inner, middleware| middleware.new(inner) }
       end
 
-      # Raises AppLoadError unless the file is there.
-      def check(path)
+      private
+
+      def present!(path)
         raise AppLoadError.new(path, nil, "there is no such file in #{Dir.pwd}") unless File.file?(path)
       end
-
-      private
 
       # RubyGems makes an error of its own of a signal that interrupts a +require+.
       def signal_behind(error)

@@ -23,7 +23,7 @@ module Fairlead
 
     # The application, behind the middleware of RackApp.use; loads it when that has not happened yet.
     def app
-      @app ||= RackApp.wrap(@given || RackApp.load(configuration.rackup))
+      @app ||= RackApp.wrap(@given || RackApp.of(configuration))
     end
 
     # Whether the application is to be there before the workers are forked.
@@ -31,7 +31,7 @@ module Fairlead
 
     # What the engine has to know: the options that reach it, and what only this process can give it.
     def engine_settings
-      app_error = AppError.new(log, details: configuration.development?)
+      app_error = AppError.new(log, details: configuration.development?, page: error_page?)
       configuration.engine_settings.merge(
         app_error: app_error.method(:call),
         access_log_fd: @access_log.fileno,
@@ -56,6 +56,21 @@ module Fairlead
     end
 
     private
+
+    # Whether the engine has a page of the folder to answer an exception with.
+    def error_page?
+      path = configuration.public_dir && File.join(configuration.public_dir, AppError::PAGE)
+      !path.nil? && File.file?(path) && File.readable?(path) && followed?(path)
+    end
+
+    # As the engine does it with symbolic links.
+    def followed?(path)
+      case configuration.public_symlinks
+      when :all then true
+      when :none then !File.symlink?(path)
+      else File.realpath(path).start_with?(File.join(File.realpath(configuration.public_dir), ""))
+      end
+    end
 
     def access_log_origin
       configuration.origin(configuration.access_log ? :access_log : :log_requests)

@@ -39,6 +39,12 @@ class CLITest < Minitest::Test
     in_folder("config.ru" => "") { refused "--bind: cannot listen on tcp://x: write tcp://HOST:PORT", "--check", "-b", "tcp://x" }
   end
 
+  def test_check_needs_no_rackup_file_where_there_are_files
+    in_folder("www/index.html" => "") do
+      assert_equal [0, ""], run_command("--check", "-www", "www").values_at(0, 2)
+    end
+  end
+
   def test_check_misses_the_rackup_file
     in_folder { |folder| refused "other.ru: there is no such file in #{folder}", "--check", "other.ru" }
   end

@@ -82,6 +82,20 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  def test_options_that_need_another_one_are_warned_of
+    in_folder("config/fairlead.rb" => "public_hidden true\ncompress_types 'text/*'") do
+      assert_equal ["config/fairlead.rb:1: public_hidden: has no effect without public_dir",
+                    "--public-symlinks: has no effect without public_dir",
+                    "config/fairlead.rb:2: compress_types: has no effect without compress"],
+                   load("--public-symlinks", "none").warnings
+      assert_empty load("--public", ".", "--compress").warnings
+    end
+  end
+
+  def test_what_an_option_needs_is_an_option
+    Fairlead::Options.settings.filter_map(&:needs).each { |name| assert_includes Configuration.from_options({}).engine_settings, name }
+  end
+
   def test_requests_are_logged_where_the_options_say
     assert_nil Configuration.from_options({}).access_log_path
     assert_equal "-", Configuration.from_options(log_requests: true).access_log_path

@@ -34,6 +34,14 @@ class EventLogTest < Minitest::Test
     assert_equal "[#{Process.pid}] fairlead stopped\n", @output.string
   end
 
+  def test_files_that_are_alone_are_told
+    Dir.mktmpdir do |folder|
+      log.files_alone(Fairlead::Configuration.from_options(public_dir: folder))
+
+      assert_equal "there is no config.ru: serving nothing but the files in #{folder}\n", @output.string
+    end
+  end
+
   def test_ready_says_what_is_ready
     configuration = Fairlead::Configuration.from_options(workers: 2, threads: [1, 3], environment: "test")
     log.ready(configuration)

@@ -66,7 +66,40 @@ class RackAppTest < Minitest::Test
     end
   end
 
+  # arguments and files => whether the folder is served alone
+  {
+    "no_rackup_file" => [%w[--public www], {}, true],
+    "a_rackup_file" => [%w[--public www], { "config.ru" => "run 1" }, false],
+    "a_rackup_file_that_is_named_and_missing" => [%w[--public www config.ru], {}, false],
+    "no_folder" => [[], {}, false]
+  }.each do |name, (arguments, files, alone)|
+    define_method(:"test_with_#{name}_the_files_are#{"_not" unless alone}_alone") do
+      in_folder("www/a" => "", **files) { assert_equal alone, Fairlead::RackApp.files_alone?(configuration(*arguments)) }
+    end
+  end
+
+  def test_where_the_files_are_alone_everything_else_is_missing
+    in_folder("www/a" => "") do
+      assert_nil Fairlead::RackApp.check(configuration("--public", "www"))
+      assert_equal [404, {}, []], Fairlead::RackApp.of(configuration("--public", "www")).call({})
+    end
+  end
+
+  def test_an_application_that_is_there_or_named_has_to_be_loaded
+    in_folder("www/a" => "", "config.ru" => "run ->(_) { [200, {}, ['app']] }") do
+      assert_equal ["app"], Fairlead::RackApp.of(configuration("--public", "www")).call({}).last
+      %i[check of].each do |method|
+        error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.send(method, configuration("--public", "www", "app.ru")) }
+        assert_match(/\Aapp\.ru: there is no such file/, error.message)
+      end
+    end
+  end
+
   private
+
+  def configuration(*arguments)
+    Fairlead::Configuration.load(Fairlead::Configuration::Flags.parse(arguments), environment: {})
+  end
 
   def load(text)
     in_folder("config.ru" => text) { Fairlead::RackApp.load("config.ru") }

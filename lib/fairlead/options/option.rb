@@ -49,16 +49,18 @@ module Fairlead
     # default   the value, or a callable that derives it from the values of the options (name => value)
     # shown_default  the default in words, for a derived one
     # none      what it means that there is no value
+    # needs     the option without which this one has no effect
     class Option < Entry
-      attr_reader :type, :scope, :shown_default
+      attr_reader :type, :scope, :shown_default, :needs
 
-      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, none: "none", **entry)
+      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, none: "none", needs: nil, **entry)
         super(name, **entry)
         @type = type
         @default = default
         @scope = scope
         @repeatable = repeatable
         @none = none
+        @needs = needs
         @shown_default = shown_default || format(default)
       end
 
