@@ -5,8 +5,9 @@ require "rack/files"
 
 module Fairlead
   module Compat
-    # The files of a folder, before or after the application: GET and HEAD only, `index.html` for a folder, and whatever is
-    # hidden stays so. Rack::Files reads and checks the path.
+    # The files of a folder where the engine, which serves public_dir before it asks the application, cannot do it: behind the
+    # application, or with types of its own. GET and HEAD only, `index.html` for a folder, and whatever is hidden stays so.
+    # Rack::Files reads and checks the path.
     class PublicFolder
       HIDDEN = %r{/\.(?!well-known/)}
 

@@ -50,10 +50,30 @@ class AgooServerTest < Minitest::Test
       Agoo::Server.handle(:GET, "/one", Says.new("handler"))
 
       assert_equal %w[file handler], [answer("/page.txt").last, answer("/one").last]
-      init("root", root_first: true)
-      Agoo::Server.handle(:GET, "/one", Says.new("handler"))
+    end
+  end
 
-      assert_equal "file", answer("/one").last
+  def test_files_that_come_first_are_for_the_engine
+    in_folder("root/one" => "file") do |folder|
+      configuration = started { init("root", root_first: true, thread_count: 0) }
+
+      assert_equal "#{folder}/root", configuration.public_dir
+      assert_equal 404, answer("/one").first
+      assert_nil started { init("root", thread_count: 0) }.public_dir
+    end
+  end
+
+  def test_files_of_a_type_of_its_own_are_not
+    in_folder("root/one.gallery" => "file") do
+      configuration = started do
+        init("root", root_first: true, thread_count: 0)
+        Agoo::Server.handle(nil, "/**", Says.new("handler"))
+        Agoo::Server.add_mime("gallery", "image/gallery")
+      end
+
+      assert_nil configuration.public_dir
+      assert_equal [200, "file"], answer("/one.gallery")
+      assert_equal "handler", answer("/two").last
     end
   end
 

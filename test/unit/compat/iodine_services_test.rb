@@ -115,13 +115,32 @@ class IodineServicesTest < Minitest::Test
     assert_equal [2, true], [configuration.workers, configuration.quiet?]
   end
 
-  def test_files_come_before_the_application_and_can_do_without
+  def test_files_are_for_the_server_with_an_application_and_without
     Dir.mktmpdir do |folder|
-      File.write("#{folder}/page.txt", "page")
+      start(public: folder, handler: APP)
+
+      assert_equal [folder, APP], [configuration.public_dir, Started.app]
+    end
+  end
+
+  def test_files_can_do_without_an_application
+    Dir.mktmpdir do |folder|
       start(public: folder)
 
-      assert_equal [200, 404], (%w[/page.txt /other].map { |path| Started.app.call(request(path)).first })
+      assert_equal [folder, 404], [configuration.public_dir, Started.app.call({}).first]
     end
+  end
+
+  def test_several_folders_are_too_many
+    Iodine.listen(handler: APP, public: __dir__, port: 1)
+
+    assert_raises(NotImplementedError) { start(handler: APP, public: ROOT, port: 2) }
+  end
+
+  def test_a_folder_that_is_not_there_is_told
+    error = assert_raises(Fairlead::ConfigurationError) { start(public: "/nowhere/at/all") }
+
+    assert_includes error.message, "Iodine.start: public_dir: must be a folder that exists"
   end
 
   def test_the_settings_of_before_05_start_too
@@ -142,6 +161,14 @@ class IodineServicesTest < Minitest::Test
     with_launcher { Iodine::Rack.run(APP) }
 
     assert_match(/:3000\z/, configuration.bind.first)
+    assert_nil configuration.public_dir
+  end
+
+  def test_the_rack_handler_has_a_folder
+    Iodine::Rack.public = __dir__
+    with_launcher { Iodine::Rack.run(APP, { Port: 3456 }) }
+
+    assert_equal [__dir__, APP], [configuration.public_dir, Started.app]
   end
 
   private
@@ -156,6 +183,4 @@ class IodineServicesTest < Minitest::Test
   end
 
   def configuration = Started.configuration
-
-  def request(path) = { "REQUEST_METHOD" => "GET", "PATH_INFO" => path }
 end

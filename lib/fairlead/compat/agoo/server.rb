@@ -33,7 +33,8 @@ module Agoo
         @bind = options[:bind] ? Array(options[:bind]).map { |url| bind(url) } : [Fairlead::Binding.uri_for_port(port)]
         @routes = Routes.new
         @middleware = []
-        @folder = Fairlead::Compat::PublicFolder.new(@routes, root) unless root.to_s.empty?
+        @root = root unless root.to_s.empty?
+        @own_types = false
         nil
       end
 
@@ -81,8 +82,9 @@ module Agoo
       def header_rule(*) = Fairlead::Compat.missing("Agoo::Server.header_rule", "use Rack::Static and its header_rules")
       def domain(*) = Fairlead::Compat.missing("Agoo::Server.domain", "route by HTTP_HOST in the application")
 
-      # Rack knows the types of files.
+      # Rack knows the types of files; the engine has a list of its own.
       def add_mime(suffix, type)
+        @own_types = true
         ::Rack::Mime::MIME_TYPES[".#{suffix}"] = type
         nil
       end
@@ -114,13 +116,18 @@ module Agoo
         options[:workers] = @settings[:worker_count] if @settings[:worker_count].to_i > 1
         options[:early_hints] = true if @early_hints
         options[:log_requests] = true if Log.state(:request)
+        options[:public_dir] = @root if native_files?
         options.merge(bind: @bind)
       end
 
+      # Whether the engine can serve the files: it does so before it asks anybody.
+      def native_files? = @root && @settings[:root_first] && !@own_types
+
       # The handlers come before the files, unless root_first says otherwise.
       def app
-        @routes.files = @folder
-        first = @settings[:root_first] && @folder ? @folder : @routes
+        folder = Fairlead::Compat::PublicFolder.new(@routes, @root) if @root && !native_files?
+        @routes.files = folder
+        first = @settings[:root_first] && folder ? folder : @routes
         @middleware.reverse.reduce(first) { |inner, (middleware, arguments)| middleware.new(inner, *arguments) }
       end
 

@@ -11,8 +11,8 @@ module Iodine
 
       # Serves until the server is asked to end; yields what has a #stop.
       def run(app, options = {}, &block)
-        defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address }.compact
-        HANDLER.run(Iodine.send(:behind_folder, app, public), **defaults, **Iodine.send(:process_options), **options.to_h, &block)
+        defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address, public_dir: public }.compact
+        HANDLER.run(app, **defaults, **Iodine.send(:process_options), **options.to_h, &block)
       end
 
       def shutdown = HANDLER.shutdown

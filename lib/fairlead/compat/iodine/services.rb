@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
 require "uri"
-require "fairlead/compat/public_folder"
 
 # Serving from a plain Ruby program. Iodine.start is `fairlead` without a rackup file: configuration file, environment,
 # signals and workers are as usual, and what the program says wins over them.
 module Iodine
   # What one Iodine.listen asks for, in Fairlead's terms.
   class Service
-    OPTIONS = { timeout: :keep_alive_timeout, ping: :ping_interval, max_clients: :max_connections, log: :log_requests }.freeze
+    OPTIONS = { timeout: :keep_alive_timeout, ping: :ping_interval, max_clients: :max_connections, log: :log_requests,
+                public: :public_dir }.freeze
     SIZES = { max_body: [:body_max_bytes, 1 << 20], max_headers: [:head_max_bytes, 1 << 10], max_msg: [:message_max_bytes, 1 << 10] }.freeze
-    KNOWN = [:service, :url, :handler, :app, :port, :address, :public, :tls, *OPTIONS.keys, *SIZES.keys].freeze
+    KNOWN = [:service, :url, :handler, :app, :port, :address, :tls, *OPTIONS.keys, *SIZES.keys].freeze
 
     INSTEAD = {
       raw: "it speaks HTTP; use TCPServer for a protocol of your own",
       tls: "let a proxy in front of it end TLS, and listen on a Unix socket or on 127.0.0.1"
     }.freeze
 
-    attr_reader :app, :folder
+    attr_reader :app
 
     def initialize(settings, app)
       unknown = settings.keys - KNOWN
@@ -27,8 +27,9 @@ module Iodine
       @url = URI(@settings[:url]) if @settings[:url]
       refuse_what_is_missing
       @app = app || settings[:handler] || settings[:app]
-      @folder = @settings[:public]
     end
+
+    def folder = @settings[:public]
 
     # The address as `bind` takes it.
     def bind
@@ -102,12 +103,7 @@ module Iodine
       if apps.size > 1
         Fairlead::Compat.missing("more than one application", "start a Fairlead::Server for each, or route by host or path in one")
       end
-      behind_folder(*apps.first)
-    end
-
-    def behind_folder(app, folder)
-      app ||= ->(_) { [404, { "content-type" => "text/plain" }, ["Not Found"]] }
-      folder ? Fairlead::Compat::PublicFolder.new(app, folder) : app
+      services.first.app || Fairlead::RackApp::NOTHING
     end
 
     def configuration(services)
