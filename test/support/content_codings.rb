@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "open3"
+require "zlib"
+
+module Fairlead
+  module Test
+    # Decodes what a server has encoded, with other people's code: gzip by Ruby's zlib, Brotli by Node.js, Zstandard by
+    # the `zstd` command.
+    module ContentCodings
+      class Undecodable < StandardError; end
+
+      COMMANDS = {
+        "br" => ["node", "-e", <<~JS],
+          const zlib = require("zlib");
+          const finishFlush = zlib.constants[process.env.BEGINNING ? "BROTLI_OPERATION_FLUSH" : "BROTLI_OPERATION_FINISH"];
+          const input = require("fs").readFileSync(0);
+          const { buffer, engine } = zlib.brotliDecompressSync(input, { info: true, finishFlush });
+          if (engine.bytesWritten < input.length) throw new Error("bytes behind the end");
+          process.stdout.write(buffer);
+        JS
+        "zstd" => %w[zstd --decompress --quiet --stdout]
+      }.freeze
+
+      module_function
+
+      # Whether what it takes is installed.
+      def decodable?(coding)
+        coding == "gzip" || ENV.fetch("PATH").split(":").any? { |folder| File.executable?(File.join(folder, COMMANDS.fetch(coding).first)) }
+      end
+
+      # The text that +bytes+ stand for. They have to be complete, and nothing may follow.
+      def decode(coding, bytes)
+        return gunzip(bytes) if coding == "gzip"
+
+        text, errors, status = run(coding, bytes)
+        status.success? && errors.empty? ? text : raise(Undecodable, "#{coding}: #{errors}")
+      end
+
+      # The text that the first +bytes+ of something longer stand for, as far as they go.
+      def decode_beginning(coding, bytes)
+        return inflater.inflate(bytes) if coding == "gzip"
+
+        run(coding, bytes, "BEGINNING" => "1").first
+      end
+
+      def gunzip(bytes)
+        zlib = inflater
+        text = zlib.inflate(bytes)
+        raise Undecodable, "gzip: not at its end" unless zlib.finished?
+        raise Undecodable, "gzip: #{bytes.bytesize - zlib.total_in} bytes behind its end" unless zlib.total_in == bytes.bytesize
+
+        text
+      end
+
+      # Reads the format of gzip, and no other.
+      def inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
+
+      def run(coding, bytes, environment = {})
+        Open3.capture3(environment, *COMMANDS.fetch(coding), stdin_data: bytes, binmode: true)
+      end
+    end
+  end
+end
