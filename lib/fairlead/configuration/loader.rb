@@ -17,10 +17,14 @@ module Fairlead
 
       private
 
-      # nil when there is no file to read.
+      # nil when there is no file to read. A folder that the file names is seen from where the server is to run.
       def read_file
         path = @flags[:config] || default_path
-        File.new(path).read unless path.nil? || path == "-"
+        return if path.nil? || path == "-"
+        return File.new(path).read unless @flags[:directory]
+
+        path = ::File.expand_path(path)
+        Dir.chdir(@flags[:directory]) { File.new(path).read }
       end
 
       # A given path is relative to the current folder, the default ones to the folder the server is to run in.

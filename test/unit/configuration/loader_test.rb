@@ -30,6 +30,14 @@ class ConfigurationLoaderTest < Minitest::Test
     end
   end
 
+  def test_folders_that_the_file_names_are_seen_from_the_folder_to_run_in
+    in_folder("app/config/fairlead.rb" => "public_dir 'www'", "app/www/a" => "", "mine.rb" => "temp_dir 'www'") do |folder|
+      assert_equal "#{folder}/app/www", load("--dir", "app").public_dir
+      assert_equal "#{folder}/app/www", load("--dir", "app", "-C", "mine.rb").temp_dir
+      assert_equal folder, Dir.pwd
+    end
+  end
+
   def test_what_a_caller_fills_in_comes_last
     in_folder("config/fairlead.rb" => "workers 3") do
       fallback = Fairlead::Configuration::Layer.from({ workers: 9, backlog: 7, environment: "test" }, origin: "the caller")
