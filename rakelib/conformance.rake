@@ -5,4 +5,13 @@ namespace :conformance do
   task websocket: :compile do
     sh({ "AUTOBAHN" => "all", "UPDATE_DOCS" => "1" }, "bin/support/ruby-tests", "test/conformance/websocket_test.rb")
   end
+
+  {
+    ranges: "Compare the answers to requests for ranges with nginx's",
+    traversal: "Try wfuzz's lists of paths that lead out of a folder",
+    redbot: "Have REDbot look at files and at compressed answers"
+  }.each do |name, description|
+    desc description
+    task(name => :compile) { sh "bin/support/ruby-tests", "test/conformance/files/#{name}_test.rb" }
+  end
 end

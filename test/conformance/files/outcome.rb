@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require_relative "../../support/byte_ranges"
+
+module StaticFiles
+  # What a server has made of a request for a range, as far as it must be the same whoever serves the file. The boundary of
+  # a multipart/byteranges body is each server's own, and so are the bodies of errors and redirects.
+  #
+  # +parts+: [first byte, last byte, size of the file, bytes] of each, or nil for a body that has no parts.
+  Outcome = Struct.new(:status, :range, :content_length, :coding, :body, :parts, keyword_init: true) do
+    # +answer+: as HttpClient has read it.
+    def self.of(answer)
+      common = { status: answer.status, range: answer["content-range"], coding: answer["content-encoding"] }
+      return new(**common) if answer.status >= 300
+      return new(**common, content_length: answer["content-length"], body: answer.body) unless answer["content-type"].to_s.start_with?("multipart/")
+
+      new(**common, parts: answer.body.empty? ? [] : Fairlead::Test::ByteRanges.parts(answer).map { |part| part.to_a.drop(1) })
+    end
+
+    # Whether what has come is what it claims to be: +content+, or those bytes of it. There is nothing wrong with no body.
+    def true_to?(content)
+      case status
+      when 200 then [content, ""].include?(body)
+      when 206 then claims.all? { |first, last, size, bytes| size == content.bytesize && ["", content.byteslice(first..last)].include?(bytes) }
+      else body.nil?
+      end
+    end
+
+    # In a word: "206, bytes 5-9/26", "206, 3 parts", "200, 26 bytes", "304".
+    def to_s
+      return "#{status}, #{parts.size} parts" if parts&.any?
+
+      [status, range || (content_length && "#{content_length} bytes")].compact.join(", ")
+    end
+
+    private
+
+    def claims = parts || [[*range.scan(/\d+/).map { |digits| Integer(digits, 10) }, body]]
+  end
+end
