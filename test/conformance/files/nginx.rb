@@ -43,6 +43,8 @@ module StaticFiles
     # Its program; nil if it is not installed.
     def self.program = Proxy.program("nginx")
 
+    def self.version = Gem::Version.new(`#{program} -v 2>&1`[%r{nginx/([\d.]+)}, 1])
+
     def initialize(root)
       @folder = Dir.mktmpdir("fairlead-nginx-")
       File.write(File.join(@folder, "conf"), format(CONFIGURATION, folder: @folder, root: root))

@@ -17,7 +17,6 @@ class RangesBesideNginxTest < Minitest::Test
   ANY_LENGTH = "RFC 9110 §14.1.1 has numbers of any length"
   LISTS = "RFC 9110 §5.6.1: a list may have empty elements, and spaces and tabs around its commas"
   GET_ONLY = "RFC 9110 §14.2: a range means something for GET only"
-  SIBLINGS = "nginx sends what is compressed whole"
 
   DIFFERENCES = {}.freeze
 
@@ -34,7 +33,7 @@ class RangesBesideNginxTest < Minitest::Test
   end
 
   def test_enough_is_asked
-    assert_operator RangeRequests::ALL.size, :>, 150
+    assert_operator outcomes.size, :>=, 148
     assert_equal RangeRequests::GROUPS.sum(&:size), RangeRequests::ALL.size, "two requests have one name"
     assert_equal [200, 206, 301, 304, 404, 412, 416], outcomes.flat_map { |_, pair| pair.map(&:status) }.uniq.sort
   end
@@ -74,9 +73,14 @@ class RangesBesideNginxTest < Minitest::Test
       new.start
     end
     nginx = Nginx.new(server.path("public"))
-    RangeRequests::ALL.transform_values { |request| [outcome(request) { connect(server) }, outcome(request) { adopt(nginx.client) }] }
+    requests.transform_values { |request| [outcome(request) { connect(server) }, outcome(request) { adopt(nginx.client) }] }
   ensure
     nginx&.stop
+  end
+
+  # What this nginx knows how to answer.
+  def requests
+    Nginx.version < Gem::Version.new("1.23.4") ? RangeRequests::ALL.except(*RangeRequests::COMPRESSED.keys) : RangeRequests::ALL
   end
 
   # Asks on a connection of its own, which has nothing left when the answer has come.
