@@ -74,3 +74,16 @@ impl fmt::Display for PathFault {
 }
 
 impl std::error::Error for PathFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::PathFault;
+
+    #[test]
+    fn every_fault_has_a_reason_of_its_own() {
+        let mut reasons: Vec<_> = PathFault::ALL.iter().map(|fault| fault.to_string()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        assert_eq!(reasons.len(), PathFault::ALL.len());
+    }
+}

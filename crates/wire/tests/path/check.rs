@@ -1,0 +1,96 @@
+//! What must hold for any path whatsoever; used by the random tests and by the fuzz target.
+
+use super::{model, platforms};
+use fairlead_wire::{check_path, relative_path, PathKind, PathRules};
+
+/// Checks bytes as a path that was sent and as one that is decoded already, by both sets of rules. Tells whether they
+/// are accepted as sent.
+pub(crate) fn path(bytes: &[u8]) -> bool {
+    let accepted = [false, true].map(|hidden| sent(bytes, hidden));
+    assert!(accepted[1] || !accepted[0], "{}", bytes.escape_ascii());
+    decoded(bytes, false);
+    decoded(bytes, true);
+    accepted[0]
+}
+
+fn sent(bytes: &[u8], hidden: bool) -> bool {
+    let mut out = b"of another path".to_vec();
+    let verdict = relative_path(bytes, PathRules { hidden }, &mut out);
+    match (verdict, model::sent(bytes, hidden)) {
+        (Ok(kind), Ok(path)) => {
+            assert_eq!((&out, kind == PathKind::Folder), (&path.decoded, path.is_folder));
+            assert_sound(&out, kind, hidden);
+        }
+        (Err(fault), Err(faults)) => {
+            assert!(
+                faults.contains(&fault),
+                "{}: {fault:?}, not {faults:?}",
+                bytes.escape_ascii()
+            );
+            assert_eq!(out, b"");
+        }
+        (verdict, model) => panic!("{}: {verdict:?}, model {model:?}", bytes.escape_ascii()),
+    }
+    verdict.is_ok()
+}
+
+/// A path that is decoded is accepted, or refused for the same reason, however it is encoded.
+fn decoded(bytes: &[u8], hidden: bool) {
+    let verdict = check_path(bytes, PathRules { hidden });
+    let faults = model::decoded(bytes, hidden);
+    match verdict {
+        Ok(()) => assert_eq!(faults, [], "{}", bytes.escape_ascii()),
+        Err(fault) => assert!(
+            faults.contains(&fault),
+            "{}: {fault:?}, not {faults:?}",
+            bytes.escape_ascii()
+        ),
+    }
+    // A slash at the end would be taken for that of a folder, and be left out.
+    if bytes.ends_with(b"/") {
+        return;
+    }
+    let mut out = Vec::new();
+    for spelling in [
+        encoded(bytes, |_| true),
+        encoded(bytes, |byte| !byte.is_ascii_alphanumeric()),
+    ] {
+        let sent = relative_path(&spelling, PathRules { hidden }, &mut out);
+        assert_eq!(sent.map(|_| ()), verdict, "{}", bytes.escape_ascii());
+        assert_eq!(out, if verdict.is_ok() { bytes } else { b"" });
+    }
+}
+
+/// `/` and the path, with those bytes percent-encoded that `is_encoded` tells, but never a slash.
+fn encoded(path: &[u8], is_encoded: impl Fn(u8) -> bool) -> Vec<u8> {
+    let mut text = b"/".to_vec();
+    for &byte in path {
+        if byte != b'/' && is_encoded(byte) {
+            text.extend(format!("%{byte:02X}").bytes());
+        } else {
+            text.push(byte);
+        }
+    }
+    text
+}
+
+/// A path that is accepted has nothing in it that could mean anything but names, to anyone.
+fn assert_sound(path: &[u8], kind: PathKind, hidden: bool) {
+    assert_eq!(check_path(path, PathRules { hidden }), Ok(()));
+    let text = std::str::from_utf8(path).expect("UTF-8");
+    assert!(
+        path.len() <= 4096 && !text.contains(|character: char| character.is_control() || "\\:".contains(character))
+    );
+    let names: Vec<&str> = text.split('/').filter(|_| !text.is_empty()).collect();
+    assert!(!names.is_empty() || kind == PathKind::Folder);
+    for (index, name) in names.iter().enumerate() {
+        assert!(!["", ".", ".."].contains(name) && name.len() <= 255, "{text:?}");
+        assert!(
+            hidden || !name.starts_with('.') || (index, *name) == (0, ".well-known"),
+            "{text:?}"
+        );
+    }
+    for (platform, reading) in platforms::readings(text) {
+        assert_eq!(reading, names, "{text:?} as {platform} has it");
+    }
+}
