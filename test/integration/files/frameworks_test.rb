@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/byte_ranges"
+require "support/file_serving"
+
+# Files that frameworks send: Rack::Sendfile and Rack::Files as they are, `send_file` of Sinatra and Rails, and any body
+# that has a path. With a root the server sends them; without one the answer is the same.
+class FrameworkFilesTest < Minitest::Test
+  include Fairlead::Test::FileServing
+
+  FILES = { "files/page.txt" => "page", "files/large.bin" => Random.new(7).bytes(2_000_000) }.freeze
+  ROOT = ["--sendfile-root", "files"].freeze
+
+  RACK = <<~RUBY
+    require "rack"
+    require "rack/files"
+    require "rack/sendfile"
+    use Rack::Lint
+    use Rack::Sendfile
+    run Rack::Files.new("files")
+  RUBY
+
+  # A field that only the server's own answers have: Rack::Files knows no etags.
+  def test_rack_files_behind_rack_sendfile
+    client = connect(serve_folder(FILES, *ROOT, app: RACK))
+
+    FILES.each do |path, content|
+      answer = client.get(path.delete_prefix("files"))
+      assert_equal [200, content.b, LONG_AGO_HTTP], [answer.status, answer.body, answer["last-modified"]]
+      assert_match(/\A"[^"]+"\z/, answer["etag"])
+      assert_nil answer["x-sendfile"]
+    end
+    assert_equal 304, client.get("/page.txt", "if-none-match" => client.get("/page.txt")["etag"]).status
+    assert_equal 404, client.get("/missing").status
+    assert_equal 404, client.get("/..%2fconfig.ru").status
+  end
+
+  def test_rack_files_with_ranges
+    [ROOT, []].each do |arguments|
+      client = connect(serve_folder(FILES, *arguments, app: RACK))
+      answer = client.get("/large.bin", "range" => "bytes=10-1999989")
+
+      assert_equal [206, FILES["files/large.bin"][10..-11], "bytes 10-1999989/2000000"], [answer.status, answer.body, answer["content-range"]]
+      assert_equal 416, client.get("/page.txt", "range" => "bytes=4-").status
+      head = client.request("HEAD", "/page.txt").answer(to: "HEAD")
+      assert_equal [200, "4", ""], [head.status, head["content-length"], head.body]
+    end
+  end
+
+  def test_a_client_cannot_choose_how_files_are_sent
+    client = connect(serve_folder(FILES, *ROOT, app: RACK))
+
+    [{ "x-sendfile-type" => "X-Accel-Redirect", "x-accel-mapping" => "/=/etc/" }, { "x-sendfile-type" => "X-Lighttpd-Send-File" }].each do |fields|
+      answer = client.get("/page.txt", fields)
+      assert_equal [200, "page"], [answer.status, answer.body]
+      assert_empty(answer.fields.map(&:first).grep(/\Ax-/))
+    end
+  end
+
+  def test_a_body_with_a_path_is_sent_from_the_file
+    app = 'run ->(env) { [200, eval(env["HTTP_X_FIELDS"] || "{}"), File.open(File.join("files", env["PATH_INFO"]), "rb")] }'
+    client = connect(serve_folder(FILES, app: app))
+    large = FILES["files/large.bin"]
+
+    assert_equal large, client.get("/large.bin").body
+    answer = client.get("/large.bin", "range" => "bytes=-5")
+    assert_equal [206, large[-5..], "bytes 1999995-1999999/2000000"], [answer.status, answer.body, answer["content-range"]]
+    assert_equal 416, client.get("/large.bin", "range" => "bytes=2000000-").status
+    assert_equal %w[pa ge], Fairlead::Test::ByteRanges.parts(client.get("/page.txt", "range" => "bytes=0-1,2-3")).map(&:text)
+    assert_equal 304, client.get("/page.txt", "x-fields" => "{ 'etag' => '\"a\"' }", "if-none-match" => '"a"').status
+    assert_equal 412, client.get("/page.txt", "x-fields" => "{ 'etag' => '\"a\"' }", "if-match" => '"b"').status
+    assert_equal ["2000000", ""], client.request("HEAD", "/large.bin").answer(to: "HEAD").then { |head| [head["content-length"], head.body] }
+  end
+
+  def test_a_body_with_a_path_that_the_application_has_cut_itself
+    app = <<~'RUBY'
+      run ->(_) { [206, { "content-range" => "bytes 0-3/4", "content-length" => "4" }, File.open("files/page.txt", "rb")] }
+    RUBY
+    answer = get(serve_folder(FILES, app: app), "/", "range" => "bytes=1-2")
+
+    assert_equal [206, "page", "bytes 0-3/4"], [answer.status, answer.body, answer["content-range"]]
+  end
+
+  def test_a_body_whose_path_leads_nowhere
+    app = <<~'RUBY'
+      class Body
+        def initialize(path) = @path = path
+        def to_path = @path
+        def each = yield("by each")
+        def close = File.write("closed", "")
+      end
+      run ->(env) { [200, {}, Body.new(env["HTTP_X_PATH"])] }
+    RUBY
+    server = serve_folder(FILES, app: app)
+    File.mkfifo(server.path("fifo"))
+
+    ["nowhere", "fifo", "files", "/dev/null/x"].each do |path|
+      assert_equal [200, "by each"], get(server, "/", "x-path" => path).then { |answer| [answer.status, answer.body] }, path
+    end
+    assert_equal "page", get(server, "/", "x-path" => "files/page.txt").body
+    wait_until("a closed body") { File.exist?(server.path("closed")) }
+  end
+
+  SINATRA = <<~RUBY
+    require "sinatra/base"
+    class Shop < Sinatra::Base
+      set :environment, :production
+      use Rack::Sendfile
+      get("/page") { send_file "files/page.txt" }
+      get("/download") { send_file "files/large.bin", filename: "a.bin", type: "application/x-own" }
+      get("/missing") { send_file "files/missing.txt" }
+    end
+    run Shop
+  RUBY
+
+  def test_send_file_of_sinatra
+    needs "sinatra"
+
+    [ROOT, []].each { |arguments| assert_framework_sends(connect(serve_folder(FILES, *arguments, app: SINATRA))) }
+  end
+
+  RAILS = <<~RUBY
+    require "logger"
+    require "rails"
+    require "action_controller/railtie"
+    class Shop < Rails::Application
+      config.load_defaults 6.1
+      config.eager_load = false
+      config.hosts.clear
+      config.secret_key_base = "0123456789abcdef" * 8
+      config.logger = Logger.new(File::NULL)
+      config.consider_all_requests_local = false
+    end
+    class FilesController < ActionController::Base
+      def page = send_file("files/page.txt", type: "text/plain", disposition: "inline")
+      def download = send_file("files/large.bin", filename: "a.bin", type: "application/x-own")
+      def missing = raise(ActionController::RoutingError, "none")
+    end
+    Shop.initialize!
+    Shop.routes.draw { %w[page download missing].each { |name| get(name, to: "files#\#{name}") } }
+    run Shop
+  RUBY
+
+  def test_send_file_of_rails
+    needs "rails"
+
+    [ROOT, []].each { |arguments| assert_framework_sends(connect(serve_folder(FILES, *arguments, app: RAILS))) }
+  end
+
+  private
+
+  def needs(name)
+    Gem::Specification.find_by_name(name)
+  rescue Gem::MissingSpecError => e
+    skip e.message.lines.first
+  end
+
+  def assert_framework_sends(client)
+    assert_equal [200, "page"], client.get("/page").then { |answer| [answer.status, answer.body] }
+    answer = client.get("/download")
+    assert_equal [200, FILES["files/large.bin"], "application/x-own"], [answer.status, answer.body, answer["content-type"]]
+    assert_match(/\Aattachment; filename="a\.bin"/, answer["content-disposition"])
+    assert_nil answer["x-sendfile"]
+    assert_equal 404, client.get("/missing").status
+    part = client.get("/download", "range" => "bytes=1000000-1000009")
+    assert_equal [206, FILES["files/large.bin"][1_000_000, 10]], [part.status, part.body]
+    assert_equal ["", "2000000"], client.request("HEAD", "/download").answer(to: "HEAD").then { |head| [head.body, head["content-length"]] }
+  end
+end
