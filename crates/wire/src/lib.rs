@@ -9,16 +9,20 @@
 //! - [`websocket`]: handshake, frames, compressed messages;
 //! - [`content_encoding`]: compressed content, and who accepts it;
 //! - [`event_stream`]: server-sent events;
+//! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
 //! - [`path`]: which paths may name a file, and which file.
 
 #![forbid(unsafe_code)]
 
+pub mod conditions;
 pub mod content_encoding;
 mod error;
 pub mod event_stream;
 pub mod http1;
+pub mod multipart;
 mod parameters;
 pub mod path;
+pub mod ranges;
 mod span;
 pub mod websocket;
 

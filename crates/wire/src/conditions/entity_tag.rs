@@ -1,0 +1,63 @@
+//! Entity tags: their grammar, to the letter, and the two ways to compare them (RFC 9110 §8.8.3).
+//!
+//! They look like quoted strings but know no escapes: `"\"` is a whole tag, and `"a,b"` is one and not two.
+
+use crate::fields::trim;
+
+/// An entity tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntityTag<'a> {
+    weak: bool,
+    /// What stands between the quotation marks.
+    opaque: &'a [u8],
+}
+
+impl<'a> EntityTag<'a> {
+    /// The tag that `text` is, nothing before or behind it.
+    pub(super) fn parse(text: &'a [u8]) -> Option<EntityTag<'a>> {
+        EntityTag::split(text).and_then(|(tag, rest)| rest.is_empty().then_some(tag))
+    }
+
+    /// The tag that `text` begins with, and what is behind it.
+    fn split(text: &'a [u8]) -> Option<(EntityTag<'a>, &'a [u8])> {
+        let strong = text.strip_prefix(b"W/");
+        let inside = strong.unwrap_or(text).strip_prefix(b"\"")?;
+        let (opaque, rest) = inside.split_at(memchr::memchr(b'"', inside)?);
+        let tag = EntityTag {
+            weak: strong.is_some(),
+            opaque,
+        };
+        let sound = opaque.iter().all(|&byte| byte > b' ' && byte != 0x7f);
+        sound.then_some((tag, &rest[1..]))
+    }
+}
+
+/// The strong comparison of RFC 9110 §8.8.3.2: the same bytes.
+pub(super) fn strongly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
+    !one.weak && !other.weak && one.opaque == other.opaque
+}
+
+/// The weak comparison: as good as the same.
+pub(super) fn weakly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
+    one.opaque == other.opaque
+}
+
+/// Whether a list of entity tags has one that is `wanted`; `None` if it is no such list. Members may be empty
+/// (RFC 9110 §5.6.1.2).
+pub(super) fn names(list: &[u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
+    let mut found = false;
+    let mut rest = trim(list);
+    while let Some(&first) = rest.first() {
+        if first != b',' {
+            let (tag, behind) = EntityTag::split(rest)?;
+            found |= wanted(tag);
+            rest = trim(behind);
+        }
+        match rest {
+            [b',', behind @ ..] => rest = trim(behind),
+            [] => {}
+            _ => return None,
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,111 @@
+//! Range requests (RFC 9110 §14): which bytes of a file a request asks for.
+//!
+//! A server may ignore Range whenever it likes, so what is malformed or excessive gets the whole file, which costs no
+//! more than any other request. How the parts are written is the affair of [`crate::multipart`].
+
+use crate::conditions::{only, permits_range, Validators};
+use crate::fields::members;
+use crate::Head;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// The most ranges that one request gets: enough for any reader of PDF files, too few to be a burden.
+pub const MAX_RANGES: usize = 100;
+
+/// What to send of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ranges {
+    /// All of it, as without Range: 200.
+    Whole,
+    /// Nothing, because all that was asked for lies behind its end: 416.
+    Unsatisfiable,
+    /// These parts, in the order they were asked for: 206. There is at least one, and none is empty or goes beyond the
+    /// end; together they have no more bytes than the file, though they may overlap.
+    Parts(Vec<Range<u64>>),
+}
+
+impl Ranges {
+    /// What a request asks for of a file of `size` bytes, if nothing else keeps it from being answered with 200.
+    ///
+    /// Range means something only for GET and when it comes once (RFC 9110 §14.2), and only if If-Range agrees.
+    pub fn of(head: &Head, bytes: &[u8], validators: &Validators<'_>, size: u64) -> Ranges {
+        match only(head, bytes, b"range") {
+            Some(value) if head.method.of(bytes) == b"GET" && permits_range(head, bytes, validators) => {
+                ranges(value, size)
+            }
+            _ => Ranges::Whole,
+        }
+    }
+}
+
+/// What the value of a Range field asks for of a file of `size` bytes (RFC 9110 §14.1.2).
+///
+/// [`Ranges::Whole`] also for another unit than bytes, more than [`MAX_RANGES`], more bytes than the file has, and the
+/// empty file, no part of which could be told in a Content-Range.
+pub fn ranges(value: &[u8], size: u64) -> Ranges {
+    parts(value, size).map_or(Ranges::Whole, |parts| match parts.is_empty() {
+        true => Ranges::Unsatisfiable,
+        false => Ranges::Parts(parts),
+    })
+}
+
+/// The parts that can be satisfied; `None` to send the whole file.
+fn parts(value: &[u8], size: u64) -> Option<Vec<Range<u64>>> {
+    let (unit, set) = value.split_at(memchr::memchr(b'=', value)?);
+    if !unit.eq_ignore_ascii_case(b"bytes") || size == 0 {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut asked = 0;
+    let mut left = size;
+    for spec in members(&set[1..]) {
+        asked += 1;
+        let part = part(spec, size)?;
+        left = left.checked_sub(part.end - part.start)?;
+        if !part.is_empty() {
+            parts.push(part);
+        }
+    }
+    (1..=MAX_RANGES).contains(&asked).then_some(parts)
+}
+
+/// The bytes that a range-spec selects of `size`, none if it cannot be satisfied; `None` if it is malformed.
+fn part(spec: &[u8], size: u64) -> Option<Range<u64>> {
+    let (first, last) = spec.split_at(memchr::memchr(b'-', spec)?);
+    match (Position::parse(first)?, Position::parse(&last[1..])?) {
+        (None, None) => None,
+        (None, Some(suffix)) => Some(size - suffix.value().min(size)..size),
+        (Some(first), None) => Some(first.value().min(size)..size),
+        (Some(first), Some(last)) if first <= last => {
+            Some(first.value().min(size)..last.value().saturating_add(1).min(size))
+        }
+        _ => None,
+    }
+}
+
+/// A number of any length: its digits without the zeros in front.
+#[derive(PartialEq, Eq)]
+struct Position<'a>(&'a [u8]);
+
+impl<'a> Position<'a> {
+    /// `Some(None)` for nothing at all, `None` for what is not digits alone.
+    fn parse(digits: &'a [u8]) -> Option<Option<Position<'a>>> {
+        if !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        Some((!digits.is_empty()).then_some(Position(&digits[zeros..])))
+    }
+
+    /// The number, or the greatest there is: no file is that long.
+    fn value(&self) -> u64 {
+        let digits = self.0.iter().map(|digit| u64::from(digit - b'0'));
+        digits.fold(0, |value: u64, digit| value.saturating_mul(10).saturating_add(digit))
+    }
+}
+
+impl PartialOrd for Position<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some((self.0.len(), self.0).cmp(&(other.0.len(), other.0)))
+    }
+}
