@@ -15,7 +15,8 @@ class CompressionTest < Minitest::Test
   # accept-encoding => the coding of the answer.
   CHOICES = {
     "gzip, deflate, br, zstd" => "br", "gzip, zstd" => "zstd", "gzip;q=1, br;q=0.9" => "gzip", "*" => "br",
-    "br;q=0, *;q=0.5, identity;q=0.1" => "zstd", "x-gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip", "gzip;q=0" => nil, "deflate" => nil, "identity" => nil, "" => nil
+    "br;q=0, *;q=0.5, identity;q=0.1" => "zstd", "x-gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip",
+    "gzip;q=0" => nil, "deflate" => nil, "identity" => nil, "" => nil
   }.freeze
 
   TEXT = Array.new(2000) { |number| "line #{number} of what is to be compressed\n" }.join.freeze

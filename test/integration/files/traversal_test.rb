@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "securerandom"
+require "support/file_serving"
+require "support/system_calls"
+require "support/traversal_paths"
+
+# Thousands of paths that lead out of the public folder on some server, or on some system: not a byte of what is outside
+# (or hidden inside) comes back, nothing breaks, and whoever answers is the application or a file of the folder. What a
+# path's text gives away is found out without asking the file system.
+class TraversalTest < Minitest::Test
+  include Fairlead::Test::FileServing
+
+  TraversalPaths = Fairlead::Test::TraversalPaths
+
+  APP = 'run ->(_) { [404, { "content-type" => "text/plain", "x-from" => "app" }, ["app"]] }'
+
+  # Files that may be served: path => content. Some have the name that a path has when it is decoded once.
+  INSIDE = {
+    "page.html" => "page", "sub/index.html" => "index", "sub/deep/x.txt" => "x", "sub/page.html" => "sub page", ".well-known/token" => "token",
+    "%2e%2e/secret.txt" => "literal", "%2e%2e%2fsecret.txt" => "literal", "%5c..%5cwin.ini" => "literal"
+  }.freeze
+
+  # Names inside and outside that no answer may come from.
+  HIDDEN = %w[public/.env public/.git/config public/.htaccess public/secret.txt~ public/.hidden/secret.txt public/sub/.env].freeze
+  OUTSIDE = %w[secret.txt public-secret/secret.txt public-secret/index.html etc/passwd SECRET~1.TXT .env].freeze
+
+  # How many requests are sent at once.
+  BATCH = 100
+
+  def setup
+    @canary = SecureRandom.hex(16)
+  end
+
+  def test_there_are_enough_of_them
+    paths = TraversalPaths.all
+
+    assert_operator paths.size, :>=, 1500
+    assert_operator paths.count(&:refused), :>=, 1000
+    assert_operator paths.count { |path| !path.refused }, :>=, 200
+  end
+
+  def test_nothing_from_outside_comes_back
+    %w[inside none all].each do |symlinks|
+      server = serving("--public-symlinks", symlinks)
+      each_answer(server, TraversalPaths.all.map(&:target)) { |target, answer| assert_harmless(target, answer) }
+      assert_empty server.stderr
+      assert_file "page", get(server, "/page.html")
+    end
+  end
+
+  def test_hidden_names_being_served_opens_no_other_way
+    server = serving("--public-hidden")
+    @hidden = HIDDEN.to_h { |name| [name.delete_prefix("public/"), "may be served"] }
+    @hidden.each { |name, content| server.write("public/#{name}", content) }
+
+    each_answer(server, TraversalPaths.all.map(&:target)) { |target, answer| assert_harmless(target, answer) }
+  end
+
+  def test_absolute_paths_and_absolute_targets
+    server = serving
+    secret = server.path("secret.txt")
+    paths = ["/#{secret}", "//#{secret}", "/%2f#{secret.delete_prefix("/")}", secret, "/.#{secret}", "http://a//#{secret}", "http://a/../secret.txt",
+             "http://a/%2e%2e/secret.txt", "http://a#{secret}", "http://a/..%2fsecret.txt", "http://a/.env", "http://a//", "http://a"]
+
+    each_answer(server, paths) { |target, answer| assert_harmless(target, answer) }
+  end
+
+  def test_every_method_that_the_folder_answers
+    server = serving
+    client = connect(server)
+
+    TraversalPaths.others.each do |path|
+      answer = client.request("HEAD", path.target).answer(to: "HEAD")
+      assert_includes [200, 301, 404], answer.status, path.target
+      assert_from_app answer, path.target if path.refused
+    end
+  end
+
+  def test_what_the_text_gives_away_costs_no_system_call
+    server = serving
+    refused = TraversalPaths.all.select(&:refused).map(&:target)
+    warm_up(server, refused)
+    calls = Fairlead::Test::SystemCalls.new(server.pid, server.path("strace.log"))
+    each_answer(server, refused) { |target, answer| assert_from_app answer, target }
+    assert_file "x", get(server, "/sub/deep/x.txt")
+
+    assert_empty calls.before("sub/deep/x.txt")
+  rescue Fairlead::Test::SystemCalls::Unavailable => e
+    skip e.message
+  ensure
+    calls&.stop
+  end
+
+  private
+
+  def serving(*arguments)
+    serve_public(INSIDE, *arguments, app: APP) do |server|
+      (HIDDEN + OUTSIDE).each { |name| server.write(name, @canary) }
+    end
+  end
+
+  # What Ruby loads with the first requests is loaded.
+  def warm_up(server, targets)
+    2.times { each_answer(server, targets.first(BATCH)) { |_, answer| assert_from_app answer } }
+    assert_file "page", get(server, "/page.html")
+  end
+
+  # Sends the targets in batches on one connection, and yields each with its answer.
+  def each_answer(server, targets)
+    client = connect(server)
+    targets.each_slice(BATCH) do |batch|
+      client.write(batch.map { |target| "GET #{target} HTTP/1.1\r\nhost: a\r\n\r\n" }.join)
+      batch.each { |target| yield target, client.answer }
+    end
+  end
+
+  def assert_harmless(target, answer)
+    refute_includes answer.head + answer.body, @canary, target
+    refute_match(/root:.*:0:0:/, answer.body, target)
+    case answer.status
+    when 200 then assert_includes INSIDE.values + (@hidden || {}).values, answer.body, target
+    when 301 then assert_match(%r{\A/[^/\\]}, answer["location"], target)
+    else assert_from_app answer, target
+    end
+  end
+end
