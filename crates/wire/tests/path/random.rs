@@ -5,7 +5,7 @@ use crate::check;
 use crate::http1::Random;
 use std::panic::{catch_unwind, resume_unwind};
 
-const CASES: u64 = 20_000;
+const CASES: u64 = 10_000;
 
 const PIECES: [&str; 24] = [
     "a",
