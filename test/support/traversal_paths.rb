@@ -11,13 +11,11 @@ module Fairlead
       Path = Struct.new(:target, :refused)
 
       # Ways to write "..". What is LITERAL is an ordinary name after it has been decoded once.
-      UPWARD = [
-        "%%32%65%%32%65", "%%2e%%2e", *%w[
-          .. %2e%2e %2E%2E .%2e %2e. ..; ..;a=b ... .... ..%20 ..%09 ..%00 ..%0d%0a ..%01 .%00. ..%7f ..%3b ..%3f ..%2a ..+ %2e%2e%20
-          %2 %c0%ae%c0%ae %c0%2e%c0%2e %c0%5e%c0%5e %e0%80%ae%e0%80%ae %f0%80%80%ae%f0%80%80%ae %fc%80%80%80%80%ae %ae%ae %ff..
-          %uff0e%uff0e %u002e%u002e %u2024%u2024 %ef%bc%8e%ef%bc%8e %e2%80%a5 %e2%80%a4%e2%80%a4 .%e2%80%8b. %ef%b9%92%ef%b9%92
-        ]
-      ].freeze
+      UPWARD = %w[
+        .. %2e%2e %2E%2E .%2e %2e. ..; ..;a=b ... .... ..%20 ..%09 ..%00 ..%0d%0a ..%01 .%00. ..%7f ..%3b ..%3f ..%2a ..+ %2e%2e%20
+        %2 %c0%ae%c0%ae %c0%2e%c0%2e %c0%5e%c0%5e %e0%80%ae%e0%80%ae %f0%80%80%ae%f0%80%80%ae %fc%80%80%80%80%ae %ae%ae %ff..
+        %uff0e%uff0e %u002e%u002e %u2024%u2024 %ef%bc%8e%ef%bc%8e %e2%80%a5 %e2%80%a4%e2%80%a4 .%e2%80%8b. %ef%b9%92%ef%b9%92
+      ].push("%%32%65%%32%65", "%%2e%%2e").freeze
       LITERAL_UPWARD = %w[%252e%252e %25%32%65%25%32%65 %252e%252e%253b 0x2e0x2e %2525252e%2525252e].freeze
 
       # Ways to write "/".
