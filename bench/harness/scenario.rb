@@ -67,7 +67,7 @@ module Bench
 
     # The path that a server is asked for.
     def path(server)
-      @ways.fetch(server.way)
+      @ways.fetch(server.way) { raise Error, "#{name} is not asked of #{server.name}" }
     end
 
     # Whether the scenario can be asked of a server in a shape: with requests of every one that has a way to answer them,

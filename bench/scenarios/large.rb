@@ -6,27 +6,7 @@ Bench::Scenario.define(
   "large",
   about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: what it costs to " \
          "send, how it is shared out, and how many requests of 121 bytes are answered meanwhile.",
-  app: <<~RUBY,
-    PATH = File.expand_path("public/large.bin", __dir__).freeze
-    SIZE = File.size(PATH).to_s.freeze
-    SHORT = ("x" * 120 + "\\n").freeze
-    TYPE = { "content-type" => "application/octet-stream" }.freeze
-
-    # Says where the file is, and no more.
-    module Place
-      def self.to_path = PATH
-      def self.each = raise("what has a path is not asked for its bytes")
-    end
-
-    run(lambda do |env|
-      case env["PATH_INFO"]
-      when "/file" then [200, TYPE.merge("content-length" => SIZE), File.open(PATH, "rb")]
-      when "/to_path" then [200, TYPE.merge("content-length" => SIZE), Place]
-      when "/sendfile" then [200, TYPE.merge("x-sendfile" => PATH), []]
-      else [200, { "content-type" => "text/plain" }, [SHORT]]
-      end
-    end)
-  RUBY
+  app: File.read(File.join(Bench::ROOT, "bench/apps/files.ru")),
   drive: Bench::Drive::Downloads.new(answer_bytes: 9_000_000, short: "/short"),
   files: { "public/large.bin" => 9_000_000 },
   ways: { app: "/file", to_path: "/to_path", sendfile: "/sendfile", public: "/large.bin" },
