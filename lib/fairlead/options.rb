@@ -220,11 +220,11 @@ module Fairlead
 
     option :public_hidden, Types::Flag.new,
            scope: :engine, needs: :public_dir, default: false, valid: [true], invalid: ["maybe"],
-           doc: "Serves names that begin with a dot or end with `~`, too. `/.well-known/` is always served."
+           doc: "Serves names in `public_dir` that begin with a dot or end with `~`, too. `/.well-known/` is always served."
 
     option :public_symlinks, Types::Choice.new(:inside, :none, :all),
-           scope: :engine, needs: :public_dir, default: :inside, valid: ["all"], invalid: ["some"],
-           doc: "Which symbolic links in the folder are followed: those that stay `inside` it, `none`, or `all`."
+           scope: :engine, default: :inside, valid: ["all"], invalid: ["some"],
+           doc: "Which symbolic links are followed in `public_dir` and beneath `sendfile_root`: those that stay `inside`, `none`, or `all`."
 
     option :public_cache_control, Types::CacheRule.new("RULE"),
            scope: :engine, needs: :public_dir, repeatable: true, default: [], none: "the built-in rules",

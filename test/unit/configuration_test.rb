@@ -85,9 +85,9 @@ class ConfigurationTest < Minitest::Test
   def test_options_that_need_another_one_are_warned_of
     in_folder("config/fairlead.rb" => "public_hidden true\ncompress_types 'text/*'") do
       assert_equal ["config/fairlead.rb:1: public_hidden: has no effect without public_dir",
-                    "--public-symlinks: has no effect without public_dir",
+                    "--public-cache-control: has no effect without public_dir",
                     "config/fairlead.rb:2: compress_types: has no effect without compress"],
-                   load("--public-symlinks", "none").warnings
+                   load("--public-cache-control", "*: no-cache").warnings
       assert_empty load("--public", ".", "--compress").warnings
     end
   end

@@ -45,10 +45,11 @@ module Fairlead
         def format(value) = value.compact.join("=")
       end
 
-      # A media type without parameters, or all subtypes of a type (RFC 9110 §8.3.1); the value is in lower case.
+      # A media type without parameters, or a media range: all subtypes of a type, or all types (RFC 9110 §8.3.1, §12.5.1).
+      # The value is in lower case.
       class MediaType < Text
         TOKEN = /[!#$%&'+.^`|~\w-]+/
-        PATTERN = %r{\A#{TOKEN}/(?:#{TOKEN}|\*)\z}
+        PATTERN = %r{\A(?:#{TOKEN}/(?:#{TOKEN}|\*)|\*/\*)\z}
 
         def expectation = "a media type such as application/json or text/*"
 

@@ -60,9 +60,9 @@ class FileTypesTest < Minitest::Test
   def test_a_media_type_may_stand_for_all_of_its_kind
     type = Types::MediaType.new("TYPE")
 
-    { "text/*" => "text/*", "Application/JSON" => "application/json", "application/vnd.api+json" => "application/vnd.api+json" }
+    { "text/*" => "text/*", "*/*" => "*/*", "Application/JSON" => "application/json", "application/vnd.api+json" => "application/vnd.api+json" }
       .each { |text, pattern| assert_equal pattern, type.parse(text) }
-    refused type, "text", "text/", "/plain", "*/*", "*", "text/*; q=1", "text/plain; charset=utf-8", "text/plain, text/css", "", nil
+    refused type, "text", "text/", "/plain", "*/plain", "*", "text/*; q=1", "text/plain; charset=utf-8", "text/plain, text/css", "", nil
   end
 
   private
