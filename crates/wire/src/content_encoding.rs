@@ -24,8 +24,11 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, best first: what a client likes as much gets the first of these.
+    /// All of them, the one that makes the smallest files first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
+
+    /// All of them, the one whose [`Encoder`] takes the least time first. Their sizes are within a tenth of each other.
+    pub const QUICKEST_FIRST: [Coding; 3] = [Coding::Zstd, Coding::Gzip, Coding::Brotli];
 
     /// Its name in Accept-Encoding and Content-Encoding.
     pub fn token(self) -> &'static str {

@@ -4,6 +4,7 @@ use super::Coding;
 use crate::fields::{members, trim};
 use crate::parameters::values;
 use crate::Head;
+use std::cmp::Reverse;
 
 /// A weight in thousandths (RFC 9110 §12.4.2).
 type Weight = u16;
@@ -39,12 +40,18 @@ impl Accepted {
     /// The codings to choose from, the most liked one first; of those that are liked as much, in the order of
     /// [`Coding::ALL`]. What the client would rather have without any coding is not among them.
     pub fn best_first(&self) -> impl Iterator<Item = Coding> {
-        let mut ranked = Coding::ALL;
-        let weight = |coding: &Coding| self.weights[*coding as usize];
-        ranked.sort_by_key(|coding| std::cmp::Reverse(weight(coding)));
+        self.ranked(Coding::ALL)
+    }
+
+    /// The same, with those that are liked as much in the order of `ties`.
+    pub fn ranked(&self, ties: [Coding; 3]) -> impl Iterator<Item = Coding> {
+        let weights = self.weights;
         let least = self.identity.max(1);
-        let count = ranked.iter().filter(|coding| weight(coding) >= least).count();
-        ranked.into_iter().take(count)
+        let mut ranked = ties;
+        ranked.sort_by_key(|&coding| Reverse(weights[coding as usize]));
+        ranked
+            .into_iter()
+            .filter(move |&coding| weights[coding as usize] >= least)
     }
 }
 

@@ -6,10 +6,11 @@ use super::zstd::Zstd;
 use super::Coding;
 
 /// Compresses one content. What it makes is appended to the buffer it is given; when, is its own affair, except that a
-/// flush lets nothing wait. Holds half a megabyte to one, all of it until the end and none after.
+/// flush lets nothing wait.
 ///
-/// No call fails. Where there is no memory for the tables the process ends, as with any other allocation; all that one
-/// of the libraries allocates on its own, it does in [`Encoder::new`].
+/// It holds memory until the end of the stream and none after: 0.4 MiB for gzip, 1.2 for zstd, 0.5 and up to 2.3 for brotli,
+/// which depends on the content. No call fails. Where there is no memory the process ends, as with any other allocation of
+/// Rust's; the library that is not Rust allocates in [`Encoder::new`] only.
 pub struct Encoder {
     /// `None` once the stream has ended.
     stream: Option<Stream>,

@@ -1,14 +1,14 @@
-//! gzip (RFC 1952), by zlib's algorithm.
+//! gzip (RFC 1952), by zlib's algorithm. Its header has no time and no name, so the same content is the same bytes.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// From here on up the output gets little smaller and takes much longer.
+/// One more takes half as long again, for little.
 const LEVEL: u32 = 5;
 
-/// Log2 of the window; the largest there is.
+/// Log2 of the window: 32 KiB, the largest there is.
 const WINDOW_BITS: u8 = 15;
 
-/// Output is made in pieces of this many bytes at most.
+/// Room for output is made in pieces of this many bytes at most.
 const PIECE: usize = 16 * 1024;
 
 pub(super) struct Gzip {
@@ -34,16 +34,18 @@ impl Gzip {
         self.run(&[], FlushCompress::Finish, out);
     }
 
-    /// Until all of `input` is taken and the output no longer fills the room it has, which means that there is no more.
-    fn run(&mut self, input: &[u8], flush: FlushCompress, out: &mut Vec<u8>) {
-        let start = self.stream.total_in();
+    /// Goes on until `input` is taken and the output leaves room free, which means that there is no more of it.
+    fn run(&mut self, input: &[u8], operation: FlushCompress, out: &mut Vec<u8>) {
+        let mut rest = input;
         loop {
-            let taken = (self.stream.total_in() - start) as usize;
-            let rest = input.get(taken..).unwrap_or_default();
             out.reserve(PIECE.min(rest.len() / 2 + 64));
-            // All it can report is that it needs more input or output, or that the stream has ended.
-            let status = self.stream.compress_vec(rest, out, flush);
-            if out.len() < out.capacity() || !matches!(status, Ok(Status::Ok)) {
+            let before = self.stream.total_in();
+            let status = self.stream.compress_vec(rest, out, operation);
+            let taken = (self.stream.total_in() - before) as usize;
+            rest = rest.get(taken..).unwrap_or_default();
+            let done = rest.is_empty() && out.len() < out.capacity();
+            // Anything else than `Ok` says that the stream has ended, or that there is nothing left to do.
+            if done || !matches!(status, Ok(Status::Ok)) {
                 return;
             }
         }
