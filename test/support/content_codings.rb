@@ -33,7 +33,7 @@ module Fairlead
       def decode(coding, bytes)
         return gunzip(bytes) if coding == "gzip"
 
-        text, errors, status = run(coding, bytes)
+        text, errors, status = pipe(coding, bytes)
         status.success? && errors.empty? ? text : raise(Undecodable, "#{coding}: #{errors}")
       end
 
@@ -41,7 +41,7 @@ module Fairlead
       def decode_beginning(coding, bytes)
         return inflater.inflate(bytes) if coding == "gzip"
 
-        run(coding, bytes, "BEGINNING" => "1").first
+        pipe(coding, bytes, "BEGINNING" => "1").first
       end
 
       def gunzip(bytes)
@@ -56,7 +56,7 @@ module Fairlead
       # Reads the format of gzip, and no other.
       def inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
 
-      def run(coding, bytes, environment = {})
+      def pipe(coding, bytes, environment = {})
         Open3.capture3(environment, *COMMANDS.fetch(coding), stdin_data: bytes, binmode: true)
       end
     end

@@ -45,6 +45,13 @@ module Fairlead
       # Gives a file the time at which it was changed last.
       def age(path, time = LONG_AGO) = File.utime(time, time, path)
 
+      # Waits until the files have been left alone for so long that the server may keep them in memory: a change soon after
+      # another one might not show in the times of a file.
+      def settle(*paths)
+        changed = paths.map { |path| File.ctime(path) }.max
+        wait_until("files of some age") { Time.now - changed > 3 }
+      end
+
       # The answer is this file's content (and the whole of it).
       def assert_file(content, answer, message = nil)
         assert_equal [200, nil], [answer.status, answer["x-from"]], message

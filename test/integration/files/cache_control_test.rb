@@ -11,14 +11,14 @@ class CacheControlTest < Minitest::Test
   FOR_EVER = "public, max-age=31536000, immutable"
 
   FINGERPRINTED = %w[
-    application-0a1b2c3d.css app.0a1b2c3d4e5f6071.js assets/logo-0123456789abcdef0123456789abcdef01234567.png main-DEADBEEF.js
-    app-0a1b2c3d.min.js chunk.12345678.js.map a/b/c/font-00000000.woff2
+    application-0a1b2c3d.css app.0a1b2c3d4e5f6071.js assets/logo-0123456789abcdef0123456789abcdef01234567.png main-D3ADBEEF.js
+    app-0a1b2c3d.min.js chunk.a2345678.js.map a/b/c/font-0000000f.woff2
     assets/index-B1x_y-Z9.js assets/index-CDEF1234.css
   ].freeze
 
   ORDINARY = %w[
-    index.html app.js app-0a1b2c3.css app-0a1b2c3g.css 0a1b2c3d.js a0a1b2c3d.js application-stylesheet.css deadbeef/app.js
-    release-20240229/notes.txt index-B1x_y-Z9.js assets/index-B1x_y-Z.js assets/page-settings.js
+    index.html app.js app-0a1b2c3.css app-0a1b2c3g.css 0a1b2c3d.js a0a1b2c3d.js application-stylesheet.css d3adbeef/app.js
+    release-20240229/notes.txt report-20240229.html chunk.12345678.js index-B1x_y-Z9.js assets/index-B1x_y-Z.js assets/page-settings.js
   ].freeze
 
   def test_a_name_with_a_fingerprint_is_kept_for_ever
@@ -59,6 +59,17 @@ class CacheControlTest < Minitest::Test
     client = connect(serve_folder({ "public/a.txt" => "a", "public/b.txt" => "b", "some.rb" => settings }, "-C", "some.rb"))
 
     assert_equal(%w[max-age=5 max-age=6], %w[/a.txt /b.txt].map { |path| client.get(path)["cache-control"] })
+  end
+
+  # A shared cache may keep any answer that says so, and then it has no file for whoever asks next.
+  def test_an_error_is_not_kept_like_the_file
+    client = connect(serve_public({ "app-0a1b2c3d.js" => "app", "app-0a1b2c3d.json" => "app" }, "--public-cache-control", "*.json: max-age=60"))
+
+    %w[/app-0a1b2c3d.js /app-0a1b2c3d.json].product([{ "range" => "bytes=9-" }, { "if-match" => '"other"' }]).each do |path, fields|
+      answer = client.get(path, fields)
+      assert_includes [416, 412], answer.status
+      assert_includes [nil, "no-store", "no-cache"], answer["cache-control"], "#{path} #{fields}"
+    end
   end
 
   def test_every_answer_about_the_file_has_it

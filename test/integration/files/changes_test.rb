@@ -17,34 +17,37 @@ class FileChangesTest < Minitest::Test
   # More than the sockets between the server and a narrow client can hold.
   LARGE = 24_000_000
 
-  def test_a_file_that_is_replaced
-    each_size do |client, path, size|
-      5.times do |round|
-        content = noise(size, seed: round)
-        File.rename(@server.write("next", content), path)
-        2.times { assert_file content, client.get("/file.bin"), "#{size} bytes, round #{round}" }
-      end
+  # What may happen to a file => how, given its path and its new content.
+  CHANGES = {
+    "replaced" => ->(path, content) { File.binwrite("#{path}.next", content) && File.rename("#{path}.next", path) },
+    "changed in place" => ->(path, content) { File.binwrite(path, content) },
+    "changed and set back in time" => ->(path, content) { File.binwrite(path, content) && File.utime(LONG_AGO, LONG_AGO, path) },
+    "replaced by one of the same time" => lambda { |path, content|
+      File.binwrite("#{path}.next", content)
+      File.utime(LONG_AGO, LONG_AGO, "#{path}.next")
+      File.rename("#{path}.next", path)
+    }
+  }.freeze
+
+  def test_a_file_that_has_been_in_memory_for_long_and_then_changes
+    files = SIZES.product(CHANGES.keys).to_h { |size, change| ["#{change.tr(" ", "-")}-#{size}", [size, CHANGES.fetch(change)]] }
+    client = connect(server = serve_public(files.transform_values { |size, _| noise(size) }))
+    settle(*files.keys.map { |name| server.path("public/#{name}") })
+
+    files.each { |name, (size, _)| 3.times { assert_file noise(size), client.get("/#{name}"), name } }
+    files.each do |name, (size, change)|
+      change.call(server.path("public/#{name}"), noise(size, seed: 1))
+      3.times { assert_file noise(size, seed: 1), client.get("/#{name}"), name }
     end
   end
 
-  def test_a_file_that_is_changed_in_place_and_keeps_its_size
-    each_size do |client, path, size|
-      50.times do |round|
-        content = noise(size, seed: round)
-        File.binwrite(path, content)
-        2.times { assert_equal content, client.get("/file.bin").body, "#{size} bytes, round #{round}" }
-      end
-    end
-  end
+  def test_a_file_that_changes_all_the_time_and_keeps_its_size
+    client = connect(server = serve_public({ "file.bin" => "first" }))
 
-  def test_a_file_whose_time_is_set_back_to_what_it_was
-    each_size do |client, path, size|
-      5.times do |round|
-        content = noise(size, seed: round)
-        File.binwrite(path, content)
-        age(path)
-        assert_file content, client.get("/file.bin"), "#{size} bytes, round #{round}"
-      end
+    SIZES.product([*0...20]).each do |size, round|
+      change = CHANGES.keys[round % CHANGES.size]
+      CHANGES.fetch(change).call(server.path("public/file.bin"), noise(size, seed: round))
+      2.times { assert_file noise(size, seed: round), client.get("/file.bin"), "#{size} bytes, #{change}" }
     end
   end
 
@@ -60,6 +63,16 @@ class FileChangesTest < Minitest::Test
     end
   end
 
+  def test_a_file_that_has_been_in_memory_is_deleted
+    client = connect(server = serve_public({ "file.txt" => "text", "large.bin" => noise(100_000) }))
+    settle(server.path("public/file.txt"), server.path("public/large.bin"))
+    3.times { assert_file "text", client.get("/file.txt") }
+    3.times { assert_file noise(100_000), client.get("/large.bin") }
+    FileUtils.rm([server.path("public/file.txt"), server.path("public/large.bin")])
+
+    %w[/file.txt /large.bin].each { |path| assert_from_app client.get(path), path }
+  end
+
   def test_a_file_that_comes_and_goes
     client = connect(server = serve_public({}))
 
@@ -73,8 +86,9 @@ class FileChangesTest < Minitest::Test
 
   def test_a_folder_that_is_replaced
     client = connect(server = serve_public({ "assets/app.js" => "old" }))
-    2.times { assert_file "old", client.get("/assets/app.js") }
     server.write("next/app.js", "new")
+    settle(server.path("public/assets/app.js"), server.path("next/app.js"))
+    2.times { assert_file "old", client.get("/assets/app.js") }
     File.rename(server.path("public/assets"), server.path("previous"))
     File.rename(server.path("next"), server.path("public/assets"))
 
@@ -93,6 +107,7 @@ class FileChangesTest < Minitest::Test
     content = noise(60_000)
     server = serve_public((1..1000).to_h { |number| ["#{number}.bin", content] }, "--file-cache-bytes", "2m")
     client = connect(server)
+    settle(server.path("public/1000.bin"))
     50.times { |number| client.get("/#{number + 1}.bin") }
     before = memory(server.pid)
 
@@ -140,13 +155,6 @@ class FileChangesTest < Minitest::Test
   end
 
   private
-
-  # Yields a client, the path of a file and its size, for files that are kept in memory and for some that are not.
-  def each_size
-    @server = serve_public({ "file.bin" => "first" })
-    client = connect(@server)
-    SIZES.each { |size| yield client, @server.path("public/file.bin"), size }
-  end
 
   # A server, and a client that is receiving a large file when the block changes it.
   def sending(target)

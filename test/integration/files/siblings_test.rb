@@ -18,7 +18,7 @@ class SiblingsTest < Minitest::Test
     "br" => "br", "zstd" => "zstd", "gzip" => "gzip", "x-gzip" => "gzip", "GZip" => "gzip",
     "gzip, deflate, br, zstd" => "br", "gzip, deflate, br" => "br", "gzip, zstd" => "zstd", "gzip,br" => "br",
     "gzip;q=1.0, br;q=0.5" => "gzip", "br;q=0.1, zstd;q=0.2, gzip;q=0.3" => "gzip", "br;q=0.9, zstd;q=0.91" => "zstd",
-    "*" => "br", "*;q=0.5" => nil, "br;q=0, *" => "zstd", "*;q=0, gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip",
+    "*" => "br", "*;q=0.5" => "br", "*;q=0.5, identity" => nil, "br;q=0, *" => "zstd", "*;q=0, gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip",
     "identity;q=0.5, gzip;q=0.5" => "gzip", "identity, gzip;q=0.5" => nil, "gzip;q=0.001, identity;q=0" => "gzip",
     "gzip;q=0" => nil, "br;q=0, zstd;q=0.0, gzip;q=0.000" => nil, "identity" => nil, "deflate" => nil, "" => nil, "gzipped" => nil,
     "br ; q=1" => "br", "gzip;Q=1" => "gzip"

@@ -87,6 +87,7 @@ class SpecialFilesTest < Minitest::Test
   def test_a_file_that_was_served_and_may_not_be_read_any_more
     server = serve_public({ "page.txt" => "page", "large.bin" => noise(300_000) }, app: unprivileged) { |one| FileUtils.chmod(0o755, one.directory) }
     client = connect(server)
+    settle(server.path("public/page.txt"))
     { "/page.txt" => "page", "/large.bin" => noise(300_000) }.each do |path, content|
       3.times { assert_file content, client.get(path) }
       FileUtils.chmod(0, server.path("public#{path}"))

@@ -69,11 +69,24 @@ class SymlinksTest < Minitest::Test
   def test_a_file_that_turns_into_a_link_is_not_taken_from_memory
     server = serving
     client = connect(server)
+    settle(server.path("public/page.txt"))
     3.times { assert_file "page", client.get("/page.txt") }
     File.delete(server.path("public/page.txt"))
     File.symlink(server.path("outside.txt"), server.path("public/page.txt"))
 
     3.times { assert_from_app client.get("/page.txt") }
+  end
+
+  # The files in it are what they were, in name, content and times; only the way to them has changed.
+  def test_a_folder_that_turns_into_a_link_is_not_taken_from_memory
+    server = serving
+    client = connect(server)
+    settle(server.path("public/sub/x.txt"))
+    3.times { assert_file "x", client.get("/sub/x.txt") }
+    File.rename(server.path("public/sub"), server.path("moved"))
+    File.symlink("../moved", server.path("public/sub"))
+
+    3.times { assert_from_app client.get("/sub/x.txt") }
   end
 
   def test_a_link_that_is_swapped_all_the_time_never_lets_anything_out

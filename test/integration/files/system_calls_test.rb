@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/file_serving"
+require "support/system_calls"
+
+# What a request for a static file asks of the file system: a look, whether what is in memory is still true, and nothing more.
+class SystemCallsTest < Minitest::Test
+  include Fairlead::Test::FileServing
+
+  FILES = { "small.txt" => "small", "end.txt" => "end" }.freeze
+
+  def test_a_file_in_memory_costs_one_look
+    calls = calls_during(serve_public(FILES)) do |client|
+      100.times { assert_file "small", client.get("/small.txt") }
+      etag = client.get("/small.txt")["etag"]
+      99.times { assert_equal 304, client.get("/small.txt", "if-none-match" => etag).status }
+    end
+
+    assert_equal 200, calls.size, calls.uniq.first(5)
+    assert_empty(calls.grep_v(/stat/))
+  end
+
+  def test_without_memory_it_is_opened_each_time
+    calls = calls_during(serve_public(FILES, "--file-cache-bytes", "0")) do |client|
+      100.times { assert_file "small", client.get("/small.txt") }
+    end
+
+    assert_equal 100, calls.grep(/open/).size
+  end
+
+  def test_a_request_that_is_the_applications_anyway_costs_nothing
+    calls = calls_during(serve_public(FILES)) do |client|
+      50.times { assert_from_app client.get("/small.txt", UPGRADE) }
+      50.times { assert_from_app client.request("POST", "/small.txt", {}, body: "a").answer }
+    end
+
+    assert_empty calls
+  end
+
+  private
+
+  # The calls that the block causes, once everything is as it will stay.
+  def calls_during(server)
+    settle(*FILES.keys.map { |name| server.path("public/#{name}") })
+    client = connect(server)
+    3.times { FILES.each_key { |name| client.get("/#{name}") && client.get("/missing", UPGRADE) } }
+    ask(server, "POST", "/", {}, "a")
+    calls = Fairlead::Test::SystemCalls.new(server.pid, server.path("strace.log"))
+    yield client
+    client.get("/end.txt")
+    calls.before("end.txt")
+  rescue Fairlead::Test::SystemCalls::Unavailable => e
+    skip e.message
+  ensure
+    calls&.stop
+  end
+end
