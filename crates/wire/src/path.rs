@@ -4,10 +4,11 @@
 //! path as sent ─► percent-decoded once ─► characters ─► names ─► relative path, or a fault
 //! ```
 //!
-//! What is accepted means the same to every system that might read it: the names between its slashes are names of
-//! files on Linux, macOS and Windows alike, none is an alias of another, and none leads upwards. Nothing is repaired:
-//! a path that would need it is refused, or two spellings would reach one file and rules about one of them would miss
-//! the other. What a name leads to (links, devices, permissions) is up to whoever opens it.
+//! What is accepted means the same to every system that might read it: what stands between its slashes are names of
+//! files on Linux, macOS and Windows alike, none of which leads upwards or is another way to write a different one, but
+//! for letter case and composed characters. Nothing is repaired: a path that would need it is refused, or two spellings
+//! would reach one file, and rules about one of them would miss the other. What a name leads to (links, devices,
+//! permissions) is up to whoever opens it.
 
 mod character;
 mod decode;
@@ -38,9 +39,9 @@ pub enum PathKind {
     Folder,
 }
 
-/// Decodes the path of a request target, without its query, to a path relative to a folder: `/a%20b/c` to `a b/c`, `/` to
-/// nothing. A slash at the end is left out. `out` is cleared first, and stays empty when the path is refused; if the
-/// path has several faults, any one of them is told.
+/// Decodes the path of a request target, without its query, to a path relative to a folder: `/a%20b/c` to `a b/c`, `/`
+/// to nothing. A slash at the end is left out. `out` is cleared first, and empty when the path is refused; if the path
+/// has several faults, any one of them is told.
 pub fn relative_path(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<PathKind, PathFault> {
     out.clear();
     let outcome = decode_and_check(path, rules, out);
@@ -84,7 +85,6 @@ pub fn check_path(path: &[u8], rules: PathRules) -> Result<(), PathFault> {
             Class::Slash => {
                 name::check(&path[start..at], start == 0, has_tilde, rules)?;
                 start = at + 1;
-                has_tilde = false;
             }
             Class::Tilde => has_tilde = true,
             Class::NonAscii => is_ascii = false,

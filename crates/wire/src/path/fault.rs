@@ -48,7 +48,8 @@ faults! {
     ReservedCharacter = "reserved character in path";
     /// The path is not UTF-8: overlong forms, surrogates, other encodings.
     InvalidUtf8 = "path not in UTF-8";
-    /// A character that some file system takes for a dot or a slash, or leaves out; or one that changes how the path is shown.
+    /// A character that some file system takes for a dot or a slash, or leaves out; or one that changes how the path is
+    /// shown.
     DeceptiveCharacter = "deceptive character in path";
 
     /// Nothing between two slashes, or before the first.

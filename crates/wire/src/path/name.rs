@@ -5,9 +5,9 @@ use super::{PathFault, PathRules};
 /// The longest name: NAME_MAX of Linux.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Checks one name, whose bytes are known to be allowed. `has_tilde` says whether there is a `~` in it.
+/// Checks one name, whose bytes are known to be allowed. `may_be_short` is false if there is no `~` so far in the path.
 #[inline]
-pub(super) fn check(name: &[u8], is_first: bool, has_tilde: bool, rules: PathRules) -> Result<(), PathFault> {
+pub(super) fn check(name: &[u8], is_first: bool, may_be_short: bool, rules: PathRules) -> Result<(), PathFault> {
     let (Some(&first), Some(&last)) = (name.first(), name.last()) else {
         return Err(PathFault::EmptyName);
     };
@@ -23,7 +23,7 @@ pub(super) fn check(name: &[u8], is_first: bool, has_tilde: bool, rules: PathRul
     if last == b'~' && !rules.hidden {
         return Err(PathFault::HiddenName);
     }
-    if has_tilde && is_short_name(name) {
+    if may_be_short && is_short_name(name) {
         return Err(PathFault::ShortName);
     }
     if is_device_name(name) {
@@ -42,8 +42,8 @@ fn check_leading_dot(name: &[u8], is_first: bool, rules: PathRules) -> Result<()
     }
 }
 
-/// Whether this is what FAT and NTFS make of a longer name: at most eight characters that end with `~` and digits, then an
-/// extension of at most three.
+/// Whether this is what FAT and NTFS make of a longer name: at most eight characters that end with `~` and digits, then
+/// an extension of at most three.
 fn is_short_name(name: &[u8]) -> bool {
     let (stem, extension) = split_at_dot(name);
     let is_numbered = stem

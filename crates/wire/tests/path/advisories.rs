@@ -151,8 +151,8 @@ fn cve_2024_22050_traversal_past_the_public_folder() {
     refuse(InvalidEscape, &["/%2", "/%zz/a", "/a%"]);
 }
 
-/// Rack::Static: rules saw the path as it was sent, the file system saw it decoded and without its dots. Here all that is
-/// accepted has one form, and whoever has rules sees that.
+/// Rack::Static: rules saw the path as it was sent, the file system saw it decoded and without its dots. Here all that
+/// is accepted has one form, and whoever has rules sees that.
 #[test]
 fn cve_2025_27610_and_2026_34786_two_views_of_a_path() {
     refuse(

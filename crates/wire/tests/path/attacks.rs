@@ -1,5 +1,5 @@
-//! Attempts to leave the folder, made of every combination: a way to write "one up", how often, where it begins, and what
-//! each system keeps that is worth reading.
+//! Attempts to leave the folder, made of every combination: a way to write "one up", how often, where it begins, and
+//! what each system keeps that is worth reading.
 
 use crate::check;
 use crate::support::read;

@@ -3,8 +3,8 @@
 use crate::check;
 use crate::support::read;
 
-/// Whether a byte may be in a name, and where it then may stand: in the middle, at the beginning, at the end, alone. Spelt
-/// out, so that a slip in the table of the code cannot be repeated here.
+/// Whether a byte may be in a name, and where it then may stand: in the middle, at the beginning, at the end, alone.
+/// Spelt out, so that a slip in the table of the code cannot be repeated here.
 const ANYWHERE: &str = "!$%&'()+,-0123456789;=@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{}#";
 const NOT_AT_THE_END: &str = " ~";
 const WITHIN: &str = ".";

@@ -1,5 +1,5 @@
-//! Every class of path that has ever misled a file server, by example: what is refused and why, or what is read. A slash at the
-//! end of what is read says that it is a folder.
+//! The classes of paths that have misled file servers, by example: what is refused and why, or what is read. A slash at
+//! the end of what is read says that it is a folder.
 
 use fairlead_wire::PathFault::{self, *};
 
@@ -264,6 +264,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
             ("/~1", Err(ShortName)),
             ("/a%7e1.h", Err(ShortName)),
             ("/%C3%9CBERSI~1.TXT", Err(ShortName)),
+            ("/a~1.äöü", Err(ShortName)),
             ("/CONFIG~12.YML", Ok("CONFIG~12.YML")),
             ("/a~1.jpeg", Ok("a~1.jpeg")),
             ("/a~1.b.c", Ok("a~1.b.c")),
