@@ -51,10 +51,8 @@ module StaticFiles
       @pid = Process.spawn(self.class.program, "-p", @folder, "-e", "stderr", "-c", "conf", in: File::NULL, %i[out err] => log_path)
     end
 
-    # A client of its own.
-    def client
-      Client.new(connect)
-    end
+    # A client with a connection of its own.
+    def client = Client.new(connect)
 
     # A new connection.
     def connect

@@ -25,14 +25,18 @@ class RedbotTest < Minitest::Test
     "assets/app-0123456789abcdef.js" => "console.log('#{TEXT.tr("\n", " ")}')\n"
   }.freeze
 
-  # The etag and the rest are the application's affair; these are wrong on purpose.
+  # Conditions are an application's own affair; /wrong is wrong on purpose.
   APP = <<~RUBY.freeze
+    require "rack"
     require "rack/lint"
     use Rack::Lint
+    use Rack::ContentLength
+    use Rack::ConditionalGet
+    use Rack::ETag
     text = #{TEXT.inspect}
     run lambda { |env|
       case env["PATH_INFO"]
-      when "/text" then [200, { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-cache", "etag" => '"1"' }, [text]]
+      when "/text" then [200, { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-cache" }, [text]]
       when "/wrong" then [200, { "content-type" => "text/plain", "etag" => "unquoted", "expires" => "tomorrow", "age" => "old" }, [text]]
       else [404, { "content-type" => "text/plain" }, ["There is nothing."]]
       end
@@ -46,11 +50,15 @@ class RedbotTest < Minitest::Test
     "/noise.png" => [200, %w[INM_304 IMS_304 RANGE_CORRECT CL_CORRECT]],
     "/assets/app-0123456789abcdef.js" => [200, %w[INM_304 IMS_304 RANGE_CORRECT CL_CORRECT]],
     "/missing.txt" => [404, %w[STATUS_NOT_FOUND]],
-    "/text" => [200, %w[CONNEG_GZIP_GOOD]]
+    "/text" => [200, %w[INM_304 CONNEG_GZIP_GOOD]]
   }.freeze
 
   # Negative notes that are no fault: path => { note => why }.
-  EXCUSED = {}.freeze
+  EXCUSED = {
+    "/assets/app-0123456789abcdef.js" => {
+      "STORE_PUBLIC_UNNECESSARY" => "`public` lets shared caches keep an answer to a request with Authorization (RFC 9111 §3.5)"
+    }
+  }.freeze
 
   EXPECTED.each do |path, (status, notes)|
     define_method("test_there_is_nothing_wrong_with_#{path}") do
@@ -62,6 +70,14 @@ class RedbotTest < Minitest::Test
     end
   end
 
+  def test_there_is_nothing_wrong_with_what_is_missing_without_an_application
+    report = ask("/missing.txt", app: nil)
+
+    assert_equal 404, report.status
+    assert_includes report.ids, "STATUS_NOT_FOUND"
+    assert_empty report.negative.join("\n")
+  end
+
   def test_what_is_wrong_is_found
     report = ask("/wrong")
 
@@ -71,14 +87,14 @@ class RedbotTest < Minitest::Test
 
   private
 
-  def ask(path)
+  def ask(path, app: APP)
     skip Redbot.unavailable if Redbot.unavailable
 
-    Redbot.ask(server.url(path))
+    Redbot.ask(server(app).url(path))
   end
 
-  def server
-    @server ||= launch(APP, "--public", "public", "--compress") do |new|
+  def server(app)
+    launch(app, "--public", "public", "--compress") do |new|
       FILES.each do |path, content|
         path = new.write("public/#{path}", content)
         File.utime(Time.utc(2024, 2, 29, 12), Time.utc(2024, 2, 29, 12), path)
