@@ -2,7 +2,7 @@
 //! Ruby part costs. Usage: `ceiling PORT THREADS`.
 
 use fairlead_engine::pubsub::Hub;
-use fairlead_engine::{App, Config, Context, Engine, Exchange, Listener, Logs, Origin, Overflow};
+use fairlead_engine::{App, Config, Context, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -75,5 +75,7 @@ fn config(threads: usize) -> Config {
         max_pings: 100,
         deflate: Some(Context::PerMessage),
         deflate_min_bytes: 1024,
+        files: FilesConfig::default(),
+        compression: None,
     }
 }

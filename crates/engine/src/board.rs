@@ -42,6 +42,8 @@ pub struct Slot {
     pub threads: AtomicU64,
     /// Requests answered.
     pub requests: AtomicU64,
+    /// Those of them that the public folder has answered.
+    pub files: AtomicU64,
     /// Connections sent to the waiting room.
     pub moved_out: AtomicU64,
     /// Connections taken from the waiting room.
@@ -121,9 +123,10 @@ impl Board {
 }
 
 impl Slot {
-    /// Turns that threads of the app have ended: requests and events.
+    /// Turns that threads of the app have ended: requests, but for those that needed none, and events.
     pub(crate) fn turns(&self) -> u64 {
-        self.requests.load(Relaxed) + self.events.load(Relaxed)
+        let requests = self.requests.load(Relaxed).wrapping_sub(self.files.load(Relaxed));
+        requests.wrapping_add(self.events.load(Relaxed))
     }
 
     /// Says that the worker is alive.
@@ -157,6 +160,7 @@ impl Slot {
             &self.busy_threads,
             &self.threads,
             &self.requests,
+            &self.files,
             &self.moved_out,
             &self.moved_in,
             &self.refused_requests,

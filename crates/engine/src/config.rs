@@ -61,6 +61,49 @@ pub struct Config {
     pub deflate: Option<Context>,
     /// Shorter messages are not compressed.
     pub deflate_min_bytes: usize,
+    /// What is served from disk.
+    pub files: FilesConfig,
+    /// Whether and which answers of the app are compressed.
+    pub compression: Option<Compression>,
+}
+
+/// What is served from disk.
+#[derive(Clone, Debug, Default)]
+pub struct FilesConfig {
+    /// The folder whose files are served before the app is asked.
+    pub public_dir: Option<PathBuf>,
+    /// Whether hidden files of it are served.
+    pub hidden: bool,
+    /// Which symbolic links in it are followed.
+    pub symlinks: Symlinks,
+    /// Pattern of paths and the Cache-Control of what they match; the first that does counts.
+    pub cache_control: Vec<(String, String)>,
+    /// Folders from which the app may have files sent: absolute, each with the prefix of the internal paths that mean it, if
+    /// there is one.
+    pub sendfile_roots: Vec<(Option<String>, PathBuf)>,
+    /// Most bytes of small files that are kept in memory; 0 for none.
+    pub cache_bytes: u64,
+}
+
+/// Which symbolic links are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symlinks {
+    /// Those that stay beneath the folder.
+    #[default]
+    Inside,
+    /// None.
+    None,
+    /// All, wherever they point.
+    All,
+}
+
+/// Which answers are compressed.
+#[derive(Clone, Debug)]
+pub struct Compression {
+    /// Shorter ones are not.
+    pub min_bytes: u64,
+    /// Media types such as `text/*`; empty for the usual ones.
+    pub types: Vec<String>,
 }
 
 /// What becomes of a client that does not take what it is sent.

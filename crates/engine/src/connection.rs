@@ -12,7 +12,7 @@ use crate::clock::as_milliseconds;
 use crate::config::Config;
 use crate::holding::Key;
 use crate::listener::Origin;
-use crate::output::{Flush, Output, Spill};
+use crate::output::{Files, Flush, Output, Spill};
 use crate::poller::Interest;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadLimits};
 use rustix::io::{self, Errno};
@@ -54,6 +54,8 @@ pub(crate) enum Next {
     Ready,
     /// Let the reactor wait.
     Wait(Interest),
+    /// Let the sender send a file.
+    Send,
     /// Answer with this and close.
     Refuse(Refusal),
     /// Drop it.
@@ -222,7 +224,7 @@ impl Connection {
     /// The socket is readable or writable, as asked for.
     pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
         match self.state {
-            State::Flush { .. } => self.flush(config, now),
+            State::Flush { .. } => self.flush(config, now, Files::Leave),
             State::Linger => self.discard(scratch),
             _ => self.read(scratch, config, now),
         }
@@ -292,7 +294,7 @@ impl Connection {
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
             self.output.buffer().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-            if self.output.flush(&self.socket).is_err() {
+            if self.output.flush(&self.socket, Files::Leave).is_err() {
                 return Next::Close;
             }
         }
@@ -362,6 +364,12 @@ impl Connection {
 
     /// The answer is written as far as the app is concerned: send it, then go on with the next request.
     pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
+        self.answer_later(close, now);
+        self.flush(config, now, Files::Leave)
+    }
+
+    /// The same for a connection that has had its turn: it is flushed when it has the next one.
+    pub(crate) fn answer_later(&mut self, close: bool, now: u64) -> Next {
         self.served += 1;
         self.body = Body::Empty;
         let parsed = self.head.len.min(self.input.len());
@@ -376,7 +384,12 @@ impl Connection {
             moved: now,
             close,
         };
-        self.flush(config, now)
+        Next::Wait(Interest::Write)
+    }
+
+    /// One turn of the sender: at most one slice of a file. `Send` asks for another turn.
+    pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
+        self.flush(config, now, Files::Send)
     }
 
     /// Bytes that came after the request, which is over for the server: whoever speaks on this socket next needs them.
@@ -390,9 +403,9 @@ impl Connection {
         self.output.push(&self.socket, bytes, spill)
     }
 
-    /// Hands the kernel what it takes of the output.
+    /// Hands the kernel what it takes of the output, but for files.
     pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
-        self.output.flush(&self.socket)
+        self.output.flush(&self.socket, Files::Leave)
     }
 
     /// An answer of the server itself is in the output: send it and throw away what the client still has to say.
@@ -400,7 +413,7 @@ impl Connection {
         self.body = Body::Empty;
         self.input.clear();
         // An answer this small fits any socket buffer that is not full already.
-        let _ = self.output.flush(&self.socket);
+        let _ = self.output.flush(&self.socket, Files::Leave);
         self.linger(now)
     }
 
@@ -413,21 +426,26 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    fn flush(&mut self, config: &Config, now: u64) -> Next {
+    fn flush(&mut self, config: &Config, now: u64, files: Files) -> Next {
         let before = self.output.progress();
         let State::Flush { close, moved, .. } = &mut self.state else {
             return Next::Close;
         };
         let close = *close;
-        match self.output.flush(&self.socket) {
-            Ok(Flush::Pending) => {
+        match self.output.flush(&self.socket, files) {
+            Ok(Flush::Done) => {}
+            Ok(flushed) => {
                 if self.output.progress() > before {
                     *moved = now;
                 }
-                return Next::Wait(Interest::Write);
+                let is_for_the_sender = flushed == Flush::Turn && self.output.is_at_file();
+                return if is_for_the_sender {
+                    Next::Send
+                } else {
+                    Next::Wait(Interest::Write)
+                };
             }
             Err(_) => return Next::Close,
-            Ok(Flush::Done) => {}
         }
         if close {
             // Unread bytes would turn our close into a reset that may overtake the answer.
@@ -450,9 +468,9 @@ impl Connection {
     /// than its time-out: whether it takes anything at all shows when it is offered more.
     fn flush_late(&mut self, config: &Config, now: u64) -> Next {
         let before = self.output.progress();
-        let next = self.flush(config, now);
+        let next = self.flush(config, now, Files::Send);
         let stands_still = self.output.progress() == before || self.deadline(config) <= now;
-        if next == Next::Wait(Interest::Write) && stands_still {
+        if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
             // Without this the kernel would keep, for minutes, megabytes that nobody reads.
             let _ = net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
             return Next::Close;

@@ -5,6 +5,7 @@
 
 use crate::engine::Engine;
 use crate::ready::Job;
+use crate::sender::Sender;
 use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
@@ -22,11 +23,12 @@ pub(crate) enum Phase {
 }
 
 impl Engine {
-    /// Starts the native thread of this worker. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
+    /// Starts the native threads of this worker. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// If they cannot be started.
     pub fn start(self: &Arc<Self>, hands_over: bool) -> std::io::Result<()> {
+        Sender::start(self)?;
         Watchdog::start(self, hands_over)
     }
 
@@ -55,6 +57,8 @@ impl Engine {
         self.phase.store(Phase::Stopped as u8, SeqCst);
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
+        let sending = self.sender.stop();
+        sending.into_iter().for_each(|connection| self.close(connection));
         self.empty_queue();
         self.end_clients();
         // If a thread polls, it is woken by what follows and does this itself.

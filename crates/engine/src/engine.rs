@@ -5,6 +5,7 @@ use crate::clock::{as_milliseconds, http_date, milliseconds};
 use crate::config::{Config, Logs};
 use crate::connection::{Connection, Next, Refusal};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
+use crate::files::Files;
 use crate::holding::Holding;
 use crate::journal::Journal;
 use crate::listener::{Listener, Origin};
@@ -14,6 +15,7 @@ use crate::reactor::{Reactor, Timer};
 use crate::ready::{Job, ReadyQueue};
 use crate::realtime::Clients;
 use crate::room::{Guest, Room};
+use crate::sender::Sender;
 use crate::serve::Threads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
@@ -21,6 +23,10 @@ use parking_lot::{Condvar, Mutex};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
+
+/// Content types of the server's own answers.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+const PLAIN_TEXT: &str = "text/plain";
 
 /// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
 pub struct Engine {
@@ -39,6 +45,8 @@ pub struct Engine {
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
     pub(crate) watchdog: Watchdog,
+    pub(crate) sender: Arc<Sender>,
+    pub(crate) files: Files,
     pub(crate) room: Option<Arc<Room>>,
     pub(crate) journal: Journal,
     /// A [`Phase`].
@@ -58,7 +66,7 @@ impl Engine {
     /// is known to `hub`, which all engines of a process share.
     ///
     /// # Errors
-    /// If the poller cannot be made.
+    /// If the poller cannot be made, or a folder that is served cannot be opened.
     pub fn new(
         config: Config,
         listeners: Vec<Listener>,
@@ -67,6 +75,7 @@ impl Engine {
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
         let poller = Poller::new()?;
+        let files = Files::open(&config.files)?;
         for (index, listener) in listeners.iter().enumerate() {
             poller.add_shared(listener.socket(), token::LISTENER - index as u64)?;
         }
@@ -93,6 +102,8 @@ impl Engine {
             ready: ReadyQueue::default(),
             timer: Timer::default(),
             watchdog: Watchdog::default(),
+            sender: Arc::default(),
+            files,
             room,
             journal: Journal::new(logs),
             phase: AtomicU8::new(Phase::Serving as u8),
@@ -150,11 +161,15 @@ impl Engine {
 
     /// Does with a connection what it asks for.
     pub(crate) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
+        if next == Next::Ready {
+            next = self.serve_files(&mut connection);
+        }
         if let Next::Refuse(refusal) = next {
             next = self.refuse(&mut connection, refusal);
         }
         match next {
             Next::Ready => self.enqueue(connection),
+            Next::Send => self.hand_to_sender(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
@@ -200,15 +215,22 @@ impl Engine {
             "refused {} ({}) from {peer}",
             refusal.status, refusal.reason
         ));
-        let text = reason(refusal.status);
-        let answer = format!(
-            "HTTP/1.1 {} {text}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\ndate: {}\r\nconnection: close\r\n\r\n{text}\n",
+        let plain = format!("{}\n", reason(refusal.status));
+        let (content_type, body) = match self.files.page(refusal.status) {
+            Some(page) => (HTML, page),
+            None => (PLAIN_TEXT, plain.as_bytes()),
+        };
+        let head = format!(
+            "HTTP/1.1 {} {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\ndate: {}\r\nconnection: close\r\n\r\n",
             refusal.status,
-            text.len() + 1,
+            reason(refusal.status),
+            body.len(),
             http_date(),
         );
-        self.record_refusal(connection, refusal.status, text.len() as u64 + 1);
-        connection.output.buffer().extend_from_slice(answer.as_bytes());
+        self.record_refusal(connection, refusal.status, body.len() as u64);
+        let buffer = connection.output.buffer();
+        buffer.extend_from_slice(head.as_bytes());
+        buffer.extend_from_slice(body);
         connection.refused(milliseconds())
     }
 

@@ -5,14 +5,18 @@
 //! the connection if the answer is not whole.
 
 mod body;
+mod compression;
 mod head;
+mod written;
 
 pub use body::Wait;
+pub use compression::{Coder, Until};
 
 use crate::body::Body;
 use crate::clock::DateCache;
 use crate::connection::Connection;
-use crate::engine::Engine;
+use crate::engine::{Engine, HTML};
+use crate::files::Named;
 use crate::listener::Origin;
 use crate::realtime::{Client, Given, Upgrade};
 use fairlead_wire::{reason, Head, Span};
@@ -95,6 +99,9 @@ pub struct Exchange<'a> {
     /// What the connection becomes.
     pub(crate) client: Option<Arc<Client>>,
     hijacked: bool,
+    /// The file that the app wants to have sent.
+    pub(crate) named: Option<Named>,
+    coder: Option<Box<Coder>>,
 }
 
 impl<'a> Exchange<'a> {
@@ -116,6 +123,8 @@ impl<'a> Exchange<'a> {
             faulty: None,
             client: None,
             hijacked: false,
+            named: None,
+            coder: None,
         }
     }
 
@@ -212,6 +221,8 @@ impl<'a> Exchange<'a> {
         self.connection.output.buffer().truncate(self.start);
         self.phase = Phase::NotStarted;
         self.announced = Announced::default();
+        self.named = None;
+        self.coder = None;
         true
     }
 
@@ -232,14 +243,45 @@ impl<'a> Exchange<'a> {
         self.flush();
     }
 
-    /// A whole answer without a body of the app's: status, a short text and nothing else.
+    /// A whole answer without a body of the app's: status, and the error page for it or a short text.
     pub fn answer_plainly(&mut self, status: u16) {
+        self.answer_plainly_with(status, &[]);
+    }
+
+    /// The same with fields.
+    pub(crate) fn answer_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
         self.start(status);
+        for (name, value) in fields {
+            let _ = self.field(name, value);
+        }
+        if self.write_error_page() {
+            return;
+        }
         let text = reason(status);
         let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
         self.end_head(Some(text.len() as u64 + 1));
         let _ = self.write(text.as_bytes());
         let _ = self.write(b"\n");
+    }
+
+    /// Ends the head and writes the error page for the status, if there is one and the answer says nothing of a body of its
+    /// own: neither Content-Type nor a length.
+    pub fn write_error_page(&mut self) -> bool {
+        let engine = self.engine;
+        let Some(page) = engine.files.page(self.status) else {
+            return false;
+        };
+        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
+        if self.phase != Phase::Head || has_body || self.has_field(b"content-type") {
+            return false;
+        }
+        self.announced.length = None;
+        let _ = self.field(b"content-type", HTML.as_bytes());
+        self.end_head(Some(page.len() as u64));
+        if self.wants_body() && self.write(page) != Ok(page.len()) {
+            self.abort();
+        }
+        true
     }
 
     fn end_body(&mut self) {

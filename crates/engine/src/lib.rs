@@ -6,6 +6,8 @@
 //! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
 //!   that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
+//! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
+//!   sends it.
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
 //!   are given away.
 //! * `pubsub/` takes what is published to all who subscribed, in every worker.
@@ -24,6 +26,7 @@ mod connection;
 mod drain;
 mod engine;
 mod exchange;
+mod files;
 mod holding;
 mod journal;
 mod listener;
@@ -34,6 +37,7 @@ mod reactor;
 mod ready;
 mod realtime;
 mod room;
+mod sender;
 mod serve;
 mod stats;
 mod tunnel;
@@ -42,9 +46,10 @@ mod watchdog;
 pub use access_log::Format;
 pub use board::{Board, Slot, SLOTS};
 pub use body::Body;
-pub use config::{Config, Logs, Overflow};
+pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
 pub use engine::Engine;
-pub use exchange::{Exchange, FieldError, Gone, Wait};
+pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait};
+pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use listener::{Listener, Origin};

@@ -1,7 +1,8 @@
-//! The bytes of an answer that the socket has not taken yet: in memory, in a temporary file, or in a file of the app.
+//! The bytes of an answer that the socket has not taken yet: in memory, in a temporary file, or in a file that is served.
 //!
-//! Whoever owns the connection flushes; nothing here blocks. A thread that runs Ruby writes once and hands the rest to
-//! the reactor, so a slow reader never holds a Ruby thread.
+//! Whoever owns the connection flushes; no socket blocks here. A thread that runs Ruby writes once and hands the rest to
+//! the reactor, so a slow reader never holds a Ruby thread. Files that are served may lie on a slow disk: they are the
+//! sender's (`sender.rs`), and everybody else leaves them alone.
 
 use rustix::fs::sendfile;
 use rustix::io::{self, Errno};
@@ -11,6 +12,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Most bytes of a file that one connection sends before others get their turn.
 const FILE_SLICE: u64 = 512 * 1024;
@@ -41,18 +43,32 @@ const SMALL: usize = 64;
 pub(crate) enum Flush {
     /// Everything is with the kernel.
     Done,
-    /// The socket is full, or it is someone else's turn.
+    /// The socket is full.
     Pending,
+    /// The socket may take more, but it is someone else's turn, or the sender's.
+    Turn,
+}
+
+/// What a flush does with a file that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    Send,
+    Leave,
 }
 
 #[derive(Debug)]
 enum Segment {
-    /// Bytes between `offset` and `end` of a file.
+    /// Bytes between `offset` and `end` of a file that is served.
     File {
+        file: Arc<File>,
+        offset: u64,
+        end: u64,
+    },
+    /// The same of a temporary file of ours.
+    Spill {
         file: File,
         offset: u64,
         end: u64,
-        ours: bool,
     },
     Bytes {
         bytes: Vec<u8>,
@@ -85,15 +101,15 @@ impl Output {
         self.progress
     }
 
+    /// Whether what comes next is for the sender: a file that is served, with what stands right before it.
+    pub(crate) fn is_at_file(&self) -> bool {
+        matches!(self.segments.front(), Some(Segment::File { .. }))
+    }
+
     /// Bytes that lie in memory or in a file of ours.
     pub(crate) fn pending(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| match segment {
-            Segment::File {
-                offset,
-                end,
-                ours: true,
-                ..
-            } => end - offset,
+            Segment::Spill { offset, end, .. } => end - offset,
             Segment::File { .. } => 0,
             Segment::Bytes { bytes, sent } => (bytes.len() - sent) as u64,
         });
@@ -102,7 +118,7 @@ impl Output {
 
     /// The buffer to which the head of an answer is written.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
-        if let Some(Segment::File { .. }) = self.segments.back() {
+        if let Some(Segment::File { .. } | Segment::Spill { .. }) = self.segments.back() {
             self.segments.push_back(Segment::Bytes {
                 bytes: Vec::new(),
                 sent: 0,
@@ -111,6 +127,15 @@ impl Output {
         match self.segments.back_mut() {
             Some(Segment::Bytes { bytes, .. }) => bytes,
             _ => &mut self.buffer,
+        }
+    }
+
+    /// What stands in it now.
+    pub(crate) fn tail(&self) -> &[u8] {
+        match self.segments.back() {
+            None => &self.buffer,
+            Some(Segment::Bytes { bytes, .. }) => bytes,
+            Some(_) => &[],
         }
     }
 
@@ -139,7 +164,7 @@ impl Output {
     pub(crate) fn push(&mut self, socket: &OwnedFd, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         let mut taken = 0;
         let is_too_much = self.pending() + bytes.len() as u64 > spill.bytes();
-        if (bytes.len() >= WRITE_THROUGH || is_too_much) && self.flush(socket)? == Flush::Done {
+        if (bytes.len() >= WRITE_THROUGH || is_too_much) && self.flush(socket, Files::Leave)? == Flush::Done {
             taken = write_some(socket, bytes, false)?;
             self.progress += taken as u64;
         }
@@ -148,14 +173,9 @@ impl Output {
     }
 
     /// Adds a file, to be sent from `offset` to `end` without entering this process.
-    pub(crate) fn push_file(&mut self, file: File, offset: u64, end: u64) {
+    pub(crate) fn push_file(&mut self, file: Arc<File>, offset: u64, end: u64) {
         if offset < end {
-            self.segments.push_back(Segment::File {
-                file,
-                offset,
-                end,
-                ours: false,
-            });
+            self.segments.push_back(Segment::File { file, offset, end });
         }
     }
 
@@ -167,10 +187,7 @@ impl Output {
         if pending > spill.bytes() {
             return false;
         }
-        if let Some(Segment::File {
-            file, end, ours: true, ..
-        }) = self.segments.back_mut()
-        {
+        if let Some(Segment::Spill { file, end, .. }) = self.segments.back_mut() {
             // `end` moves only when all was written: what a full disk cut short is written again later.
             let written = file.write_all_at(bytes, *end).is_ok();
             *end += if written { bytes.len() as u64 } else { 0 };
@@ -186,18 +203,17 @@ impl Output {
         let end = bytes.len() as u64;
         let written = file.write_all_at(bytes, 0).is_ok();
         if written {
-            self.segments.push_back(Segment::File {
-                file,
-                offset: 0,
-                end,
-                ours: true,
-            });
+            self.segments.push_back(Segment::Spill { file, offset: 0, end });
         }
         written
     }
 
-    /// Gives the kernel what it takes without blocking; at most one slice of a file.
-    pub(crate) fn flush(&mut self, socket: &OwnedFd) -> io::Result<Flush> {
+    /// Gives the kernel what it takes without blocking; at most one slice of a file. Where files are left alone, so is what
+    /// comes right before one: the head of an answer and its file go out together.
+    pub(crate) fn flush(&mut self, socket: &OwnedFd, files: Files) -> io::Result<Flush> {
+        if files == Files::Leave && self.is_at_file() {
+            return Ok(Flush::Turn);
+        }
         if self.sent < self.buffer.len() {
             let more = !self.segments.is_empty();
             let taken = write_some(socket, &self.buffer[self.sent..], more)?;
@@ -211,16 +227,19 @@ impl Output {
         self.sent = 0;
         let mut slice = FILE_SLICE;
         while let Some(segment) = self.segments.front_mut() {
-            let taken = segment.send(socket, slice)?;
+            if files == Files::Leave && matches!(segment, Segment::File { .. }) {
+                return Ok(Flush::Turn);
+            }
+            let (taken, is_full) = segment.send(socket, slice)?;
             self.progress += taken;
+            slice = slice.saturating_sub(taken);
             if segment.is_sent() {
                 self.segments.pop_front();
-            } else {
+            } else if is_full {
                 return Ok(Flush::Pending);
             }
-            slice = slice.saturating_sub(taken);
             if slice == 0 && !self.segments.is_empty() {
-                return Ok(Flush::Pending);
+                return Ok(Flush::Turn);
             }
         }
         self.progress = 0;
@@ -229,32 +248,41 @@ impl Output {
 }
 
 impl Segment {
-    fn send(&mut self, socket: &OwnedFd, most: u64) -> io::Result<u64> {
+    /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
+    fn send(&mut self, socket: &OwnedFd, most: u64) -> io::Result<(u64, bool)> {
         match self {
             Segment::Bytes { bytes, sent } => {
                 let taken = write_some(socket, &bytes[*sent..], false)?;
                 *sent += taken;
-                Ok(taken as u64)
+                Ok((taken as u64, *sent < bytes.len()))
             }
-            Segment::File { file, offset, end, .. } => {
-                let count = (*end - *offset).min(most) as usize;
-                match sendfile(socket, &*file, Some(offset), count) {
-                    // The file has become shorter than its announced length: nothing honest can follow.
-                    Ok(0) => Err(Errno::PIPE),
-                    Ok(taken) => Ok(taken as u64),
-                    Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-                    Err(error) => Err(error),
-                }
-            }
+            Segment::File { file, offset, end } => send_file(socket, file, offset, *end, most),
+            Segment::Spill { file, offset, end } => send_file(socket, file, offset, *end, most),
         }
     }
 
     fn is_sent(&self) -> bool {
         match self {
             Segment::Bytes { bytes, sent } => *sent == bytes.len(),
-            Segment::File { offset, end, .. } => offset == end,
+            Segment::File { offset, end, .. } | Segment::Spill { offset, end, .. } => offset == end,
         }
     }
+}
+
+fn send_file(socket: &OwnedFd, file: &File, offset: &mut u64, end: u64, most: u64) -> io::Result<(u64, bool)> {
+    let wanted = (end - *offset).min(most);
+    let mut taken = 0;
+    while taken < wanted {
+        match sendfile(socket, file, Some(offset), (wanted - taken) as usize) {
+            // The file has become shorter than its announced length: nothing honest can follow.
+            Ok(0) => return Err(Errno::PIPE),
+            Ok(count) => taken += count as u64,
+            Err(Errno::AGAIN) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((taken, taken < wanted))
 }
 
 fn write_some(socket: &OwnedFd, bytes: &[u8], more: bool) -> io::Result<usize> {

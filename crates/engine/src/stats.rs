@@ -10,6 +10,8 @@ pub struct Stats {
     pub connections: i64,
     /// Requests answered.
     pub requests: u64,
+    /// Those of them that the public folder has answered, without the app.
+    pub files: u64,
     /// Requests that wait for a thread.
     pub queued: usize,
     /// Threads that have been started.
@@ -51,6 +53,7 @@ impl Engine {
         Stats {
             connections: counters.connections.load(Relaxed),
             requests: counters.requests.load(Relaxed),
+            files: counters.files.load(Relaxed),
             queued: self.ready.len(),
             threads: self.threads.total(),
             busy_threads: self.threads.busy(),

@@ -1,7 +1,7 @@
 //! The body of an answer: framed, counted, and handed to the kernel as far as it takes it.
 
 use super::{BodyFraming, Exchange, Gone, Phase};
-use crate::output::{Flush, Spill};
+use crate::output::Spill;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl Exchange<'_> {
     }
 
     /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
-    pub fn write_file(&mut self, file: File, offset: u64, length: u64) {
+    pub(crate) fn write_file(&mut self, file: Arc<File>, offset: u64, length: u64) {
         if let Phase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
             self.connection.output.push_file(file, offset, offset + length);
@@ -88,7 +88,7 @@ impl Exchange<'_> {
     pub fn flush(&mut self) -> bool {
         self.flushed = true;
         match self.connection.flush_output() {
-            Ok(Flush::Done | Flush::Pending) => true,
+            Ok(_) => true,
             Err(_) => {
                 self.lost();
                 false

@@ -2,6 +2,7 @@
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::{BodyFraming, Exchange, FieldError, Phase};
+use crate::files::Named;
 use crate::realtime::is_own_field;
 use fairlead_wire::{fields, has_no_body, reason, Version};
 
@@ -86,6 +87,12 @@ impl Exchange<'_> {
                 return Ok(());
             }
             10 if name.eq_ignore_ascii_case(b"keep-alive") => return Ok(()),
+            10 | 16 if self.engine.files.has_roots() => {
+                if let Some(named) = Named::from_field(name, value) {
+                    self.named = Some(named);
+                    return Ok(());
+                }
+            }
             14 if name.eq_ignore_ascii_case(b"content-length") => {
                 let length = std::str::from_utf8(value)
                     .ok()
@@ -114,6 +121,15 @@ impl Exchange<'_> {
     /// The content-length that the app announced.
     pub fn announced_length(&self) -> Option<u64> {
         self.announced.length
+    }
+
+    /// Forgets the content-length that the app announced, because another body takes the place of its own; returns it.
+    pub(crate) fn drop_announced_length(&mut self) -> Option<u64> {
+        self.announced.length.take()
+    }
+
+    pub(crate) fn announce_length(&mut self, length: Option<u64>) {
+        self.announced.length = length;
     }
 
     /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.

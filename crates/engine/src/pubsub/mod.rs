@@ -28,6 +28,7 @@ mod queue;
 mod subscriber;
 
 pub use hub::{Hub, Posted, PubSubStats, Scope};
+pub(crate) use pattern::glob_matches;
 pub use pattern::Match;
 pub use post_office::PostOffice;
 pub use publication::{Publication, ENCODINGS};

@@ -50,6 +50,11 @@ impl Pattern {
     }
 }
 
+/// Whether the whole of `name` matches a glob.
+pub(crate) fn glob_matches(glob: &[u8], name: &[u8]) -> bool {
+    Pattern::new(glob, Match::Glob).map_or(glob == name, |pattern| pattern.matches(name))
+}
+
 impl Element {
     fn takes(&self, byte: u8) -> bool {
         match self {

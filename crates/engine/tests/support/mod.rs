@@ -10,7 +10,9 @@
 pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
-use fairlead_engine::{App, Board, Config, Context, Engine, Exchange, Listener, Logs, Origin, Overflow, Room};
+use fairlead_engine::{
+    App, Board, Config, Context, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, Room,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -68,6 +70,8 @@ pub fn config() -> Config {
         max_pings: 100,
         deflate: Some(Context::PerMessage),
         deflate_min_bytes: 1024,
+        files: FilesConfig::default(),
+        compression: None,
     }
 }
 

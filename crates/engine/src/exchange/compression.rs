@@ -1,0 +1,169 @@
+//! Compression of what the app answers (RFC 9110 §8.4, §12.5.3): whether it is worth it and wanted, what changes in the head,
+//! and the bytes. The work itself needs nothing of the exchange, so that it can be done without any lock of a language.
+
+use super::{Exchange, Gone, Phase};
+use crate::config::Compression;
+use fairlead_wire::content_encoding::{is_compressible, matches_type, Accepted, Coding, Encoder};
+use fairlead_wire::{fields, has_no_body};
+
+/// Fields that speak of the very bytes that the app has made: with one of these they stay as they are.
+const DIGESTS: [&[u8]; 4] = [b"content-digest", b"content-md5", b"digest", b"repr-digest"];
+
+impl Exchange<'_> {
+    /// The coding for the body of the answer whose head has been written, and is not yet ended. `total`: its length, where
+    /// that is known. Notes in the head that another client may get something else.
+    pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
+        let engine = self.engine;
+        let compression = engine.config.compression.as_ref()?;
+        if !self.is_worth_coding(compression, total) {
+            return None;
+        }
+        let names_it = |value: &[u8]| fields::has_member(value, b"accept-encoding") || fields::has_member(value, b"*");
+        if !self.any_field(b"vary", names_it) {
+            self.prepared(b"vary: accept-encoding\r\n");
+        }
+        Accepted::of(self.head(), self.bytes()).best_first().next()
+    }
+
+    fn is_worth_coding(&self, compression: &Compression, total: Option<u64>) -> bool {
+        let has = |name: &[u8]| self.has_field(name);
+        let total = if self.is_head_request() {
+            self.announced_length()
+        } else {
+            total.or(self.announced_length())
+        };
+        let is_of_type = |content_type: &[u8]| match &compression.types[..] {
+            [] => is_compressible(content_type),
+            types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
+        };
+        self.phase == Phase::Head
+            && !has_no_body(self.status)
+            && self.status != 206
+            && total.is_none_or(|total| total >= compression.min_bytes)
+            && !self.has_own_framing()
+            && self.written_field(b"content-type").is_some_and(is_of_type)
+            && !has(b"content-encoding")
+            && !has(b"content-range")
+            && !DIGESTS.into_iter().any(has)
+            && !self.any_field(b"cache-control", |value| fields::has_member(value, b"no-transform"))
+    }
+
+    /// Begins to code the body; its bytes are added before or after the head is ended.
+    pub fn start_coding(&mut self, coding: Coding) {
+        self.coder = Some(Box::new(Coder::new(coding)));
+    }
+
+    /// Ends the head of an answer that is coded. With `is_whole` all of the body is coded already, and goes as it was if that
+    /// has not made it shorter.
+    pub fn end_head_coded(&mut self, is_whole: bool) {
+        let Some(mut coder) = self.coder.take() else {
+            return self.end_head(None);
+        };
+        self.drop_announced_length();
+        if is_whole && coder.coded.len() as u64 >= coder.taken {
+            std::mem::swap(&mut coder.coded, &mut coder.plain);
+        } else {
+            let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
+            // Ranges would be of other bytes, and bytes that are equal before need not be equal after.
+            self.remove_field(b"accept-ranges");
+            if self.written_field(b"etag").is_some_and(|etag| etag.starts_with(b"\"")) {
+                self.prefix_field(b"etag", b"W/");
+            }
+        }
+        self.end_head(is_whole.then_some(coder.coded.len() as u64));
+        if self.wants_body() {
+            self.coder = Some(coder);
+        }
+    }
+
+    /// Whether the body is coded.
+    pub fn is_coded(&self) -> bool {
+        self.coder.is_some()
+    }
+
+    /// Adds bytes of the body, to be coded by [`Coder::run`].
+    pub fn add_plain(&mut self, bytes: &[u8]) {
+        if let Some(coder) = &mut self.coder {
+            coder.plain.extend_from_slice(bytes);
+        }
+    }
+
+    /// Takes out what codes the body, so that it can work apart from the exchange; to be given back at once.
+    pub fn take_coder(&mut self) -> Option<Box<Coder>> {
+        self.coder.take()
+    }
+
+    /// See [`Exchange::take_coder`].
+    pub fn give_back_coder(&mut self, coder: Box<Coder>) {
+        self.coder = Some(coder);
+    }
+
+    /// Writes what is coded so far. False when the client has to be waited for, as after [`Exchange::write`].
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub fn write_coded(&mut self) -> Result<bool, Gone> {
+        let Some(mut coder) = self.coder.take() else {
+            return Ok(true);
+        };
+        let written = self.write(&coder.coded[coder.sent..]);
+        coder.sent += *written.as_ref().unwrap_or(&0);
+        let is_done = coder.sent == coder.coded.len();
+        if is_done {
+            coder.coded.clear();
+            coder.sent = 0;
+        }
+        self.coder = Some(coder);
+        written.map(|_| is_done)
+    }
+}
+
+/// How far a body is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// As far as it is convenient: more will come at once.
+    Convenient,
+    /// So far that the client can decode all of it.
+    Flushed,
+    /// To its end.
+    Finished,
+}
+
+/// Codes one body, piece by piece. Needs nothing of the exchange while it works.
+pub struct Coder {
+    coding: Coding,
+    encoder: Encoder,
+    plain: Vec<u8>,
+    /// Bytes that were coded so far.
+    taken: u64,
+    coded: Vec<u8>,
+    sent: usize,
+}
+
+impl Coder {
+    fn new(coding: Coding) -> Coder {
+        Coder {
+            coding,
+            encoder: Encoder::new(coding),
+            plain: Vec::new(),
+            taken: 0,
+            coded: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Codes what was added. The whole of a body that is added and finished at once is kept as well.
+    pub fn run(&mut self, until: Until) {
+        self.encoder.write(&self.plain, &mut self.coded);
+        let is_whole = self.taken == 0 && until == Until::Finished;
+        self.taken += self.plain.len() as u64;
+        match until {
+            Until::Convenient => {}
+            Until::Flushed => self.encoder.flush(&mut self.coded),
+            Until::Finished => self.encoder.finish(&mut self.coded),
+        }
+        if !is_whole {
+            self.plain.clear();
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A file as it is served: which version of it, what is said about it, and its bytes.
+
+use crate::files::folder::Folder;
+use fairlead_wire::content_encoding::Coding;
+use parking_lot::Mutex;
+use rustix::fs::Stat;
+use rustix::io::{self, Errno};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Larger files are the sender's; smaller ones are copied into the answer.
+pub(crate) const SMALL_BYTES: u64 = 64 * 1024;
+
+/// Which version of which file: another one when any of this differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Identity {
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between platforms")]
+    pub(crate) fn of(stat: &Stat) -> Identity {
+        Identity {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+        }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Seconds since 1970 of the last modification; none before that.
+    pub(crate) fn modified(&self) -> u64 {
+        u64::try_from(self.modified.0).unwrap_or(0)
+    }
+
+    /// Whether `self` was modified before `other`.
+    pub(crate) fn is_older_than(&self, other: &Identity) -> bool {
+        self.modified < other.modified
+    }
+
+    /// Whether it was last touched so long before `now` (seconds since 1970) that another change would show in its times.
+    fn is_settled(&self, now: u64) -> bool {
+        i64::try_from(now).is_ok_and(|now| self.changed.0.max(self.modified.0) + 1 < now)
+    }
+
+    /// A strong entity tag (RFC 9110 §8.8.3), the same on every machine that has the file with its time.
+    fn etag(&self, coding: Option<Coding>) -> String {
+        let (seconds, nanoseconds) = self.modified;
+        let time = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+        match coding {
+            None => format!("\"{time:x}-{:x}\"", self.size),
+            Some(coding) => format!("\"{time:x}-{:x}-{}\"", self.size, coding.token()),
+        }
+    }
+}
+
+/// What is said about a version of a file.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub(crate) identity: Identity,
+    pub(crate) etag: String,
+    pub(crate) last_modified: String,
+}
+
+impl Description {
+    pub(crate) fn new(identity: Identity, coding: Option<Coding>) -> Description {
+        let modified = UNIX_EPOCH + Duration::from_secs(identity.modified().min(LAST_DATE));
+        Description {
+            identity,
+            etag: identity.etag(coding),
+            last_modified: httpdate::fmt_http_date(modified),
+        }
+    }
+}
+
+/// The last second that an HTTP date can name: 9999-12-31T23:59:59Z.
+const LAST_DATE: u64 = 253_402_300_799;
+
+/// The bytes of a file.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Memory(Arc<[u8]>),
+    File(Arc<File>),
+}
+
+impl Content {
+    /// Reads a small file; a large one stays where it is. `None` if it has become shorter.
+    pub(crate) fn of(file: File, size: u64) -> io::Result<Option<Content>> {
+        if size > SMALL_BYTES {
+            return Ok(Some(Content::File(Arc::new(file))));
+        }
+        let mut bytes = vec![0; size as usize];
+        match file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => Ok(Some(Content::Memory(bytes.into()))),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        }
+    }
+}
+
+/// A file of the public folder, under one of its names and in one coding.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) description: Description,
+    pub(crate) content_type: String,
+    pub(crate) coding: Option<Coding>,
+    /// What is said in every answer about it, 304 too: whole field lines.
+    pub(crate) fields: Vec<u8>,
+    content: Stored,
+}
+
+#[derive(Debug)]
+enum Stored {
+    Memory(Arc<[u8]>),
+    /// Open for as long as somebody sends it; shared by all who do.
+    File(Mutex<Weak<File>>),
+}
+
+impl Document {
+    pub(crate) fn new(
+        description: Description,
+        content_type: String,
+        coding: Option<Coding>,
+        fields: Vec<u8>,
+        content: &Content,
+    ) -> Document {
+        let content = match content {
+            Content::Memory(bytes) => Stored::Memory(Arc::clone(bytes)),
+            Content::File(file) => Stored::File(Mutex::new(Arc::downgrade(file))),
+        };
+        Document {
+            description,
+            content_type,
+            coding,
+            fields,
+            content,
+        }
+    }
+
+    /// The bytes of this very version. `None` if the file at `path` is another one by now.
+    pub(crate) fn content(&self, folder: &Folder, path: &[u8]) -> io::Result<Option<Content>> {
+        let shared = match &self.content {
+            Stored::Memory(bytes) => return Ok(Some(Content::Memory(Arc::clone(bytes)))),
+            Stored::File(shared) => shared,
+        };
+        let mut shared = shared.lock();
+        if let Some(file) = shared.upgrade() {
+            return Ok(Some(Content::File(file)));
+        }
+        let (file, stat) = folder.file(path)?;
+        if Identity::of(&stat) != self.description.identity {
+            return Ok(None);
+        }
+        let file = Arc::new(file);
+        *shared = Arc::downgrade(&file);
+        Ok(Some(Content::File(file)))
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn weight(&self) -> u64 {
+        let content = match &self.content {
+            Stored::Memory(bytes) => bytes.len(),
+            Stored::File(_) => 0,
+        };
+        (content + self.fields.len() + size_of::<Document>() + OVERHEAD) as u64
+    }
+
+    /// Whether it can be kept: a later change of the file will show.
+    pub(crate) fn is_settled(&self, now: u64) -> bool {
+        self.description.identity.is_settled(now)
+    }
+}
+
+/// Its texts, its key, and what a map needs for an entry.
+const OVERHEAD: usize = 256;

@@ -1,0 +1,139 @@
+//! Files that are served without the app, or in its name.
+//!
+//! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so that
+//!   nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
+//! * `named.rs`: files that the app names instead of sending them.
+//! * `answer.rs` makes an answer of either; `rules.rs` and `pages.rs` have what names imply and error pages.
+//!
+//! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the sender's.
+
+mod answer;
+mod document;
+mod folder;
+mod named;
+mod pages;
+mod public;
+mod rules;
+
+pub(crate) use named::Named;
+
+use crate::clock::{milliseconds, DateCache};
+use crate::config::FilesConfig;
+use crate::connection::{Connection, Next};
+use crate::engine::Engine;
+use crate::exchange::Exchange;
+use fairlead_wire::content_encoding::Accepted;
+use fairlead_wire::{Framing, TargetForm};
+use named::Root;
+use pages::Pages;
+use public::{Found, Public};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Requests for files that one connection may have answered before others get their turn.
+const TURN: usize = 16;
+
+/// What is served from disk.
+pub(crate) struct Files {
+    public: Option<Public>,
+    roots: Vec<Root>,
+    pages: Pages,
+}
+
+thread_local! {
+    static DATE: RefCell<DateCache> = RefCell::default();
+}
+
+impl Files {
+    /// Opens every folder that is served.
+    pub(crate) fn open(config: &FilesConfig) -> std::io::Result<Files> {
+        let public = Public::open(config)?;
+        let pages = public.as_ref().map(|public| Pages::read(public.folder()));
+        let open = |(prefix, path): &(Option<String>, PathBuf)| Root::open(prefix.as_deref(), path, config.symlinks);
+        Ok(Files {
+            public,
+            roots: config.sendfile_roots.iter().map(open).collect::<Result<_, _>>()?,
+            pages: pages.unwrap_or_default(),
+        })
+    }
+
+    /// The error page for a status, if there is one.
+    pub(crate) fn page(&self, status: u16) -> Option<&[u8]> {
+        self.pages.get(status).map(|page| &page[..])
+    }
+
+    /// Whether the app may name files in fields of its answers.
+    pub(crate) fn has_roots(&self) -> bool {
+        !self.roots.is_empty()
+    }
+}
+
+impl Engine {
+    /// Whether fields of an answer may name files, so that the app can be told.
+    pub fn sends_named_files(&self) -> bool {
+        self.files.has_roots()
+    }
+
+    /// Answers the request that is ready on `connection`, and those that follow it, as long as they name files of the public
+    /// folder. `Ready` for one that does not.
+    pub(crate) fn serve_files(&self, connection: &mut Connection) -> Next {
+        let Some(public) = &self.files.public else {
+            return Next::Ready;
+        };
+        for turn in 1.. {
+            let Some(close) = self.serve_file(public, connection) else {
+                break;
+            };
+            let now = milliseconds();
+            let next = if turn == TURN {
+                connection.answer_later(close, now)
+            } else {
+                connection.answered(close, &self.config, now)
+            };
+            if next != Next::Ready {
+                return next;
+            }
+        }
+        Next::Ready
+    }
+
+    /// Writes the answer if the request is for a file; says whether the connection ends with it.
+    fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
+        let (head, bytes) = (&connection.head, &connection.input[..]);
+        let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
+            && head.framing == Framing::Empty
+            && head.parts.form != TargetForm::Asterisk
+            && !head.upgrade;
+        if !is_for_files {
+            return None;
+        }
+        let path = match head.parts.path.of(bytes) {
+            b"" => b"/",
+            path => path,
+        };
+        let found = public.find(path, Accepted::of(head, bytes));
+        if let Ok(Found::Nothing) = found {
+            return None;
+        }
+        let ended = DATE.with_borrow_mut(|date| {
+            let mut exchange = Exchange::new(connection, self, date);
+            match found {
+                Ok(Found::Document(document, content)) => exchange.answer_with(&document, &content),
+                Ok(Found::Folder) => exchange.redirect_to_folder(),
+                Ok(Found::Nothing) => {}
+                Err(_) => {
+                    exchange.blame(
+                        "a file could not be opened for want of descriptors or memory, or because the disk fails",
+                    );
+                    exchange.answer_plainly_with(503, &[(b"retry-after", b"1")]);
+                }
+            }
+            exchange.end()
+        });
+        self.counters().requests.fetch_add(1, Relaxed);
+        self.counters().files.fetch_add(1, Relaxed);
+        self.record(connection, &ended);
+        Some(ended.close || ended.gone)
+    }
+}

@@ -1,0 +1,131 @@
+//! Files that the app names instead of sending them: `x-sendfile` with a path of the machine, `x-accel-redirect` with an
+//! internal path, a body with `to_path`. A name in a field counts only beneath the folders that were set for it, since a
+//! client may have had a say in it.
+
+use super::folder::Folder;
+use super::Files;
+use crate::exchange::Exchange;
+use fairlead_wire::{check_path, relative_path, PathKind, PathRules};
+use rustix::fs::{fstat, Stat};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const RULES: PathRules = PathRules { hidden: true };
+
+/// A folder from which the app may have files sent.
+pub(crate) struct Root {
+    folder: Folder,
+    /// Its path as it was set, and without links.
+    paths: [Vec<u8>; 2],
+    /// Internal paths begin with it: it begins and ends with a slash.
+    prefix: Option<Vec<u8>>,
+}
+
+/// How the app has named a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// `x-sendfile`: the absolute path as it is.
+    Path(Vec<u8>),
+    /// `x-accel-redirect`: an internal path, percent-encoded; a query does not count.
+    Internal(Vec<u8>),
+}
+
+impl Named {
+    /// What a field of an answer names, if it is one of the two.
+    pub(crate) fn from_field(name: &[u8], value: &[u8]) -> Option<Named> {
+        match name.len() {
+            10 if name.eq_ignore_ascii_case(b"x-sendfile") => Some(Named::Path(value.to_vec())),
+            16 if name.eq_ignore_ascii_case(b"x-accel-redirect") => Some(Named::Internal(value.to_vec())),
+            _ => None,
+        }
+    }
+}
+
+impl Root {
+    pub(super) fn open(prefix: Option<&str>, path: &Path, symlinks: crate::Symlinks) -> std::io::Result<Root> {
+        let real = path.canonicalize()?;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let prefix = prefix.map(|prefix| format!("/{}/", prefix.trim_matches('/')).replace("//", "/"));
+        Ok(Root {
+            folder: Folder::open(&real, symlinks)?,
+            paths: [bytes(path), bytes(&real)],
+            prefix: prefix.map(String::into_bytes),
+        })
+    }
+
+    /// The path beneath this root that `named` means.
+    fn relative(&self, named: &Named) -> Option<Vec<u8>> {
+        match named {
+            Named::Path(path) => self.paths.iter().find_map(|root| {
+                let rest = path.strip_prefix(&root[..])?.strip_prefix(b"/")?;
+                check_path(rest, RULES).is_ok().then(|| rest.to_vec())
+            }),
+            Named::Internal(path) => {
+                let path = path.split(|byte| *byte == b'?').next()?;
+                // The slash at the end of the prefix begins the path beneath the root.
+                let prefix = self.prefix.as_ref()?;
+                let rest = path.strip_prefix(&prefix[..prefix.len() - 1])?;
+                let mut relative = Vec::new();
+                let kind = relative_path(rest, RULES, &mut relative).ok()?;
+                (kind == PathKind::File).then_some(relative)
+            }
+        }
+    }
+}
+
+impl Files {
+    fn named(&self, named: &Named) -> Option<(File, Stat, Vec<u8>)> {
+        self.roots.iter().find_map(|root| {
+            let relative = root.relative(named)?;
+            let (file, stat) = root.folder.file(&relative).ok()?;
+            Some((file, stat, relative))
+        })
+    }
+}
+
+impl Exchange<'_> {
+    /// Whether the head that was written names a file to be sent in the place of the body.
+    pub fn names_a_file(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// Ends the head and sends the file that it names; 404 if there is none beneath the folders that were set for it.
+    pub fn send_named_file(&mut self) {
+        let Some(named) = self.named.take() else { return };
+        self.drop_announced_length();
+        let engine = self.engine;
+        if let Some((file, stat, name)) = engine.files.named(&named) {
+            if self.send(file, &stat, Some(&String::from_utf8_lossy(&name))) {
+                return;
+            }
+        }
+        self.blame("the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read");
+        if self.take_back() {
+            self.answer_plainly(404);
+        } else {
+            self.abort();
+        }
+    }
+
+    /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing changed, when
+    /// there is no such file, or the app has announced another length, as it does for a part of a file.
+    pub fn send_path(&mut self, path: &Path) -> bool {
+        // The app may have opened a FIFO or a device: only its own reading is right for those.
+        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        let Ok(file) = (if is_file { File::open(path) } else { return false }) else {
+            return false;
+        };
+        let Ok(stat) = fstat(&file) else { return false };
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        if self.announced_length().is_some_and(|announced| announced != length) {
+            return false;
+        }
+        let announced = self.drop_announced_length();
+        if self.send(file, &stat, None) {
+            return true;
+        }
+        self.announce_length(announced);
+        false
+    }
+}

@@ -1,0 +1,200 @@
+//! The public folder: from the path of a request to a document. What a path may name is decided by its text first
+//! (`fairlead_wire::path`); then one look at the file tells whether what is in memory is still true.
+
+use super::document::{Content, Description, Document, Identity};
+use super::folder::{is_folder, is_regular, Folder};
+use super::rules;
+use crate::clock::unix_seconds;
+use crate::config::FilesConfig;
+use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
+use fairlead_wire::{relative_path, PathKind, PathRules};
+use quick_cache::sync::Cache;
+use quick_cache::Weighter;
+use rustix::io::{self, Errno};
+use std::sync::Arc;
+
+/// The bytes that a usual small file takes, for a first guess how many fit.
+const USUAL_BYTES: u64 = 4 * 1024;
+
+const INDEX: &[u8] = b"index.html";
+
+pub(crate) struct Public {
+    folder: Folder,
+    rules: PathRules,
+    cache_control: Vec<(String, String)>,
+    /// What was served lately, by its path and coding.
+    cache: Option<Cache<Vec<u8>, Arc<Document>, Bytes>>,
+}
+
+/// What a path names.
+pub(crate) enum Found {
+    Document(Arc<Document>, Content),
+    /// A folder with an index, named without the slash at its end.
+    Folder,
+    Nothing,
+}
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Vec<u8>, Arc<Document>> for Bytes {
+    fn weight(&self, _: &Vec<u8>, document: &Arc<Document>) -> u64 {
+        document.weight()
+    }
+}
+
+impl Public {
+    pub(crate) fn open(config: &FilesConfig) -> std::io::Result<Option<Public>> {
+        let Some(path) = &config.public_dir else {
+            return Ok(None);
+        };
+        let items = usize::try_from(config.cache_bytes / USUAL_BYTES).unwrap_or(usize::MAX);
+        let cache = (config.cache_bytes > 0).then(|| Cache::with_weighter(items, config.cache_bytes, Bytes));
+        Ok(Some(Public {
+            folder: Folder::open(path, config.symlinks)?,
+            rules: PathRules { hidden: config.hidden },
+            cache_control: config.cache_control.clone(),
+            cache,
+        }))
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What `path` names, as it was sent.
+    ///
+    /// # Errors
+    /// When the machine cannot open the file now: it has no descriptors left, or the disk fails.
+    pub(crate) fn find(&self, path: &[u8], accepted: Accepted) -> io::Result<Found> {
+        let mut name = Vec::with_capacity(path.len() + INDEX.len() + 1);
+        let Ok(kind) = relative_path(path, self.rules, &mut name) else {
+            return Ok(Found::Nothing);
+        };
+        match kind {
+            PathKind::Folder => {
+                append_index(&mut name);
+                self.negotiate(&mut name, accepted)
+            }
+            PathKind::File => match self.negotiate(&mut name, accepted)? {
+                Found::Folder => {
+                    append_index(&mut name);
+                    let has_index = self.folder.look(&name).is_ok_and(|stat| is_regular(&stat));
+                    Ok(if has_index { Found::Folder } else { Found::Nothing })
+                }
+                found => Ok(found),
+            },
+        }
+    }
+
+    /// The file of that name, or the sibling of it that the client likes best. `Folder`, if it is one.
+    fn negotiate(&self, name: &mut Vec<u8>, accepted: Accepted) -> io::Result<Found> {
+        let Ok(stat) = self.folder.look(name) else {
+            return Ok(Found::Nothing);
+        };
+        if is_folder(&stat) {
+            return Ok(Found::Folder);
+        }
+        let identity = Identity::of(&stat);
+        let (Some((document, content)), true) = (self.document(name, None, identity)?, is_regular(&stat)) else {
+            return Ok(Found::Nothing);
+        };
+        if !is_compressible(document.content_type.as_bytes()) {
+            return Ok(Found::Document(document, content));
+        }
+        let length = name.len();
+        for coding in accepted.best_first() {
+            name.truncate(length);
+            name.extend_from_slice(coding.suffix().as_bytes());
+            let Ok(stat) = self.folder.look(name) else { continue };
+            let sibling = Identity::of(&stat);
+            if !is_regular(&stat) || sibling.is_older_than(&document.description.identity) {
+                continue;
+            }
+            if let Some((document, content)) = self.document(name, Some(coding), sibling)? {
+                return Ok(Found::Document(document, content));
+            }
+        }
+        Ok(Found::Document(document, content))
+    }
+
+    /// The document at `name`, from memory if it is still the version that a look has just shown. With a coding `name` ends
+    /// with its suffix, and the document is that of the name without it.
+    fn document(
+        &self,
+        name: &[u8],
+        coding: Option<Coding>,
+        seen: Identity,
+    ) -> io::Result<Option<(Arc<Document>, Content)>> {
+        if let Some(cache) = &self.cache {
+            let known = match coding {
+                None => cache.get(name),
+                Some(_) => cache.get(&key(name, coding)[..]),
+            };
+            if let Some(document) = known.filter(|document| document.description.identity == seen) {
+                if let Some(content) = unless_missing(document.content(&self.folder, name))?.flatten() {
+                    return Ok(Some((document, content)));
+                }
+            }
+        }
+        let Some((file, stat)) = unless_missing(self.folder.file(name))? else {
+            return Ok(None);
+        };
+        let identity = Identity::of(&stat);
+        let Some(content) = Content::of(file, identity.size())? else {
+            return Ok(None);
+        };
+        let document = Arc::new(self.describe(name, coding, identity, &content));
+        if let Some(cache) = &self.cache {
+            // Read at one moment: if the file has changed since, its times have too.
+            let is_same = || self.folder.look(name).is_ok_and(|stat| Identity::of(&stat) == identity);
+            if document.is_settled(unix_seconds()) && is_same() {
+                cache.insert(key(name, coding), Arc::clone(&document));
+            }
+        }
+        Ok(Some((document, content)))
+    }
+
+    fn describe(&self, name: &[u8], coding: Option<Coding>, identity: Identity, content: &Content) -> Document {
+        let suffix = coding.map_or(0, |coding| coding.suffix().len());
+        // The name has passed the rules of `fairlead_wire::path`, so it is UTF-8.
+        let name = String::from_utf8_lossy(&name[..name.len() - suffix]);
+        let description = Description::new(identity, coding);
+        let content_type = rules::content_type(&name);
+        let mut fields = format!(
+            "etag: {}\r\nlast-modified: {}\r\ncache-control: {}\r\n",
+            description.etag,
+            description.last_modified,
+            rules::cache_control(&self.cache_control, &name),
+        );
+        if is_compressible(content_type.as_bytes()) {
+            fields.push_str("vary: accept-encoding\r\n");
+        }
+        Document::new(description, content_type, coding, fields.into_bytes(), content)
+    }
+}
+
+/// A name cannot have the byte that marks a coding.
+fn key(name: &[u8], coding: Option<Coding>) -> Vec<u8> {
+    let mut key = name.to_vec();
+    if coding.is_some() {
+        key.push(0);
+    }
+    key
+}
+
+fn append_index(name: &mut Vec<u8>) {
+    if !name.is_empty() {
+        name.push(b'/');
+    }
+    name.extend_from_slice(INDEX);
+}
+
+/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed.
+fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO) => result.map(Some),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,112 @@
+//! The sender: one native thread of each worker that sends files, a slice of each in turn.
+//!
+//! A read from a slow disk blocks whoever does it, and a large file takes long to copy: neither shall be felt by requests, so
+//! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
+
+use crate::clock::milliseconds;
+use crate::connection::{Connection, Next};
+use crate::engine::Engine;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How often an idle sender looks whether its engine is still there, should it have gone without being stopped.
+const LOOK: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(crate) struct Sender {
+    /// Connections that are to have a turn, in its order.
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    turns: VecDeque<Box<Connection>>,
+    is_stopped: bool,
+    is_asleep: bool,
+}
+
+impl Sender {
+    /// Starts the thread; it holds no engine alive.
+    pub(crate) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
+        let sender = Arc::clone(&engine.sender);
+        let engine = Arc::downgrade(engine);
+        std::thread::Builder::new()
+            .name("fairlead sender".into())
+            .spawn(move || sender.run(&engine))?;
+        Ok(())
+    }
+
+    /// Gives a connection its turn when all others have had theirs. It comes back when the sender has been stopped.
+    pub(crate) fn push(&self, connection: Box<Connection>) -> Result<(), Box<Connection>> {
+        let mut queue = self.queue.lock();
+        if queue.is_stopped {
+            return Err(connection);
+        }
+        queue.turns.push_back(connection);
+        if queue.is_asleep {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Ends the thread; returns the connections that are left.
+    pub(crate) fn stop(&self) -> VecDeque<Box<Connection>> {
+        let mut queue = self.queue.lock();
+        queue.is_stopped = true;
+        self.wake.notify_one();
+        std::mem::take(&mut queue.turns)
+    }
+
+    fn run(&self, engine: &Weak<Engine>) {
+        loop {
+            let next = self.next();
+            let Some(engine) = engine.upgrade() else { return };
+            match next {
+                Turn::Of(connection) => engine.send_slice(connection),
+                Turn::Nobodys => {}
+                Turn::Over => return,
+            }
+        }
+    }
+
+    fn next(&self) -> Turn {
+        let mut queue = self.queue.lock();
+        if queue.turns.is_empty() && !queue.is_stopped {
+            queue.is_asleep = true;
+            self.wake.wait_for(&mut queue, LOOK);
+            queue.is_asleep = false;
+        }
+        match queue.turns.pop_front() {
+            Some(connection) => Turn::Of(connection),
+            None if queue.is_stopped => Turn::Over,
+            None => Turn::Nobodys,
+        }
+    }
+}
+
+enum Turn {
+    Of(Box<Connection>),
+    Nobodys,
+    Over,
+}
+
+impl Engine {
+    fn send_slice(&self, mut connection: Box<Connection>) {
+        let next = connection.send(&self.config, milliseconds());
+        let may_bring_work = next == Next::Ready;
+        self.settle(connection, next);
+        if may_bring_work && !self.ready.is_empty() {
+            self.rouse();
+        }
+    }
+
+    /// Hands a connection with a file to the sender.
+    pub(crate) fn hand_to_sender(&self, connection: Box<Connection>) {
+        if let Err(connection) = self.sender.push(connection) {
+            self.close(connection);
+        }
+    }
+}
