@@ -98,6 +98,8 @@ table! {
         rack_hijack: "rack.hijack",
         rack_hijack_io: "rack.hijack_io",
         rack_upgrade_p: "rack.upgrade?",
+        sendfile_type: "sendfile.type",
+        x_sendfile: "X-Sendfile",
         rack_upgrade: "rack.upgrade",
         rack_after_reply: "rack.after_reply",
         rack_response_finished: "rack.response_finished",

@@ -1,20 +1,25 @@
 //! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
-//! something that yields Strings, and something that is called with a stream.
+//! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
+//! the answer names.
 
-use super::{raise, stream, Answer};
+use super::{compressed, raise, stream, Answer};
 use crate::strings::{bytes, ids};
+use fairlead_engine::Until;
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_respond_to, ruby_value_type::*, Qnil, RARRAY_LEN,
     RB_TYPE_P, VALUE,
 };
 use std::ffi::{c_int, OsStr};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Ends the head and writes the body. Inside `protect`.
 pub(super) fn write(answer: &mut Answer<'_, '_>) {
     if answer.hijacker != Qnil as VALUE {
         return give_away(answer);
+    }
+    if answer.exchange.names_a_file() {
+        return answer.exchange.send_named_file();
     }
     let body = answer.body;
     let responds = |id| {
@@ -42,11 +47,20 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
             return write_array(answer, array);
         }
     }
-    answer.exchange.end_head(None);
+    match answer.exchange.choose_coding(None) {
+        Some(coding) => {
+            answer.exchange.start_coding(coding);
+            answer.exchange.end_head_coded(false);
+        }
+        None => answer.exchange.end_head(None),
+    }
     if answer.exchange.wants_body() {
         let address = answer as *mut Answer<'_, '_> as VALUE;
         // SAFETY: the answer outlives the call and is used by nobody else during it.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
+        if answer.exchange.is_coded() {
+            compressed::finish(answer);
+        }
     }
 }
 
@@ -85,6 +99,12 @@ fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
             }
             total += bytes(part).len() as u64;
         }
+        if total == 0 && answer.exchange.write_error_page() {
+            return;
+        }
+        if let Some(coding) = answer.exchange.choose_coding(Some(total)) {
+            return compressed::write_array(answer, array, total, coding);
+        }
         answer.exchange.end_head(Some(total));
         if !answer.exchange.wants_body() {
             return;
@@ -98,10 +118,9 @@ fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
     }
 }
 
-/// Sends the file that `to_path` names. False when there is no such file, or when the app announced another length, as it
-/// does for a part of a file: then `each` has the right bytes.
+/// Sends the file that `to_path` names. False when `each` has the right bytes; see [`fairlead_engine::Exchange::send_path`].
 fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
-    // SAFETY: inside `protect`; the String is on the stack while its bytes are used.
+    // SAFETY: inside `protect`; the String is on the stack while its bytes are used, and nothing calls Ruby meanwhile.
     let path = unsafe {
         let path = rb_funcallv(body, ids().to_path, 0, std::ptr::null());
         if !RB_TYPE_P(path, RUBY_T_STRING) {
@@ -109,22 +128,7 @@ fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
         }
         OsStr::from_bytes(bytes(path))
     };
-    // From here on nothing calls Ruby, so that the open file is always closed.
-    let Ok(file) = File::open(path) else { return false };
-    let Ok(metadata) = file.metadata() else { return false };
-    let length = metadata.len();
-    if !metadata.is_file()
-        || answer
-            .exchange
-            .announced_length()
-            .is_some_and(|announced| announced != length)
-        || answer.exchange.has_own_framing()
-    {
-        return false;
-    }
-    answer.exchange.end_head(Some(length));
-    answer.exchange.write_file(file, 0, length);
-    true
+    answer.exchange.send_path(Path::new(path))
 }
 
 unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
@@ -139,10 +143,30 @@ unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VAL
             raise(c"the body must yield Strings");
         }
     }
-    if !put(answer, part) || !answer.exchange.flush() {
+    let written = if answer.exchange.is_coded() {
+        compressed::put(answer, part, Until::Flushed)
+    } else {
+        put(answer, part)
+    };
+    if !written || !answer.exchange.flush() {
         stream::raise_closed();
     }
     Qnil as VALUE
+}
+
+/// The bytes of a String; none of anything else.
+///
+/// # Safety
+/// As for [`bytes`].
+pub(super) unsafe fn string_bytes<'a>(value: VALUE) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if RB_TYPE_P(value, RUBY_T_STRING) {
+            bytes(value)
+        } else {
+            &[]
+        }
+    }
 }
 
 /// Writes one String, waiting for the client where it must. False when the client is gone.

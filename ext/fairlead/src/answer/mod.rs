@@ -1,6 +1,7 @@
 //! What an application returns becomes bytes (Rack SPEC, "The Response"): status, header fields, and every kind of body.
 
 mod body;
+mod compressed;
 pub(crate) mod early_hints;
 mod fields;
 mod stream;

@@ -102,6 +102,9 @@ fn new(
     let hub = process::hub(shared.map(|_| slot)).map_err(io_error)?;
     let shared = shared.map(|shared| (shared.room(), slot));
     let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared, hub).map_err(io_error)?;
+    if engine.sends_named_files() {
+        template.announce_sendfile();
+    }
     engine.start(HANDS_OVER).map_err(io_error)?;
     process::enter(&engine);
     let app = RackApp {
@@ -195,6 +198,7 @@ impl NativeEngine {
         hash.aset(ruby.to_symbol("connections"), stats.connections)?;
         for (name, figure) in [
             ("requests", stats.requests),
+            ("files", stats.files),
             ("queued", stats.queued as u64),
             ("threads", stats.threads as u64),
             ("busy_threads", stats.busy_threads as u64),

@@ -1,6 +1,6 @@
 //! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`].
 
-use fairlead_engine::{Config, Context, Format, Logs, Overflow};
+use fairlead_engine::{Compression, Config, Context, FilesConfig, Format, Logs, Overflow, Symlinks};
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -59,7 +59,40 @@ impl<'a> Settings<'a> {
             max_pings: self.get("max_pings")?,
             deflate: self.deflate()?,
             deflate_min_bytes: self.get("deflate_min_bytes")?,
+            files: self.files()?,
+            compression: self.compression()?,
         })
+    }
+
+    fn files(&self) -> Result<FilesConfig, Error> {
+        let roots: Vec<(Option<String>, PathBuf)> = self.get("sendfile_root")?;
+        Ok(FilesConfig {
+            public_dir: self.get("public_dir")?,
+            hidden: self.get("public_hidden")?,
+            symlinks: self.symlinks()?,
+            cache_control: self.get("public_cache_control")?,
+            sendfile_roots: roots,
+            cache_bytes: self.get("file_cache_bytes")?,
+        })
+    }
+
+    fn symlinks(&self) -> Result<Symlinks, Error> {
+        match self.get::<Value>("public_symlinks")?.to_string().as_str() {
+            "inside" => Ok(Symlinks::Inside),
+            "none" => Ok(Symlinks::None),
+            "all" => Ok(Symlinks::All),
+            other => Err(self.unknown("public_symlinks", other)),
+        }
+    }
+
+    fn compression(&self) -> Result<Option<Compression>, Error> {
+        if !self.get::<bool>("compress")? {
+            return Ok(None);
+        }
+        Ok(Some(Compression {
+            min_bytes: self.get("compress_min_bytes")?,
+            types: self.get("compress_types")?,
+        }))
     }
 
     fn client_overflow(&self) -> Result<Overflow, Error> {

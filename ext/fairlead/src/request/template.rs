@@ -93,6 +93,12 @@ impl Template {
         }
     }
 
+    /// Tells Rack::Sendfile and the like that answers may name files. Needs the GVL.
+    pub(crate) fn announce_sendfile(&self) {
+        // SAFETY: a live Hash and live Strings, with the GVL.
+        unsafe { rb_hash_aset(self.all, strings().sendfile_type, strings().x_sendfile) };
+    }
+
     pub(crate) fn value(&self) -> VALUE {
         self.all
     }
