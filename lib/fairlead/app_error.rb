@@ -10,8 +10,9 @@ module Fairlead
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. The log of the server says why."
 
-    # The page, in public_dir.
+    # The page, in public_dir, and how large it may be for the engine (crates/engine/src/files/pages.rs).
     PAGE = "500.html"
+    PAGE_BYTES = 64 * 1024
 
     # +details+: whether the client may see what has happened. +page+: whether there is a page.
     def initialize(log, details:, page: false)

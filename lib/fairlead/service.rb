@@ -60,7 +60,9 @@ module Fairlead
     # Whether the engine has a page of the folder to answer an exception with.
     def error_page?
       path = configuration.public_dir && File.join(configuration.public_dir, AppError::PAGE)
-      !path.nil? && File.file?(path) && File.readable?(path) && followed?(path)
+      return false unless path && File.file?(path) && File.readable?(path)
+
+      File.size(path) <= AppError::PAGE_BYTES && followed?(path)
     end
 
     # As the engine does it with symbolic links.

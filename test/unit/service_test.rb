@@ -29,6 +29,12 @@ class ServiceTest < Minitest::Test
     end
   end
 
+  def test_a_page_that_is_too_large_is_none
+    { 65_536 => true, 65_537 => false }.each do |size, page|
+      in_folder("www/500.html" => "x" * size) { assert_equal page, failure(public_dir: "www").last.empty?, size }
+    end
+  end
+
   def test_in_development_there_is_the_exception
     in_folder(PAGE) { assert_includes failure(public_dir: "www", environment: "development").last.join, "boo" }
   end
