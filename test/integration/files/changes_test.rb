@@ -34,7 +34,7 @@ class FileChangesTest < Minitest::Test
     client = connect(server = serve_public(files.transform_values { |size, _| noise(size) }))
     settle(*files.keys.map { |name| server.path("public/#{name}") })
 
-    files.each { |name, (size, _)| 3.times { assert_file noise(size), client.get("/#{name}"), name } }
+    3.times { files.each { |name, (size, _)| assert_file noise(size), client.get("/#{name}"), name } }
     files.each do |name, (size, change)|
       change.call(server.path("public/#{name}"), noise(size, seed: 1))
       3.times { assert_file noise(size, seed: 1), client.get("/#{name}"), name }

@@ -156,9 +156,9 @@ class AnswerCompressionTest < Minitest::Test
   end
 
   def test_the_operator_says_from_which_size_on_and_which_types
-    client = connect(serving("--compress", "--compress-min-bytes", "10", "--compress-types", "image/png", "--compress-types", "application/*"))
+    client = connect(serving("--compress", "--compress-min-bytes", "100", "--compress-types", "image/png", "--compress-types", "application/*"))
 
-    { "[200, { 'content-type' => 'image/png' }, ['x' * 10]]" => "gzip", "[200, { 'content-type' => 'image/png' }, ['x' * 9]]" => nil,
+    { "[200, { 'content-type' => 'image/png' }, ['x' * 100]]" => "gzip", "[200, { 'content-type' => 'image/png' }, ['x' * 99]]" => nil,
       "[200, { 'content-type' => 'application/pdf' }, [TEXT]]" => "gzip", "[200, PLAIN, [TEXT]]" => nil }.each do |code, coding|
       assert_equal [coding], [client.get("/", "x-code" => code, "accept-encoding" => "gzip")["content-encoding"]], code
     end
