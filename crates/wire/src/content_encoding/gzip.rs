@@ -8,17 +8,20 @@ const LEVEL: u32 = 5;
 /// Log2 of the window: 32 KiB, the largest there is.
 const WINDOW_BITS: u8 = 15;
 
-/// Room for output is made in pieces of this many bytes at most.
-const PIECE: usize = 16 * 1024;
+/// Output is fetched in pieces of this many bytes at most.
+const PIECE: usize = 8 * 1024;
 
 pub(super) struct Gzip {
     stream: Compress,
+    /// Where the library writes to. It would clear all room it is given, each time, and `out` may have much of it.
+    piece: Box<[u8; PIECE]>,
 }
 
 impl Gzip {
     pub(super) fn new() -> Gzip {
         Gzip {
             stream: Compress::new_gzip(Compression::new(LEVEL), WINDOW_BITS),
+            piece: Box::new([0; PIECE]),
         }
     }
 
@@ -38,14 +41,14 @@ impl Gzip {
     fn run(&mut self, input: &[u8], operation: FlushCompress, out: &mut Vec<u8>) {
         let mut rest = input;
         loop {
-            out.reserve(PIECE.min(rest.len() / 2 + 64));
-            let before = self.stream.total_in();
-            let status = self.stream.compress_vec(rest, out, operation);
-            let taken = (self.stream.total_in() - before) as usize;
+            let (taken, made) = (self.stream.total_in(), self.stream.total_out());
+            let status = self.stream.compress(rest, &mut self.piece[..], operation);
+            let taken = (self.stream.total_in() - taken) as usize;
+            let made = (self.stream.total_out() - made) as usize;
             rest = rest.get(taken..).unwrap_or_default();
-            let done = rest.is_empty() && out.len() < out.capacity();
+            out.extend_from_slice(self.piece.get(..made).unwrap_or_default());
             // Anything else than `Ok` says that the stream has ended, or that there is nothing left to do.
-            if done || !matches!(status, Ok(Status::Ok)) {
+            if (rest.is_empty() && made < PIECE) || !matches!(status, Ok(Status::Ok)) {
                 return;
             }
         }
