@@ -40,8 +40,9 @@ def judge_shares(check, way, downloads)
 end
 
 def judge_delay(check, way, alone, beside, downloads)
-  late = median(beside) { |round| round.corrected_percentile(99) }
-  calm = median(alone) { |round| round.corrected_percentile(99) }
+  late, calm = [beside, alone].map { |rounds| median(rounds) { |round| round.corrected_percentile(99) if round.requests.positive? } }
+  raise Bench::Error, "#{way}: no short request was answered" unless late && calm
+
   check.show("#{way}: p99 of short requests alone", calm, "ms")
   check.show("#{way}: p99 of short requests beside downloads", late, "ms")
   check.show("#{way}: p99 beside ÷ alone", late / calm)

@@ -25,13 +25,14 @@ module Bench
         sleep MARGIN
         short = target.load_tool.measure(target.running.url(@short), connections: SHORT, seconds: seconds)
         found.short_rate = short.rate
-        found.short_p99 = short.percentile(99)
+        found.short_p99 = short.percentile(99) if short.requests.positive?
         found.beside_short = downloads.value.rate
         found.errors = [found, downloads.value, short].map(&:errors).reduce { |all, more| all.merge(more) { |_, a, b| a + b } }
       end
 
       def summary(found)
-        format("%s  least–most %.2f  short %.0f/s  p99 %.2f ms", super, found.least_over_most || 0, found.short_rate, found.short_p99)
+        late = found.short_p99 ? format("%.2f ms", found.short_p99) : "none"
+        format("%s  least/most %.2f  short %.0f/s  p99 %s", super, found.least_over_most || 0, found.short_rate, late)
       end
     end
   end
