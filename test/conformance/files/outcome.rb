@@ -4,14 +4,16 @@ require_relative "../../support/byte_ranges"
 
 module StaticFiles
   # What a server has made of a request for a range, as far as it must be the same whoever serves the file. The boundary of
-  # a multipart/byteranges body is each server's own, and so are the bodies of errors and redirects.
+  # a multipart/byteranges body is each server's own, and so are the bodies of errors and redirects, and their encoding.
   #
   # +parts+: [first byte, last byte, size of the file, bytes] of each, or nil for a body that has no parts.
   Outcome = Struct.new(:status, :range, :content_length, :coding, :body, :parts, keyword_init: true) do
     # +answer+: as HttpClient has read it.
     def self.of(answer)
-      common = { status: answer.status, range: answer["content-range"], coding: answer["content-encoding"] }
+      common = { status: answer.status, range: answer["content-range"] }
       return new(**common) if answer.status >= 300
+
+      common[:coding] = answer["content-encoding"]
       return new(**common, content_length: answer["content-length"], body: answer.body) unless answer["content-type"].to_s.start_with?("multipart/")
 
       new(**common, parts: answer.body.empty? ? [] : Fairlead::Test::ByteRanges.parts(answer).map { |part| part.to_a.drop(1) })
