@@ -12,7 +12,13 @@ const LAST: u64 = 253_402_300_799;
 ///
 /// In the form of RFC 850, which has two digits for the year, 70 is 1970 and 69 is 2069: no clock is read here.
 pub fn parse_http_date(value: &[u8]) -> Option<u64> {
-    let date: HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;
+    let text = std::str::from_utf8(value).ok()?;
+    // `httpdate` would pass over white space around a date, and over any byte before the time in the form of RFC 850.
+    let apart = |zoned: &str| zoned.bytes().rev().nth("08:49:37".len()) == Some(b' ');
+    if text.trim() != text || !text.strip_suffix(" GMT").is_none_or(apart) {
+        return None;
+    }
+    let date: HttpDate = text.parse().ok()?;
     let since = SystemTime::from(date).duration_since(UNIX_EPOCH).ok()?;
     Some(since.as_secs())
 }
