@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-# Ten clients download 9 MB again and again, as fast as they can, in every way a file can be sent. Each gets its share, and
-# 400 short requests a second, sent whether answers come or not, do not wait until a download ends.
+# Ten clients download 9 MB again and again, as fast as they can, in every way a file can be sent. Each gets its share, of one
+# process and of two workers, and 400 short requests a second, sent whether answers come or not, do not wait until a
+# download ends.
 require_relative "../harness"
 require_relative "../harness/check"
 require_relative "downloads"
 
 SCENARIO = Downloads.scenario("files", 9_000_000)
-DOWNLOADS = Bench::Shape.parse("2x2:10")
+CLIENTS = 10
+SINGLE = Bench::Shape.parse("1x5:#{CLIENTS}")
+WORKERS = Bench::Shape.parse("2x2:#{CLIENTS}")
 SHORT = Bench::Shape.parse("2x2:4")
 RATE = 400
 ROUNDS = 3
@@ -17,11 +20,13 @@ def short(check, running)
   check.load(running, SHORT, path: Downloads::SHORT, seconds: SECONDS, rate: RATE)
 end
 
+def downloads(check, running, path, seconds = SECONDS)
+  check.load_tool.measure(running.url(path), connections: CLIENTS, seconds: seconds)
+end
+
 # The short requests, and the downloads beside which they were made.
 def short_beside_downloads(check, running, path)
-  downloads = Thread.new do
-    check.load_tool.measure(running.url(path), connections: DOWNLOADS.connections, seconds: SECONDS + 1)
-  end
+  downloads = Thread.new { downloads(check, running, path, SECONDS + 1) }
   sleep 0.5
   [short(check, running), downloads.value]
 end
@@ -30,13 +35,13 @@ def median(measurements, &value)
   Bench::Cell.median(measurements.map(&value))
 end
 
-def judge_shares(check, way, downloads)
+def judge_shares(check, title, downloads)
   shares = downloads.flat_map do |round|
-    mean = round.per_connection.sum.fdiv(DOWNLOADS.connections)
+    mean = round.per_connection.sum.fdiv(CLIENTS)
     round.per_connection.map { |count| count / mean }
   end
-  check.at_least("#{way}: downloads of the least served ÷ mean", shares.min, 0.8)
-  check.at_most("#{way}: downloads of the most served ÷ mean", shares.max, 1.2)
+  check.at_least("#{title}: downloads of the least served ÷ mean", shares.min, 0.8)
+  check.at_most("#{title}: downloads of the most served ÷ mean", shares.max, 1.2)
 end
 
 def judge_delay(check, way, alone, beside, downloads)
@@ -50,19 +55,28 @@ def judge_delay(check, way, alone, beside, downloads)
   check.at_least("#{way}: short requests answered ÷ sent", median(beside, &:rate) / RATE, 0.95)
 end
 
+# Starts the server and measures the downloads alone; the block goes on with the server.
+def alone(check, server, shape)
+  check.serve(SCENARIO, shape, server: server) do |running|
+    path = SCENARIO.path(server)
+    downloads(check, running, path, 1)
+    found = Array.new(ROUNDS) { downloads(check, running, path) }
+    judge_shares(check, "#{server.name} -w #{shape.workers}", found)
+    check.at_most("#{server.name} -w #{shape.workers}: errors", found.sum(&:error_count), 0)
+    yield running, path if block_given?
+  end
+end
+
 Bench::Check.run("files") do |check|
   raise Bench::Error, "needs the load tool of this checkout" unless check.load_tool.is_a?(Bench::Load::Fairlead)
 
   Downloads.each_server(check) do |server|
-    check.serve(SCENARIO, DOWNLOADS, server: server) do |running|
-      path = SCENARIO.path(server)
-      check.load(running, DOWNLOADS, path: path, seconds: 1)
-      alone = Array.new(ROUNDS) { check.load_tool.measure(running.url(path), connections: DOWNLOADS.connections, seconds: SECONDS) }
-      judge_shares(check, server.name, alone)
+    alone(check, server, SINGLE)
+    alone(check, server, WORKERS) do |running, path|
       calm = Array.new(ROUNDS) { short(check, running) }
-      beside, downloads = Array.new(ROUNDS) { short_beside_downloads(check, running, path) }.transpose
-      judge_delay(check, server.name, calm, beside, downloads)
-      check.at_most("#{server.name}: errors", [*alone, *calm, *beside, *downloads].sum(&:error_count), 0)
+      beside, meanwhile = Array.new(ROUNDS) { short_beside_downloads(check, running, path) }.transpose
+      judge_delay(check, server.name, calm, beside, meanwhile)
+      check.at_most("#{server.name}: errors beside each other", [*calm, *beside, *meanwhile].sum(&:error_count), 0)
     end
   end
 end
