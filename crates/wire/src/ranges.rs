@@ -6,7 +6,6 @@
 use crate::conditions::{only, permits_range, Validators};
 use crate::fields::members;
 use crate::Head;
-use std::cmp::Ordering;
 use std::ops::Range;
 
 /// The most ranges that one request gets: enough for any reader of PDF files, too few to be a burden.
@@ -60,13 +59,16 @@ fn parts(value: &[u8], size: u64) -> Option<Vec<Range<u64>>> {
     let mut left = size;
     for spec in members(&set[1..]) {
         asked += 1;
+        if asked > MAX_RANGES {
+            return None;
+        }
         let part = part(spec, size)?;
         left = left.checked_sub(part.end - part.start)?;
         if !part.is_empty() {
             parts.push(part);
         }
     }
-    (1..=MAX_RANGES).contains(&asked).then_some(parts)
+    (asked > 0).then_some(parts)
 }
 
 /// The bytes that a range-spec selects of `size`, none if it cannot be satisfied; `None` if it is malformed.
@@ -83,29 +85,28 @@ fn part(spec: &[u8], size: u64) -> Option<Range<u64>> {
     }
 }
 
-/// A number of any length: its digits without the zeros in front.
-#[derive(PartialEq, Eq)]
-struct Position<'a>(&'a [u8]);
+/// A number of any length, by its digits without the zeros in front. Of two, the one with more digits is greater.
+#[derive(PartialEq, PartialOrd)]
+struct Position<'a> {
+    length: usize,
+    digits: &'a [u8],
+}
 
 impl<'a> Position<'a> {
     /// `Some(None)` for nothing at all, `None` for what is not digits alone.
-    fn parse(digits: &'a [u8]) -> Option<Option<Position<'a>>> {
-        if !digits.iter().all(u8::is_ascii_digit) {
+    fn parse(text: &'a [u8]) -> Option<Option<Position<'a>>> {
+        if !text.iter().all(u8::is_ascii_digit) {
             return None;
         }
-        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
-        Some((!digits.is_empty()).then_some(Position(&digits[zeros..])))
+        let zeros = text.iter().take_while(|&&digit| digit == b'0').count();
+        let digits = &text[zeros..];
+        let length = digits.len();
+        Some((!text.is_empty()).then_some(Position { length, digits }))
     }
 
     /// The number, or the greatest there is: no file is that long.
     fn value(&self) -> u64 {
-        let digits = self.0.iter().map(|digit| u64::from(digit - b'0'));
+        let digits = self.digits.iter().map(|digit| u64::from(digit - b'0'));
         digits.fold(0, |value: u64, digit| value.saturating_mul(10).saturating_add(digit))
-    }
-}
-
-impl PartialOrd for Position<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some((self.0.len(), self.0).cmp(&(other.0.len(), other.0)))
     }
 }
