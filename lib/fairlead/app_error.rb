@@ -4,28 +4,21 @@ require "rack"
 
 module Fairlead
   # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
-  # client that tells nothing of it, except in development. Where the folder of static files has a page of its own for
-  # that, the answer is left to the engine.
+  # client that tells nothing of it, except in development. Outside of it the engine prefers the error page of `public_dir`,
+  # if there is one.
   class AppError
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. The log of the server says why."
 
-    # The page, in public_dir, and how large it may be for the engine (crates/engine/src/files/pages.rs).
-    PAGE = "500.html"
-    PAGE_BYTES = 64 * 1024
-
-    # +details+: whether the client may see what has happened. +page+: whether there is a page.
-    def initialize(log, details:, page: false)
+    # +details+: whether the client may see what has happened.
+    def initialize(log, details:)
       @log = log
       @details = details
-      @page = page && !details
     end
 
     # Logs +exception+ and returns the answer. +env+ is nil when it happened outside a request.
     def call(exception, env)
       @log.app_failed(exception, request(env))
-      return [500, {}, []] if @page
-
       html = env && html?(env)
       body = html ? page(exception) : text(exception)
       type = html ? "text/html" : "text/plain"

@@ -31,9 +31,10 @@ module Fairlead
 
     # What the engine has to know: the options that reach it, and what only this process can give it.
     def engine_settings
-      app_error = AppError.new(log, details: configuration.development?, page: error_page?)
+      details = configuration.development?
       configuration.engine_settings.merge(
-        app_error: app_error.method(:call),
+        app_error: AppError.new(log, details: details).method(:call),
+        error_details: details,
         access_log_fd: @access_log.fileno,
         error_log_fd: log.errors.fileno || 2,
         server_software: "fairlead #{VERSION}"
@@ -56,23 +57,6 @@ module Fairlead
     end
 
     private
-
-    # Whether the engine has a page of the folder to answer an exception with.
-    def error_page?
-      path = configuration.public_dir && File.join(configuration.public_dir, AppError::PAGE)
-      return false unless path && File.file?(path) && File.readable?(path)
-
-      File.size(path) <= AppError::PAGE_BYTES && followed?(path)
-    end
-
-    # As the engine does it with symbolic links.
-    def followed?(path)
-      case configuration.public_symlinks
-      when :all then true
-      when :none then !File.symlink?(path)
-      else File.realpath(path).start_with?(File.join(File.realpath(configuration.public_dir), ""))
-      end
-    end
 
     def access_log_origin
       configuration.origin(configuration.access_log ? :access_log : :log_requests)

@@ -50,17 +50,6 @@ class AppErrorTest < Minitest::Test
     assert_equal "text/plain; charset=utf-8", answer(env: { "HTTP_ACCEPT" => "application/json" }).first["content-type"]
   end
 
-  def test_a_page_of_the_folder_stands_in_for_the_text
-    log = Fairlead::EventLog.new(errors: @errors)
-
-    assert_equal [500, {}, []], Fairlead::AppError.new(log, details: false, page: true).call(RuntimeError.new("boo"), {})
-    assert_includes @errors.string, "boo (RuntimeError)"
-  end
-
-  def test_a_page_hides_no_details
-    assert_includes answer(details: true, page: true).last, "boo <b>"
-  end
-
   def test_an_exception_outside_a_request_and_without_a_backtrace_has_an_answer
     status, = handler(details: true).call(RuntimeError.new("boo"), nil)
 
@@ -77,8 +66,8 @@ class AppErrorTest < Minitest::Test
 
   private
 
-  def handler(details: false, page: false)
-    Fairlead::AppError.new(Fairlead::EventLog.new(errors: @errors), details: details, page: page)
+  def handler(details: false)
+    Fairlead::AppError.new(Fairlead::EventLog.new(errors: @errors), details: details)
   end
 
   def answer(env: {}, **options)

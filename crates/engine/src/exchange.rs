@@ -173,7 +173,8 @@ impl<'a> Exchange<'a> {
         !matches!(self.phase, Phase::Body(BodyFraming::None) | Phase::Ended) && !self.gone
     }
 
-    fn is_head_request(&self) -> bool {
+    /// Whether the method is HEAD: the head of the answer is all that is wanted.
+    pub fn is_head_request(&self) -> bool {
         self.text(self.head().method) == b"HEAD"
     }
 
@@ -264,17 +265,32 @@ impl<'a> Exchange<'a> {
         let _ = self.write(b"\n");
     }
 
+    /// A whole answer with the error page for `status`. False, with nothing begun, if there is none.
+    pub fn answer_with_error_page(&mut self, status: u16) -> bool {
+        let has_page = self.engine.files.page(status).is_some();
+        if has_page {
+            self.answer_plainly(status);
+        }
+        has_page
+    }
+
+    /// Whether [`Exchange::write_error_page`] would write one.
+    pub fn wants_error_page(&self) -> bool {
+        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
+        self.status >= 400
+            && self.engine.files.page(self.status).is_some()
+            && self.phase == Phase::Head
+            && !has_body
+            && !self.has_field(b"content-type")
+    }
+
     /// Ends the head and writes the error page for the status, if there is one and the answer says nothing of a body of its
     /// own: neither Content-Type nor a length.
     pub fn write_error_page(&mut self) -> bool {
         let engine = self.engine;
-        let Some(page) = engine.files.page(self.status) else {
+        let Some(page) = engine.files.page(self.status).filter(|_| self.wants_error_page()) else {
             return false;
         };
-        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
-        if self.phase != Phase::Head || has_body || self.has_field(b"content-type") {
-            return false;
-        }
         self.announced.length = None;
         let _ = self.field(b"content-type", HTML.as_bytes());
         self.end_head(Some(page.len() as u64));

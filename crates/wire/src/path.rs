@@ -15,6 +15,7 @@ mod decode;
 mod fault;
 mod name;
 
+pub use decode::decode;
 pub use fault::PathFault;
 
 use character::{Class, CLASSES};
@@ -63,7 +64,7 @@ fn decode_and_check(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<
     if relative.is_empty() {
         return Err(PathFault::EmptyName);
     }
-    decode::decode(relative, out)?;
+    decode(relative, out)?;
     check_path(out, rules).map(|()| kind)
 }
 

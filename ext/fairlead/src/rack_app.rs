@@ -20,6 +20,8 @@ pub(crate) struct RackApp {
     pub(crate) app: VALUE,
     /// `call(exception, env)` logs and returns an answer.
     pub(crate) app_error: VALUE,
+    /// Whether clients are told what has happened, instead of shown the error page.
+    pub(crate) error_details: bool,
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,
     pub(crate) template: Template,
@@ -154,7 +156,8 @@ impl OnThread<'_> {
         let reported = protect(|| {
             // SAFETY: live objects, the GVL is held, exceptions are stopped.
             let triple = unsafe { rb_funcallv(self.app.app_error, ids().call, 2, [error, env].as_ptr()) };
-            if can_answer {
+            let mut has_page = || !self.app.error_details && answer.exchange.answer_with_error_page(500);
+            if can_answer && !has_page() {
                 let mut report = Answer::new(answer.exchange);
                 report.write(triple);
             }

@@ -11,18 +11,30 @@ const DIGESTS: [&[u8]; 4] = [b"content-digest", b"content-md5", b"digest", b"rep
 
 impl Exchange<'_> {
     /// The coding for the body of the answer whose head has been written, and is not yet ended. `total`: its length, where
-    /// that is known. Notes in the head that another client may get something else.
+    /// that is known. Notes in the head that another client may get something else, in that of a 304 as well.
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let engine = self.engine;
         let compression = engine.config.compression.as_ref()?;
-        if !self.is_worth_coding(compression, total) {
+        let is_not_modified = self.status == 304 && self.phase == Phase::Head;
+        if !is_not_modified && !self.is_worth_coding(compression, total) {
             return None;
         }
         let names_it = |value: &[u8]| fields::has_member(value, b"accept-encoding") || fields::has_member(value, b"*");
         if !self.any_field(b"vary", names_it) {
             self.prepared(b"vary: accept-encoding\r\n");
         }
-        Accepted::of(self.head(), self.bytes()).best_first().next()
+        let coding = Accepted::of(self.head(), self.bytes()).best_first().next();
+        if is_not_modified && coding.is_some() {
+            // What the client has was coded (RFC 9110 §15.4.5).
+            self.weaken_etag();
+        }
+        coding.filter(|_| !is_not_modified)
+    }
+
+    fn weaken_etag(&mut self) {
+        if self.written_field(b"etag").is_some_and(|etag| etag.starts_with(b"\"")) {
+            self.prefix_field(b"etag", b"W/");
+        }
     }
 
     fn is_worth_coding(&self, compression: &Compression, total: Option<u64>) -> bool {
@@ -66,9 +78,7 @@ impl Exchange<'_> {
             let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
             // Ranges would be of other bytes, and bytes that are equal before need not be equal after.
             self.remove_field(b"accept-ranges");
-            if self.written_field(b"etag").is_some_and(|etag| etag.starts_with(b"\"")) {
-                self.prefix_field(b"etag", b"W/");
-            }
+            self.weaken_etag();
         }
         self.end_head(is_whole.then_some(coder.coded.len() as u64));
         if self.wants_body() {

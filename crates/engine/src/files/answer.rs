@@ -51,7 +51,9 @@ impl Exchange<'_> {
             return self.answer_plainly(412);
         }
         self.start(selection.status());
-        self.prepared(&document.fields);
+        if !matches!(selection, Selection::Unsatisfiable) {
+            self.prepared(&document.fields);
+        }
         if let Selection::Whole | Selection::Part(_) = selection {
             self.prepared(b"content-type: ");
             self.prepared(document.content_type.as_bytes());

@@ -19,6 +19,8 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
+const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
 const STEP: OFlags = OFlags::PATH
     .union(OFlags::CLOEXEC)
     .union(OFlags::DIRECTORY)
@@ -35,9 +37,8 @@ pub(crate) struct Folder {
 impl Folder {
     /// The folder at `path`, which may itself be behind links.
     pub(crate) fn open(path: &Path, symlinks: Symlinks) -> io::Result<Folder> {
-        let root = open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?;
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let has_openat2 = openat2(&root, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok();
+        let root = open(path, LOOK | OFlags::DIRECTORY, Mode::empty())?;
+        let has_openat2 = openat2(&root, ".", LOOK, Mode::empty(), ResolveFlags::BENEATH).is_ok();
         Ok(Folder {
             root,
             symlinks,
@@ -45,10 +46,13 @@ impl Folder {
         })
     }
 
-    /// What lies at `path`, which has passed [`fairlead_wire::check_path`], behind whatever links. Says nothing about whether
-    /// it may be served.
+    /// What lies at `path`, which has passed [`fairlead_wire::check_path`]: by the same rules as [`Folder::file`], but nothing is
+    /// opened, so that a device does not notice.
     pub(crate) fn look(&self, path: &[u8]) -> io::Result<Stat> {
-        statat(&self.root, path, AtFlags::empty())
+        match self.symlinks {
+            Symlinks::All => statat(&self.root, path, AtFlags::empty()),
+            _ => fstat(self.open_beneath(path, LOOK)?),
+        }
     }
 
     /// Opens the regular file at `path`, which has passed [`fairlead_wire::check_path`].
@@ -58,9 +62,7 @@ impl Folder {
     pub(crate) fn file(&self, path: &[u8]) -> io::Result<(File, Stat)> {
         let file = match self.symlinks {
             Symlinks::All => openat(&self.root, path, READ, Mode::empty())?,
-            _ if !self.has_openat2 => self.walk(path)?,
-            Symlinks::Inside => self.resolve(path, ResolveFlags::empty())?,
-            Symlinks::None => self.resolve(path, ResolveFlags::NO_SYMLINKS)?,
+            _ => self.open_beneath(path, READ)?,
         };
         let stat = fstat(&file)?;
         if is_regular(&stat) {
@@ -70,18 +72,24 @@ impl Folder {
         }
     }
 
-    fn resolve(&self, path: &[u8], more: ResolveFlags) -> io::Result<OwnedFd> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
+    fn open_beneath(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+        if !self.has_openat2 {
+            return self.walk(path, flags);
+        }
+        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        if self.symlinks == Symlinks::None {
+            resolve |= ResolveFlags::NO_SYMLINKS;
+        }
         for _ in 1..ATTEMPTS {
-            match openat2(&self.root, path, READ, Mode::empty(), resolve) {
+            match openat2(&self.root, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return opened,
             }
         }
-        openat2(&self.root, path, READ, Mode::empty(), resolve)
+        openat2(&self.root, path, flags, Mode::empty(), resolve)
     }
 
-    fn walk(&self, path: &[u8]) -> io::Result<OwnedFd> {
+    fn walk(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
         let mut segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         if segments.iter().any(|segment| matches!(*segment, b"" | b"." | b"..")) {
             return Err(Errno::XDEV);
@@ -93,7 +101,7 @@ impl Folder {
             folder = Some(openat(at, segment, STEP, Mode::empty())?);
         }
         let at = folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
-        openat(at, name, READ | OFlags::NOFOLLOW, Mode::empty())
+        openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
     }
 }
 

@@ -23,6 +23,7 @@ use crate::connection::{Connection, Next};
 use crate::engine::Engine;
 use crate::exchange::Exchange;
 use fairlead_wire::content_encoding::Accepted;
+use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::{Framing, TargetForm};
 use named::Root;
 use pages::Pages;
@@ -102,9 +103,10 @@ impl Engine {
     fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
         let (head, bytes) = (&connection.head, &connection.input[..]);
         let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
-            && head.framing == Framing::Empty
+            && matches!(head.framing, Framing::Empty | Framing::Length(0))
             && head.parts.form != TargetForm::Asterisk
-            && !head.upgrade;
+            && !head.upgrade
+            && !wants_event_stream(head, bytes);
         if !is_for_files {
             return None;
         }

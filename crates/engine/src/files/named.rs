@@ -5,13 +5,14 @@
 use super::folder::Folder;
 use super::Files;
 use crate::exchange::Exchange;
-use fairlead_wire::{check_path, relative_path, PathKind, PathRules};
+use fairlead_wire::path::decode;
 use rustix::fs::{fstat, Stat};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-const RULES: PathRules = PathRules { hidden: true };
+/// Longest path that is looked at.
+const MOST_BYTES: usize = 4096;
 
 /// A folder from which the app may have files sent.
 pub(crate) struct Root {
@@ -59,19 +60,25 @@ impl Root {
         match named {
             Named::Path(path) => self.paths.iter().find_map(|root| {
                 let rest = path.strip_prefix(&root[..])?.strip_prefix(b"/")?;
-                check_path(rest, RULES).is_ok().then(|| rest.to_vec())
+                leads_down(rest).then(|| rest.to_vec())
             }),
             Named::Internal(path) => {
                 let path = path.split(|byte| *byte == b'?').next()?;
-                // The slash at the end of the prefix begins the path beneath the root.
                 let prefix = self.prefix.as_ref()?;
-                let rest = path.strip_prefix(&prefix[..prefix.len() - 1])?;
-                let mut relative = Vec::new();
-                let kind = relative_path(rest, RULES, &mut relative).ok()?;
-                (kind == PathKind::File).then_some(relative)
+                let rest = path.strip_prefix(&prefix[..])?;
+                let mut relative = Vec::with_capacity(rest.len());
+                decode(rest, &mut relative).ok()?;
+                leads_down(&relative).then_some(relative)
             }
         }
     }
+}
+
+/// Whether a relative path can only name something beneath its folder. The app may give its files names that no address of a
+/// public file may have, such as `report 10:30.pdf`; that no link leads out is the kernel's business.
+fn leads_down(path: &[u8]) -> bool {
+    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+    path.len() <= MOST_BYTES && !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)
 }
 
 impl Files {
@@ -127,5 +134,67 @@ impl Exchange<'_> {
         }
         self.announce_length(announced);
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Symlinks;
+
+    fn root(prefix: Option<&str>) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = Root::open(prefix, folder.path(), Symlinks::Inside).expect("the folder");
+        (folder, root)
+    }
+
+    #[test]
+    fn an_absolute_path_counts_beneath_its_folder() {
+        let (folder, root) = root(None);
+        let base = folder.path().to_str().expect("UTF-8");
+        for (rest, expected) in [
+            ("/a.pdf", Some("a.pdf")),
+            ("/a b/report 10:30 ~1.pdf", Some("a b/report 10:30 ~1.pdf")),
+            ("/.hidden/%2e%2e", Some(".hidden/%2e%2e")),
+            ("", None),
+            ("/", None),
+            ("-secret/a", None),
+            ("/../a", None),
+            ("/a/../../b", None),
+            ("/a//b", None),
+            ("/./a", None),
+            ("/a/", None),
+            ("/a\0b", None),
+        ] {
+            let named = Named::Path(format!("{base}{rest}").into_bytes());
+            assert_eq!(root.relative(&named).as_deref(), expected.map(str::as_bytes), "{rest:?}");
+        }
+        assert_eq!(root.relative(&Named::Path(b"/etc/passwd".to_vec())), None);
+        assert_eq!(root.relative(&Named::Path(b"a.pdf".to_vec())), None);
+        assert_eq!(root.relative(&Named::Internal(b"/a.pdf".to_vec())), None);
+    }
+
+    #[test]
+    fn an_internal_path_counts_behind_its_prefix() {
+        for prefix in ["/internal/", "/internal", "internal"] {
+            let (_folder, root) = root(Some(prefix));
+            for (path, expected) in [
+                ("/internal/a.pdf", Some("a.pdf")),
+                ("/internal/a%20b/c%3a.pdf?x=/../y", Some("a b/c:.pdf")),
+                ("/internal/%252e%252e/x", Some("%2e%2e/x")),
+                ("/internal", None),
+                ("/internal/", None),
+                ("/internals/a", None),
+                ("/internal/../a", None),
+                ("/internal/%2e%2e/a", None),
+                ("/internal/a%2fb", None),
+                ("/internal/a%00b", None),
+                ("/internal/a%", None),
+                ("/a.pdf", None),
+            ] {
+                let named = Named::Internal(path.as_bytes().to_vec());
+                assert_eq!(root.relative(&named).as_deref(), expected.map(str::as_bytes), "{path:?}");
+            }
+        }
     }
 }

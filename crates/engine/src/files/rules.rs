@@ -15,8 +15,9 @@ const FINGERPRINT: usize = 8;
 pub(crate) fn content_type(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let guess = match mime_guess::from_path(name).first_raw() {
-        // RFC 9239 has made all scripts one type.
+        // RFC 9239 has made all scripts one type, RFC 8081 has made fonts a kind of their own.
         Some("application/javascript") => "text/javascript",
+        Some("application/font-woff") => "font/woff",
         Some(guess) => guess,
         None => "application/octet-stream",
     };
@@ -97,6 +98,7 @@ mod tests {
             ("photo.avif", "image/avif"),
             ("photo.webp", "image/webp"),
             ("font.woff2", "font/woff2"),
+            ("font.woff", "font/woff"),
             ("app.wasm", "application/wasm"),
             ("film.mp4", "video/mp4"),
             ("paper.pdf", "application/pdf"),

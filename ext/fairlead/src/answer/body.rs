@@ -47,20 +47,33 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
             return write_array(answer, array);
         }
     }
+    write_each(answer, body);
+}
+
+/// Writes what the body yields, as soon as it does.
+fn write_each(answer: &mut Answer<'_, '_>, body: VALUE) {
+    // Whether an error page has to stand in shows only when nothing is yielded.
+    let may_stand_in = answer.exchange.wants_error_page();
+    if !may_stand_in {
+        end_head_of_each(answer);
+    }
+    if may_stand_in || answer.exchange.wants_body() {
+        let address = answer as *mut Answer<'_, '_> as VALUE;
+        // SAFETY: the answer outlives the call and is used by nobody else during it.
+        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
+        if !answer.exchange.write_error_page() && answer.exchange.is_coded() {
+            compressed::finish(answer);
+        }
+    }
+}
+
+fn end_head_of_each(answer: &mut Answer<'_, '_>) {
     match answer.exchange.choose_coding(None) {
         Some(coding) => {
             answer.exchange.start_coding(coding);
             answer.exchange.end_head_coded(false);
         }
         None => answer.exchange.end_head(None),
-    }
-    if answer.exchange.wants_body() {
-        let address = answer as *mut Answer<'_, '_> as VALUE;
-        // SAFETY: the answer outlives the call and is used by nobody else during it.
-        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
-        if answer.exchange.is_coded() {
-            compressed::finish(answer);
-        }
     }
 }
 
@@ -105,7 +118,9 @@ fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
         if let Some(coding) = answer.exchange.choose_coding(Some(total)) {
             return compressed::write_array(answer, array, total, coding);
         }
-        answer.exchange.end_head(Some(total));
+        // Middleware takes the body from an answer to HEAD, and with it what is known of its length.
+        let is_taken = total == 0 && answer.exchange.is_head_request();
+        answer.exchange.end_head((!is_taken).then_some(total));
         if !answer.exchange.wants_body() {
             return;
         }
@@ -142,6 +157,13 @@ unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VAL
         if !RB_TYPE_P(part, RUBY_T_STRING) {
             raise(c"the body must yield Strings");
         }
+    }
+    // SAFETY: as above.
+    if unsafe { bytes(part) }.is_empty() {
+        return Qnil as VALUE;
+    }
+    if answer.exchange.wants_error_page() {
+        end_head_of_each(answer);
     }
     let written = if answer.exchange.is_coded() {
         compressed::put(answer, part, Until::Flushed)

@@ -81,6 +81,7 @@ fn new(
     };
     let config = settings.config()?;
     let app_error: Value = settings.get("app_error")?;
+    let error_details: bool = settings.get("error_details")?;
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
     let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
@@ -110,6 +111,7 @@ fn new(
     let app = RackApp {
         app: app.as_raw(),
         app_error: app_error.as_raw(),
+        error_details,
         start_thread: start_thread.as_raw(),
         template,
         clients: ruby.ary_new().as_raw(),
