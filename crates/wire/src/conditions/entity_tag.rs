@@ -42,11 +42,11 @@ pub(super) fn weakly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
     one.opaque == other.opaque
 }
 
-/// Whether a list of entity tags has one that is `wanted`; `None` if it is no such list. Members may be empty
-/// (RFC 9110 §5.6.1.2).
+/// Whether a list of entity tags, without white space around it, has one that is `wanted`; `None` if it is no such list.
+/// Members may be empty (RFC 9110 §5.6.1.2).
 pub(super) fn names(list: &[u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
     let mut found = false;
-    let mut rest = trim(list);
+    let mut rest = list;
     while let Some(&first) = rest.first() {
         if first != b',' {
             let (tag, behind) = EntityTag::split(rest)?;
@@ -60,4 +60,18 @@ pub(super) fn names(list: &[u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Opti
         }
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_holds_any_byte_but_controls_the_space_and_the_quotation_mark() {
+        let refused: Vec<u8> = (0..=255)
+            .filter(|&byte| EntityTag::parse(&[b'"', byte, b'"']).is_none())
+            .collect();
+        let expected: Vec<u8> = (0..=32).chain([b'"', 0x7f]).collect();
+        assert_eq!(refused, expected);
+    }
 }
