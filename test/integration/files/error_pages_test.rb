@@ -11,7 +11,7 @@ class ErrorPagesTest < Minitest::Test
   PAGES = [400, 404, 413, 431, 500, 503].to_h { |status| ["#{status}.html", "<p>page of #{status}</p>"] }.freeze
 
   # Each request brings the code that it is answered with.
-  APP = "run ->(env) { eval(env['HTTP_X_CODE'] || '[200, {}, [\"ok\"]]') }"
+  APP = "require 'rack'\nrun ->(env) { eval(env['HTTP_X_CODE'] || '[200, {}, [\"ok\"]]') }"
 
   def test_a_refused_request_gets_the_page_of_its_status
     server = serving("--body-max-bytes", "1000", "--head-max-fields", "10")
@@ -48,7 +48,8 @@ class ErrorPagesTest < Minitest::Test
   def test_an_answer_without_type_and_body
     client = connect(serving)
 
-    ["[404, {}, []]", "[404, { 'content-length' => '0' }, []]", "[503, {}, ['']]", "[404, {}, [].each]", "[404, {}, ['', '']]"].each do |code|
+    ["[404, {}, []]", "[404, { 'content-length' => '0' }, []]", "[503, {}, ['']]", "[404, {}, ['', '']]",
+     "[404, {}, Rack::BodyProxy.new([]) { nil }]", "[404, {}, [].each]"].each do |code|
       assert_page Integer(code[/\d+/], 10), answer_to(client, code), code
     end
     assert_equal "ok", client.get.body

@@ -67,6 +67,17 @@ class LeftToTheAppTest < Minitest::Test
     assert_file "page", client.get("/page.html", "accept" => "text/html")
   end
 
+  # What nobody here can take up is no reason to miss the file: Java's client offers HTTP/2 with every first request.
+  def test_requests_that_offer_what_nobody_takes_up
+    client = connect(serve_public(FILES))
+
+    [{ "connection" => "Upgrade, HTTP2-Settings", "upgrade" => "h2c", "http2-settings" => "AAMAAABkAAQAAP__" },
+     { "connection" => "upgrade", "upgrade" => "TLS/1.0" }, { "connection" => "upgrade" }, { "upgrade" => "websocket" },
+     UPGRADE.merge("sec-websocket-version" => "8"), { "accept" => "text/event-stream-not" }].each do |fields|
+      assert_file "page", client.get("/page.html", fields), fields
+    end
+  end
+
   def test_a_web_socket_may_have_the_path_of_a_file
     server = serve_public(FILES, app: <<~RUBY)
       run lambda { |env|

@@ -106,6 +106,19 @@ class FileRangesTest < Minitest::Test
     assert_equal content[1_000_000..7_999_999], @client.get("/huge.bin", "range" => "bytes=1000000-7999999").body
   end
 
+  def test_positions_beyond_four_gigabytes
+    File.open(@server.path("public/huge.bin"), "wb") do |file|
+      file.pwrite("in the middle", 4_294_967_290)
+      file.pwrite("at the end", 5_999_999_990)
+    end
+
+    assert_equal "in the middle", @client.get("/huge.bin", "range" => "bytes=4294967290-4294967302").body
+    assert_equal "at the end", @client.get("/huge.bin", "range" => "bytes=5999999990-").body
+    parts = ByteRanges.parts(@client.get("/huge.bin", "range" => "bytes=-3,4294967290-4294967291,0-0"))
+    assert_equal [%w[end in] + ["\0"], [6_000_000_000]], [parts.map(&:text), parts.map(&:whole).uniq]
+    assert_equal "6000000000", @client.request("HEAD", "/huge.bin").answer(to: "HEAD")["content-length"]
+  end
+
   def test_a_part_is_sent_only_of_what_the_client_has_begun
     each_file do |path, content|
       etag = @client.get(path)["etag"]

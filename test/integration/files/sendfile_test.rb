@@ -94,6 +94,35 @@ class SendfileTest < Minitest::Test
     end
   end
 
+  def test_values_of_every_kind
+    file = path("files/page.txt")
+
+    assert_equal "page of files", answer_with({ "x-sendfile" => [file] }).body
+    assert_equal "page of accel", answer_with({ "x-accel-redirect" => "/internal/sub/page.txt?not=this" }).body
+    assert_equal "body of the application", answer_with({ "x-sendfile" => nil }).body
+    assert_missing({ "x-sendfile" => "#{file}\n#{file}" })
+    assert_missing({ "x-sendfile" => [file, "/etc/passwd"] })
+  end
+
+  def test_what_is_encoded_stays_so
+    @server.write("files/page.txt.gz", "gzip")
+    encoded = { "content-type" => "text/plain", "content-encoding" => "gzip" }
+    answer = sendfile(path("files/page.txt.gz"), headers: encoded)
+    assert_equal [200, "gzip", "gzip", "text/plain"], [answer.status, answer.body, answer["content-encoding"], answer["content-type"]]
+
+    client = connect(serving(*ROOTS, "--compress", "--compress-min-bytes", "1"))
+    name = @servers.last.path("files/page.txt")
+    answer = answer_with({ "x-sendfile" => name, "content-type" => "text/plain" }, fields: { "accept-encoding" => "gzip" }, client: client)
+    assert_equal ["page of files", nil], [answer.body, answer["content-encoding"]]
+  end
+
+  # Rack::Chunked, for one, frames whatever comes by.
+  def test_the_framing_that_the_application_chose_is_not_the_files
+    answer = sendfile(path("files/page.txt"), headers: { "transfer-encoding" => "chunked" })
+
+    assert_equal [200, "page of files"], [answer.status, answer.body]
+  end
+
   def test_the_length_that_the_application_tells_is_not_the_files
     %w[0 5 100000].each do |length|
       answer = sendfile(path("files/page.txt"), headers: { "content-length" => length })

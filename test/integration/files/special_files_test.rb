@@ -96,6 +96,40 @@ class SpecialFilesTest < Minitest::Test
     end
   end
 
+  # 404 would be a lie that caches believe.
+  def test_a_file_that_cannot_be_opened_for_want_of_descriptors
+    server = serve_public({ "page.txt" => "page", "large.bin" => noise(300_000) }, app: HOARDER)
+    client = connect(server)
+    settle(server.path("public/page.txt"))
+    get(server, "/page.txt")
+    assert_equal "EMFILE", client.get("/hoard").body
+
+    %w[/page.txt /large.bin].each { |path| assert_includes [200, 503], client.get(path).status, path }
+    assert_equal "released", client.get("/release").body
+    assert_file "page", client.get("/page.txt")
+    assert_file noise(300_000), client.get("/large.bin")
+  end
+
+  # Takes all descriptors there are, and gives them back.
+  HOARDER = <<~RUBY
+    Process.setrlimit(:NOFILE, 200)
+    HOARD = []
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/hoard"
+        begin
+          loop { HOARD << File.open(File::NULL) }
+        rescue Errno::EMFILE
+          [200, {}, ["EMFILE"]]
+        end
+      when "/release"
+        HOARD.each(&:close).clear
+        [200, {}, ["released"]]
+      else [404, { "x-from" => "app" }, []]
+      end
+    }
+  RUBY
+
   def test_a_regular_file_takes_the_place_of_a_fifo
     server = serve_public({}) { |one| File.mkfifo(one.path("public/page.txt")) }
     client = connect(server)

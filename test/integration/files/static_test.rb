@@ -80,6 +80,21 @@ class StaticTest < Minitest::Test
     assert_equal etags, etags.uniq
   end
 
+  # RFC 9110 §8.8.2.1: an origin never says that something will be modified in the future.
+  def test_a_file_from_the_future_or_from_before_all_times
+    server = serve_public({ "future.txt" => "future", "past.txt" => "past" }) do |one|
+      age(one.path("public/future.txt"), Time.now + 1_000_000)
+      age(one.path("public/past.txt"), Time.at(-1_000_000))
+    end
+
+    { "/future.txt" => "future", "/past.txt" => "past" }.each do |path, content|
+      answer = get(server, path)
+      assert_file content, answer
+      assert_operator Time.httpdate(answer["last-modified"]), :<=, Time.httpdate(answer["date"]), path if answer["last-modified"]
+      assert_equal 304, get(server, path, "if-none-match" => answer["etag"]).status
+    end
+  end
+
   def test_a_folder_is_its_index
     client = connect(serve_public({ "index.html" => "home", "sub/index.html" => "sub", "a/b/c/index.html" => "deep" }))
 

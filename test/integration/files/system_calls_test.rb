@@ -10,6 +10,9 @@ class SystemCallsTest < Minitest::Test
 
   FILES = { "small.txt" => "small", "end.txt" => "end" }.freeze
 
+  # Opens a file so that it can be read. With O_PATH it is only looked at.
+  READS = /open(?!.*O_PATH)/
+
   def test_a_file_in_memory_costs_one_look
     calls = calls_during(serve_public(FILES)) do |client|
       100.times { assert_file "small", client.get("/small.txt") }
@@ -18,7 +21,7 @@ class SystemCallsTest < Minitest::Test
     end
 
     assert_equal 200, calls.size, calls.uniq.first(5)
-    assert_empty(calls.grep_v(/stat/))
+    assert_empty calls.grep(READS)
   end
 
   def test_without_memory_it_is_opened_each_time
@@ -26,7 +29,7 @@ class SystemCallsTest < Minitest::Test
       100.times { assert_file "small", client.get("/small.txt") }
     end
 
-    assert_equal 100, calls.grep(/open/).size
+    assert_equal 100, calls.grep(READS).size, calls.uniq.first(5)
   end
 
   def test_a_request_that_is_the_applications_anyway_costs_nothing
