@@ -29,6 +29,10 @@ class CompressedStreamsTest < Minitest::Test
              when "/large" then Enumerator.new { |out| 20.times { |seed| out << Random.new(seed).bytes(400_000) } }
              when "/streamed" then ->(stream) { pieces.each { |piece| stream << piece } and stream.close }
              when "/raise" then Enumerator.new { |out| out << "a piece" and raise("no") }
+             when "/hijacked" then next [200, PLAIN.merge("rack.hijack" => ->(io) { io.write(pieces.join) && io.close }), []]
+             when "/events"
+               env["rack.upgrade"] = Class.new { def self.on_open(client) = client.write("tick " * 1000) }
+               next [200, {}, []]
              when "/endless" then Enumerator.new { |out| loop { out << Random.bytes(50_000) } }
              end
       body.define_singleton_method(:close) { File.write("closed", "") } unless body.is_a?(Proc)
@@ -78,6 +82,19 @@ class CompressedStreamsTest < Minitest::Test
       answer = ask_for(coding, "/streamed").answer
       assert_equal PIECES, answer["content-encoding"] ? decode(coding, answer.body) : answer.body, coding
     end
+  end
+
+  def test_an_answer_that_the_application_frames_itself_is_left_alone
+    answer = ask_for("gzip", "/hijacked").answer
+
+    assert_equal [PIECES, nil], [answer.body, answer["content-encoding"]]
+  end
+
+  def test_events_are_left_alone
+    client = connect(@server).request("GET", "/events", { "accept" => "text/event-stream", "accept-encoding" => "gzip" })
+
+    refute_includes client.read_through("\r\n\r\n"), "content-encoding"
+    assert_includes client.read_through("\n\n"), "data: #{"tick " * 1000}"
   end
 
   def test_a_client_of_http_one_point_oh

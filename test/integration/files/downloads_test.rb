@@ -121,6 +121,15 @@ class DownloadsTest < Minitest::Test
     assert_raises(Fairlead::Test::HttpClient::CutOff) { client.answer }
   end
 
+  def test_a_download_that_nobody_takes_does_not_keep_the_server_from_ending
+    server = serving("--shutdown-timeout", "1")
+    client = narrow_client(server).request("GET", "/large.bin")
+    assert client.readable?(20)
+
+    assert_operator seconds_of { server.stop(seconds: 15) }, :<, 10
+    assert_raises(Fairlead::Test::HttpClient::CutOff) { client.answer }
+  end
+
   def test_a_download_that_has_begun_is_finished_when_the_server_ends
     server = serving
     client = narrow_client(server).request("GET", "/large.bin")

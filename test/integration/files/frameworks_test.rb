@@ -102,6 +102,33 @@ class FrameworkFilesTest < Minitest::Test
     wait_until("a closed body") { File.exist?(server.path("closed")) }
   end
 
+  # Rails' and Sinatra's uploads, reports that are made for one answer: the name is gone before the client has it all.
+  def test_a_body_that_removes_its_file_when_it_is_closed
+    app = <<~'RUBY'
+      class Report
+        attr_reader :to_path
+        def initialize = File.binwrite(@to_path = File.expand_path("report-#{rand}"), Random.new(7).bytes(10_000_000))
+        def each = yield(File.binread(@to_path))
+        def close = File.unlink(@to_path)
+      end
+      run ->(_) { [200, { "content-type" => "application/pdf" }, Report.new] }
+    RUBY
+    server = serve_folder({}, "-t", "1", app: app)
+    clients = Array.new(3) { narrow_client(server).request }
+
+    wait_until("the reports to be removed") { Dir.glob(server.path("report-*")).empty? && clients.all?(&:readable?) }
+    clients.each { |client| assert_equal noise(10_000_000), client.answer.body }
+  end
+
+  def test_what_clients_say_about_sendfile_never_reaches_the_application
+    app = 'run ->(env) { [200, {}, [env.values_at("HTTP_X_SENDFILE_TYPE", "HTTP_X_ACCEL_MAPPING").inspect]] }'
+
+    [ROOT, []].each do |arguments|
+      server = serve_folder({ "files/a.txt" => "a" }, *arguments, app: app)
+      assert_equal "[nil, nil]", get(server, "/", "x-sendfile-type" => "X-Accel-Redirect", "x-accel-mapping" => "/a=/b").body
+    end
+  end
+
   SINATRA = <<~RUBY
     require "sinatra/base"
     class Shop < Sinatra::Base
