@@ -112,7 +112,8 @@ fn a_stream_that_is_cut_off_is_not_complete() {
     for coding in Coding::ALL {
         for content in [json(0), json(1_000), json(200_000)] {
             let stream = encoded(coding, &content);
-            for end in [0, 1, stream.len() / 2, stream.len() - 1] {
+            let ends = [0, 1, stream.len() / 2, stream.len() - 1];
+            for end in ends.into_iter().filter(|&end| end < stream.len()) {
                 let mut peer = Peer::new(coding);
                 peer.read(&stream[..end]);
                 let (read, ended) = peer.end();
