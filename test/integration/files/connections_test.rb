@@ -88,6 +88,29 @@ class FileConnectionsTest < Minitest::Test
     assert_file noise(3_000_000), client.answer
   end
 
+  def test_over_a_unix_socket
+    server = serve_public({ "small.txt" => "small", "large.bin" => noise(3_000_000) }, bind: "unix://app.sock")
+    client = adopt(UNIXSocket.new(server.path("app.sock")))
+
+    2.times do
+      assert_file "small", client.get("/small.txt")
+      assert_file noise(3_000_000), client.get("/large.bin")
+    end
+  end
+
+  def test_a_client_that_asked_for_files_only_is_let_go_when_it_is_idle
+    server = serve_public({ "small.txt" => "small", "large.bin" => noise(500_000) }, "--keep-alive-timeout", "0.5", "--head-timeout", "0.5")
+
+    %w[/small.txt /large.bin].each do |path|
+      client = connect(server)
+      assert_equal 200, client.get(path).status
+      assert_predicate client, :closed?, "idle after #{path}"
+      client = connect(server)
+      assert_equal 200, client.get(path).status
+      assert_equal 408, client.write("GET #{path} HTTP/1.1\r\n").answer.status, "slow after #{path}"
+    end
+  end
+
   def test_the_head_may_arrive_byte_by_byte
     client = connect(serve_public(FILES))
     "GET /3.txt HTTP/1.1\r\nhost: a\r\n\r\n".each_char { |byte| client.write(byte) }

@@ -105,6 +105,13 @@ class StaticTest < Minitest::Test
     end
   end
 
+  def test_an_index_that_is_a_folder_is_none
+    client = connect(serve_public({ "index.html/x" => "x", "sub/index.html/index.html" => "deep" }))
+
+    %w[/ /?a=b /sub /sub/].each { |path| assert_from_app client.get(path), path }
+    assert_file "deep", client.get("/sub/index.html/")
+  end
+
   def test_a_folder_without_its_slash_is_redirected_to_it
     client = connect(serve_public({ "sub/index.html" => "sub", "a b/ä/index.html" => "umlaut" }))
 
