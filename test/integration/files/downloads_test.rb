@@ -117,8 +117,18 @@ class DownloadsTest < Minitest::Test
     client = narrow_client(server).request("GET", "/large.bin")
     assert client.readable?(20)
 
-    wait_until("the file to be closed") { open_files(server).none? { |path| path.end_with?("large.bin") } }
+    wait_until("the file to be closed") { !sending?(server) }
     assert_raises(Fairlead::Test::HttpClient::CutOff) { client.answer }
+  end
+
+  def test_a_client_that_takes_its_download_below_the_minimum_rate_is_let_go
+    server = serving("--write-timeout", "1", "--write-min-rate", "1000000")
+    client = narrow_client(server).request("GET", "/large.bin")
+    assert client.readable?(20)
+    seconds = seconds_of { wait_until("the file to be closed") { !sending?(server) || !client.socket.read_nonblock(500, exception: false) } }
+
+    assert_includes 0.5..8, seconds
+    assert_file "small", get(server, "/small.txt")
   end
 
   def test_a_download_that_nobody_takes_does_not_keep_the_server_from_ending
@@ -171,6 +181,8 @@ class DownloadsTest < Minitest::Test
     assert_file "small", get(server, "/small.txt")
     wait_until("#{before} open descriptors, not #{open_files(server)}") { descriptors(server.pid) <= before }
   end
+
+  def sending?(server) = open_files(server).any? { |path| path.end_with?("large.bin") }
 
   def open_files(server)
     Dir.children("/proc/#{server.pid}/fd").filter_map do |fd|
