@@ -113,9 +113,12 @@ class RangesBesideNginxTest < Minitest::Test
 
   # The lines of the request's fields, in which what the server says of the file stands for `%<etag>s` and `%<date>s`.
   def fields(request, target, &connect)
-    known = connect.call.request("HEAD", target).answer(to: "HEAD")
+    client = connect.call
+    known = client.request("HEAD", target).answer(to: "HEAD")
     values = { etag: known["etag"], date: known["last-modified"] }
     RangeRequests.fields(request).map { |name, value| "#{name}: #{value.include?("%<") ? format(value, values) : value}\r\n" }.join
+  ensure
+    client&.close
   end
 
   # The file that the request is for, as it was asked for.
