@@ -67,6 +67,18 @@ class TraversalTest < Minitest::Test
     each_answer(server, paths) { |target, answer| assert_harmless(target, answer) }
   end
 
+  # Hidden names are the application's to give out; what is outside is not.
+  def test_names_that_an_application_passes_on
+    folders = ["--sendfile-root", "public", "--sendfile-root", "/internal/=public"]
+    files = [*INSIDE.transform_keys { |name| "public/#{name}" }, *OUTSIDE.map { |name| [name, @canary] }].to_h
+    app = 'run ->(env) { [200, { env["HTTP_X_FIELD"] => env["HTTP_X_NAME"] }, []] }'
+    server = serve_folder(files, *folders, app: app)
+    targets = TraversalPaths.all.map(&:target)
+
+    assert_names_lead_nowhere(server, "x-accel-redirect", targets.map { |target| "/internal#{target}" })
+    assert_names_lead_nowhere(server, "x-sendfile", targets.map { |target| "#{server.path("public")}#{decoded(target)}" }.grep_v(/[[:cntrl:]]/n))
+  end
+
   def test_every_method_that_the_folder_answers
     server = serving
     client = connect(server)
@@ -113,6 +125,21 @@ class TraversalTest < Minitest::Test
     targets.each_slice(BATCH) do |batch|
       client.write(batch.map { |target| "GET #{target} HTTP/1.1\r\nhost: a\r\n\r\n" }.join)
       batch.each { |target| yield target, client.answer }
+    end
+  end
+
+  def decoded(target) = target.b.gsub(/%\h\h/) { |octet| octet[1, 2].hex.chr }
+
+  def assert_names_lead_nowhere(server, field, names)
+    client = connect(server)
+    names.each_slice(BATCH) do |batch|
+      client.write(batch.map { |name| "GET / HTTP/1.1\r\nhost: a\r\nx-field: #{field}\r\nx-name: #{name}\r\n\r\n" }.join)
+      batch.each do |name|
+        answer = client.answer
+        assert_includes [200, 404], answer.status, name
+        refute_includes answer.head + answer.body, @canary, name
+        assert_includes INSIDE.values, answer.body, name if answer.status == 200
+      end
     end
   end
 
