@@ -8,7 +8,7 @@
 //! ```
 
 use crate::body::Body;
-use crate::clock::as_milliseconds;
+use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
 use crate::holding::Key;
 use crate::listener::Origin;
@@ -77,8 +77,17 @@ enum State {
     /// A whole request is here, or runs.
     Ready,
     /// An answer is on its way, `since` when; `moved` is when the socket last took some of it.
-    Flush { since: u64, moved: u64, close: bool },
+    Flush { since: u64, moved: u64, then: Then },
     /// Everything is said; what still comes is thrown away.
+    Linger,
+}
+
+/// What follows an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    NextRequest,
+    Close,
+    /// For a request that was not read to its end.
     Linger,
 }
 
@@ -379,12 +388,16 @@ impl Connection {
             self.input.drain(..parsed);
         }
         self.searched = 0;
+        self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
+        Next::Wait(Interest::Write)
+    }
+
+    fn begin_flush(&mut self, then: Then, now: u64) {
         self.state = State::Flush {
             since: now,
             moved: now,
-            close,
+            then,
         };
-        Next::Wait(Interest::Write)
     }
 
     /// One turn of the sender: at most one slice of a file. `Send` asks for another turn.
@@ -412,9 +425,13 @@ impl Connection {
     pub(crate) fn refused(&mut self, now: u64) -> Next {
         self.body = Body::Empty;
         self.input.clear();
-        // An answer this small fits any socket buffer that is not full already.
-        let _ = self.output.flush(&self.socket, Files::Leave);
-        self.linger(now)
+        self.begin_flush(Then::Linger, now);
+        match self.output.flush(&self.socket, Files::Leave) {
+            Ok(Flush::Done) => self.linger(now),
+            // An error page may be more than the socket takes at once.
+            Ok(_) => Next::Wait(Interest::Write),
+            Err(_) => Next::Close,
+        }
     }
 
     fn linger(&mut self, now: u64) -> Next {
@@ -428,11 +445,14 @@ impl Connection {
 
     fn flush(&mut self, config: &Config, now: u64, files: Files) -> Next {
         let before = self.output.progress();
-        let State::Flush { close, moved, .. } = &mut self.state else {
+        let State::Flush { then, moved, .. } = &mut self.state else {
             return Next::Close;
         };
-        let close = *close;
-        match self.output.flush(&self.socket, files) {
+        let then = *then;
+        let flushed = self.output.flush(&self.socket, files);
+        // A slow disk is not the client's fault.
+        let now = if files == Files::Send { milliseconds() } else { now };
+        match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
                 if self.output.progress() > before {
@@ -447,13 +467,11 @@ impl Connection {
             }
             Err(_) => return Next::Close,
         }
-        if close {
+        match then {
+            Then::NextRequest => {}
             // Unread bytes would turn our close into a reset that may overtake the answer.
-            return if self.input.is_empty() {
-                Next::Close
-            } else {
-                self.linger(now)
-            };
+            Then::Close if !self.has_unread() => return Next::Close,
+            Then::Close | Then::Linger => return self.linger(now),
         }
         self.state = State::Idle;
         self.idle_since = now;
@@ -462,6 +480,12 @@ impl Connection {
         } else {
             self.parse_head(config, now)
         }
+    }
+
+    /// Whether the client has sent more than was read, or has been dealt with.
+    fn has_unread(&self) -> bool {
+        let flags = net::RecvFlags::PEEK | net::RecvFlags::DONTWAIT;
+        !self.input.is_empty() || matches!(net::recv(&self.socket, &mut [0; 1], flags), Ok((1.., _)))
     }
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
