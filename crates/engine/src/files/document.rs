@@ -167,7 +167,7 @@ impl Document {
         Ok(Some(Content::File(file)))
     }
 
-    /// Bytes that it takes in memory.
+    /// Bytes that it takes in memory, without its key.
     pub(crate) fn weight(&self) -> u64 {
         let content = match &self.content {
             Stored::Memory(bytes) => bytes.len(),
@@ -182,5 +182,5 @@ impl Document {
     }
 }
 
-/// Its texts, its key, and what a map needs for an entry.
+/// Its texts, and what a map needs for an entry.
 const OVERHEAD: usize = 256;

@@ -38,8 +38,8 @@ pub(crate) enum Found {
 struct Bytes;
 
 impl Weighter<Vec<u8>, Arc<Document>> for Bytes {
-    fn weight(&self, _: &Vec<u8>, document: &Arc<Document>) -> u64 {
-        document.weight()
+    fn weight(&self, key: &Vec<u8>, document: &Arc<Document>) -> u64 {
+        document.weight() + key.len() as u64
     }
 }
 
@@ -79,8 +79,11 @@ impl Public {
             PathKind::File => match self.negotiate(&mut name, accepted)? {
                 Found::Folder => {
                     append_index(&mut name);
-                    let has_index = self.folder.look(&name).is_ok_and(|stat| is_regular(&stat));
-                    Ok(if has_index { Found::Folder } else { Found::Nothing })
+                    let index = unless_missing(self.folder.look(&name))?;
+                    Ok(match index.is_some_and(|stat| is_regular(&stat)) {
+                        true => Found::Folder,
+                        false => Found::Nothing,
+                    })
                 }
                 found => Ok(found),
             },
@@ -89,14 +92,12 @@ impl Public {
 
     /// The file of that name, or the sibling of it that the client likes best. `Folder`, if it is one.
     fn negotiate(&self, name: &mut Vec<u8>, accepted: Accepted) -> io::Result<Found> {
-        let Ok(stat) = self.folder.look(name) else {
-            return Ok(Found::Nothing);
+        let stat = match unless_missing(self.folder.look(name))? {
+            Some(stat) if is_folder(&stat) => return Ok(Found::Folder),
+            Some(stat) if is_regular(&stat) => stat,
+            _ => return Ok(Found::Nothing),
         };
-        if is_folder(&stat) {
-            return Ok(Found::Folder);
-        }
-        let identity = Identity::of(&stat);
-        let (Some((document, content)), true) = (self.document(name, None, identity)?, is_regular(&stat)) else {
+        let Some((document, content)) = self.document(name, None, Identity::of(&stat))? else {
             return Ok(Found::Nothing);
         };
         if !is_compressible(document.content_type.as_bytes()) {
@@ -190,11 +191,12 @@ fn append_index(name: &mut Vec<u8>) {
     name.extend_from_slice(INDEX);
 }
 
-/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed.
+/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed; but not for one that
+/// could not be reached this time.
 fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO) => result.map(Some),
+        Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::AGAIN | Errno::INTR) => result.map(Some),
         Err(_) => Ok(None),
     }
 }

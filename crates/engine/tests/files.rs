@@ -1,0 +1,120 @@
+//! Files over real sockets: what slow clients, greedy ones and those that end at the wrong moment get of them.
+
+mod support;
+
+use fairlead_engine::{Config, FilesConfig};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
+use rustix::net::{connect, socket, AddressFamily, SocketType};
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::sync::mpsc::channel;
+use std::sync::Arc;
+use std::time::Duration;
+use support::*;
+use tempfile::TempDir;
+
+const LARGE: usize = 3_000_000;
+
+/// Bytes no two parts of which are alike.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    })
+    .flatten()
+    .take(length)
+    .collect()
+}
+
+fn folder(files: &[(&str, &[u8])]) -> (TempDir, Config) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let files = FilesConfig {
+        public_dir: Some(folder.path().to_path_buf()),
+        cache_bytes: 1 << 20,
+        ..FilesConfig::default()
+    };
+    (folder, Config { files, ..config() })
+}
+
+/// A server whose sockets take little at a time.
+fn narrow_server(config: Config) -> Server {
+    let socket = listen();
+    set_socket_send_buffer_size(&socket, 8_192).expect("a small buffer");
+    Server::on(&socket, config, None, Arc::new(|exchange| reply(exchange, "app")))
+}
+
+/// A client that holds little at a time.
+fn narrow_client(server: &Server) -> Client {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    set_socket_recv_buffer_size(&socket, 4_096).expect("a small buffer");
+    connect(&socket, &server.address).expect("a connection");
+    let mut client = server.connect();
+    client.stream = socket.into();
+    client.stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    client
+}
+
+fn body(answer: &[u8]) -> &[u8] {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    &answer[end + 4..]
+}
+
+#[test]
+fn a_large_error_page_for_a_refused_request_arrives_whole() {
+    let page = noise(60_000);
+    let (_folder, config) = folder(&[("400.html", &page)]);
+    let server = narrow_server(config);
+    let mut client = narrow_client(&server);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    assert!(body(&client.rest()) == page);
+}
+
+#[test]
+fn a_request_behind_the_last_answer_does_not_cost_the_end_of_it() {
+    let content = noise(LARGE);
+    let (_folder, config) = folder(&[("large", &content)]);
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let mut client = narrow_client(&server);
+    client.send("GET /large HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    let mut first = [0; 64];
+    client.stream.read_exact(&mut first).expect("the answer begins");
+    client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+    // The server is done when the kernel has the rest; only then does the client read it.
+    let mut start = vec![0; LARGE / 8];
+    client.stream.read_exact(&mut start).expect("the answer goes on");
+    let mut answer = [first.to_vec(), start].concat();
+    answer.extend(client.rest());
+    assert_eq!(body(&answer).len(), LARGE);
+}
+
+#[test]
+fn a_fifo_is_not_opened() {
+    let (folder, config) = folder(&[]);
+    let fifo = folder.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let (opened, is_open) = channel();
+    let writer = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || {
+            // Returns as soon as anybody reads.
+            let file = OpenOptions::new().write(true).open(fifo);
+            opened.send(file.is_ok()).expect("the test waits");
+        }
+    });
+    assert_eq!(server.connect().get("/fifo").text(), "app");
+    assert_eq!(server.connect().get("/fifo/").text(), "app");
+    assert!(
+        is_open.recv_timeout(Duration::from_millis(100)).is_err(),
+        "somebody has opened it"
+    );
+    let _reader = OpenOptions::new().read(true).open(&fifo).expect("the FIFO");
+    assert_eq!(is_open.recv_timeout(PATIENCE), Ok(true));
+    writer.join().expect("the writer ends");
+}
