@@ -51,6 +51,17 @@ class FileChangesTest < Minitest::Test
     end
   end
 
+  def test_versions_are_never_mixed
+    [10, 5000, 30_000].each do |lines|
+      server = serve_public({ "file.txt" => version(0, lines) })
+      seen = while_replaced(server, lines) { fetch_in_threads(server) }
+
+      assert_equal [1], seen.map { |answer| answer.body.lines.uniq.size }.uniq
+      assert_operator seen.map { |answer| answer["etag"] }.uniq.size, :>, 10, "it was hardly replaced"
+      assert_equal [1], seen.group_by { |answer| answer["etag"] }.values.map { |answers| answers.map(&:body).uniq.size }.uniq
+    end
+  end
+
   def test_a_file_that_is_written_bit_by_bit
     client = connect(server = serve_public({ "log.txt" => "" }))
 
@@ -155,6 +166,26 @@ class FileChangesTest < Minitest::Test
   end
 
   private
+
+  # So many lines as no other of these versions has.
+  def version(number, lines) = "version #{format("%06d", number)}\n" * (lines + (number % 997))
+
+  # Replaces a file with its next version, again and again, until the block has returned.
+  def while_replaced(server, lines)
+    over = false
+    writer = Thread.new do
+      (1..).each { |number| over ? break : File.rename(server.write("next", version(number, lines)), server.path("public/file.txt")) }
+    end
+    yield
+  ensure
+    over = true
+    writer.join
+  end
+
+  # What some clients at once get, each asking often.
+  def fetch_in_threads(server)
+    Array.new(3) { connect(server) }.map { |client| Thread.new { Array.new(60) { client.get("/file.txt") } } }.flat_map(&:value)
+  end
 
   # A server, and a client that is receiving a large file when the block changes it.
   def sending(target)
