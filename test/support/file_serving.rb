@@ -49,7 +49,7 @@ module Fairlead
       # another one might not show in the times of a file.
       def settle(*paths)
         changed = paths.map { |path| File.ctime(path) }.max
-        wait_until("files of some age") { Time.now - changed > 3 }
+        wait_until("files of some age") { Time.now - changed > 2.5 }
       end
 
       # The answer is this file's content (and the whole of it).

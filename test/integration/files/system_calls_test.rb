@@ -8,6 +8,8 @@ require "support/system_calls"
 class SystemCallsTest < Minitest::Test
   include Fairlead::Test::FileServing
 
+  parallelize_me!
+
   FILES = { "small.txt" => "small", "end.txt" => "end" }.freeze
 
   # Opens a file so that it can be read. With O_PATH it is only looked at.
