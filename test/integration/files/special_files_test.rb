@@ -105,7 +105,8 @@ class SpecialFilesTest < Minitest::Test
     assert_equal "EMFILE", client.get("/hoard").body
 
     %w[/page.txt /large.bin].each { |path| assert_includes [200, 503], client.get(path).status, path }
-    assert_equal "released", client.get("/release").body
+    assert_from_app client.get("/missing"), "there is nothing to open"
+    assert_equal "released", client.request("POST", "/release", {}, body: "please").answer.body
     assert_file "page", client.get("/page.txt")
     assert_file noise(300_000), client.get("/large.bin")
   end
