@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rack"
-
 module Fairlead
   # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
   # client that tells nothing of it, except in development. Outside of it the engine prefers the error page of `public_dir`,
@@ -43,7 +41,8 @@ module Fairlead
     end
 
     def page(exception)
-      content = @details ? "<pre>#{::Rack::Utils.escape_html(details(exception))}</pre>" : "<p>#{HINT}</p>"
+      require "cgi/escape"
+      content = @details ? "<pre>#{CGI.escapeHTML(details(exception))}</pre>" : "<p>#{HINT}</p>"
       "<!DOCTYPE html>\n<html lang=\"en\"><head><title>#{TITLE}</title></head>" \
         "<body><h1>#{TITLE}</h1>#{content}</body></html>\n"
     end

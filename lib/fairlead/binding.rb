@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require "uri"
 
 module Fairlead
   # One configured address, of a class per scheme (binding/tcp.rb, binding/unix.rb). Parsing one touches nothing;
@@ -44,9 +43,15 @@ module Fairlead
 
       def split_query(uri, rest)
         location, _, query = rest.partition("?")
-        [location, URI.decode_www_form(query).to_h]
+        [location, query.empty? ? {} : read(query)]
       rescue ArgumentError
         raise BindError.new(uri, "its query cannot be read")
+      end
+
+      # Few addresses have a query, and the library that reads it is large.
+      def read(query)
+        require "uri"
+        URI.decode_www_form(query).to_h
       end
     end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tmpdir"
+require "etc"
 require "fairlead/options/option"
 
 module Fairlead
@@ -47,6 +47,13 @@ module Fairlead
 
       def add(entry)
         @entries[entry.name] = entry
+      end
+
+      # Dir.tmpdir would find it too, but loads FileUtils. Who may remove files from the folder makes no difference here:
+      # those that go there lose their names at once.
+      def folder_for_temporary_files
+        folders = [ENV.fetch("TMPDIR", nil), Etc.systmpdir].compact
+        File.expand_path(folders.find { |path| File.directory?(path) && File.writable?(path) } || ".")
       end
     end
 
@@ -184,7 +191,7 @@ module Fairlead
            doc: "A request body up to this size is kept in memory; a larger one goes to a temporary file that has no name."
 
     option :temp_dir, Types::Folder.new("DIR"),
-           scope: :engine, default: ->(_) { Dir.tmpdir }, shown_default: "the system's",
+           scope: :engine, default: ->(_) { folder_for_temporary_files }, shown_default: "the system's",
            valid: ["."], invalid: ["/nowhere/at/all"],
            doc: "Where temporary files go."
 

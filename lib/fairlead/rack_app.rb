@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rack"
-
 module Fairlead
   # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
   module RackApp
@@ -30,8 +28,7 @@ module Fairlead
       # The application of that file; raises AppLoadError.
       def load(path)
         present!(path)
-        app, = ::Rack::Builder.parse_file(File.expand_path(path)) # a pair in Rack 2
-        app
+        build(File.expand_path(path))
       rescue Error
         raise
       rescue StandardError, ScriptError, SystemExit => e
@@ -53,6 +50,15 @@ module Fairlead
 
       def present!(path)
         raise AppLoadError.new(path, nil, "there is no such file in #{Dir.pwd}") unless File.file?(path)
+      end
+
+      # Files alone, or an application that is there already, do without Rack. Rack 2 reads options of its own server from
+      # a comment of the file, for which it loads that server, unless it is given nil; and it returns a pair.
+      def build(path)
+        require "rack"
+        return ::Rack::Builder.parse_file(path) unless ::Rack.release.start_with?("2.")
+
+        ::Rack::Builder.parse_file(path, nil).first
       end
 
       # RubyGems makes an error of its own of a signal that interrupts a +require+.

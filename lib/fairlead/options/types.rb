@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "etc"
+
 module Fairlead
   module Options
     # The kinds of value an option can have. A type turns what a person wrote (a String from a flag or the environment,
@@ -67,7 +69,6 @@ module Fairlead
         def parse(value)
           return super unless value.to_s == "auto"
 
-          require "etc"
           [Etc.nprocessors, most].min
         end
       end
