@@ -51,7 +51,13 @@ impl Folder {
     pub(crate) fn look(&self, path: &[u8]) -> io::Result<Stat> {
         match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
-            _ => fstat(self.open_beneath(path, LOOK)?),
+            _ => match self.open_beneath(path, LOOK) {
+                // What is not there at all needs no descriptor to show it: that is still the app's to answer.
+                Err(error @ (Errno::MFILE | Errno::NFILE)) => {
+                    statat(&self.root, path, AtFlags::empty()).and(Err(error))
+                }
+                opened => fstat(opened?),
+            },
         }
     }
 

@@ -22,13 +22,14 @@ use crate::config::FilesConfig;
 use crate::connection::{Connection, Next};
 use crate::engine::Engine;
 use crate::exchange::Exchange;
+use crate::realtime::upgrade_offer;
 use fairlead_wire::content_encoding::Accepted;
-use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::{Framing, TargetForm};
 use named::Root;
 use pages::Pages;
 use public::{Found, Public};
 use std::cell::RefCell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -83,8 +84,15 @@ impl Engine {
             return Next::Ready;
         };
         for turn in 1.. {
-            let Some(close) = self.serve_file(public, connection) else {
-                break;
+            let close = match catch_unwind(AssertUnwindSafe(|| self.serve_file(public, connection))) {
+                Ok(Some(close)) => close,
+                Ok(None) => break,
+                Err(_) => {
+                    self.journal.error(format_args!(
+                        "[BUG] a request for a file made the server panic; it is closed"
+                    ));
+                    return Next::Close;
+                }
             };
             let now = milliseconds();
             let next = if turn == TURN {
@@ -105,8 +113,7 @@ impl Engine {
         let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
             && matches!(head.framing, Framing::Empty | Framing::Length(0))
             && head.parts.form != TargetForm::Asterisk
-            && !head.upgrade
-            && !wants_event_stream(head, bytes);
+            && upgrade_offer(head, bytes).is_none();
         if !is_for_files {
             return None;
         }

@@ -24,4 +24,4 @@ pub(crate) use clients::{is_client, Clients};
 pub use inbox::Event;
 pub use process::ProcessSubscription;
 pub use sending::Offered;
-pub(crate) use upgrade::{is_own_field, Given, Upgrade};
+pub(crate) use upgrade::{is_own_field, upgrade_offer, Given, Upgrade};

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::exchange::{Exchange, Phase};
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::websocket::{handshake, negotiate, Deflate};
-use fairlead_wire::Version;
+use fairlead_wire::{Head, Version};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
@@ -41,16 +41,20 @@ const OWN_FIELDS: [&[u8]; 9] = [
     b"upgrade",
 ];
 
+/// See [`Exchange::upgrade_offer`].
+pub(crate) fn upgrade_offer(head: &Head, bytes: &[u8]) -> Option<Protocol> {
+    if head.upgrade {
+        return handshake(head, bytes).is_ok().then_some(Protocol::WebSocket);
+    }
+    wants_event_stream(head, bytes).then_some(Protocol::EventStream {
+        chunked: head.version == Version::Http11,
+    })
+}
+
 impl Exchange<'_> {
     /// What the client asks for: a WebSocket, or an event stream. `None` for an ordinary request.
     pub fn upgrade_offer(&self) -> Option<Protocol> {
-        let (head, bytes) = (self.head(), self.bytes());
-        if head.upgrade {
-            return handshake(head, bytes).is_ok().then_some(Protocol::WebSocket);
-        }
-        wants_event_stream(head, bytes).then_some(Protocol::EventStream {
-            chunked: head.version == Version::Http11,
-        })
+        upgrade_offer(self.head(), self.bytes())
     }
 
     /// Begins the answer that accepts the offer; fields of the app may follow. False when there is none.
