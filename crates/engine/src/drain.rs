@@ -57,8 +57,7 @@ impl Engine {
         self.phase.store(Phase::Stopped as u8, SeqCst);
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
-        let sending = self.sender.stop();
-        sending.into_iter().for_each(|connection| self.close(connection));
+        self.stop_sender();
         self.empty_queue();
         self.end_clients();
         // If a thread polls, it is woken by what follows and does this itself.
@@ -66,6 +65,11 @@ impl Engine {
             reactor.close_listeners(self);
         }
         self.finish();
+    }
+
+    fn stop_sender(&self) {
+        let sending = self.sender.stop();
+        sending.into_iter().for_each(|connection| self.close(connection));
     }
 
     pub(crate) fn empty_queue(&self) {
@@ -107,6 +111,7 @@ impl Engine {
     }
 
     fn finish(&self) {
+        self.stop_sender();
         self.publish_gauges();
         *self.finished.0.lock() = true;
         self.finished.1.notify_all();

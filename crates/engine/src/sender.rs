@@ -8,6 +8,7 @@ use crate::connection::{Connection, Next};
 use crate::engine::Engine;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -95,7 +96,12 @@ enum Turn {
 
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
-        let next = connection.send(&self.config, milliseconds());
+        let step = AssertUnwindSafe(|| connection.send(&self.config, milliseconds()));
+        let Ok(next) = catch_unwind(step) else {
+            self.journal
+                .error(format_args!("[BUG] a connection made the sender panic; it is closed"));
+            return self.close(connection);
+        };
         let may_bring_work = next == Next::Ready;
         self.settle(connection, next);
         if may_bring_work && !self.ready.is_empty() {

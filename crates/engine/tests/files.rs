@@ -65,6 +65,19 @@ fn body(answer: &[u8]) -> &[u8] {
     &answer[end + 4..]
 }
 
+/// Reads a large answer; [`Client::answer`] is for short ones.
+fn read_large(client: &mut Client, length: usize) -> Vec<u8> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.stream.read_exact(&mut byte).expect("a head");
+        head.extend(byte);
+    }
+    let mut body = vec![0; length];
+    client.stream.read_exact(&mut body).expect("a body");
+    body
+}
+
 #[test]
 fn a_large_error_page_for_a_refused_request_arrives_whole() {
     let page = noise(60_000);
@@ -117,4 +130,91 @@ fn a_fifo_is_not_opened() {
     let _reader = OpenOptions::new().read(true).open(&fifo).expect("the FIFO");
     assert_eq!(is_open.recv_timeout(PATIENCE), Ok(true));
     writer.join().expect("the writer ends");
+}
+
+#[test]
+fn what_is_being_sent_when_draining_begins_arrives_whole() {
+    let content = noise(400_000);
+    let (_folder, config) = folder(&[("large", &content)]);
+    let server = narrow_server(config);
+    let mut clients: Vec<Client> = (0..4).map(|_| narrow_client(&server)).collect();
+    for client in &mut clients {
+        client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.stream.peek(&mut [0]).expect("the answer begins");
+    }
+    server.engine.drain();
+    for client in &mut clients {
+        assert!(body(&client.rest()) == content);
+    }
+    assert!(server.engine.wait(Some(PATIENCE)));
+    assert_eq!(server.engine.stats().connections, 0);
+}
+
+#[test]
+fn what_is_being_sent_when_the_engine_stops_is_let_go() {
+    let content = noise(LARGE);
+    let (_folder, config) = folder(&[("large", &content)]);
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let mut clients: Vec<Client> = (0..32).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+    }
+    clients[0].stream.peek(&mut [0]).expect("an answer begins");
+    server.engine.stop();
+    eventually("all connections are gone", || server.engine.stats().connections == 0);
+    for client in &mut clients {
+        client.rest();
+    }
+}
+
+#[test]
+fn one_client_with_many_requests_leaves_others_their_turn() {
+    let content = noise(LARGE);
+    let (_folder, config) = folder(&[("large", &content), ("small", b"small")]);
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let mut greedy = server.connect();
+    let requests = "GET /large HTTP/1.1\r\nHost: test\r\n\r\n".repeat(1_000);
+    greedy.send(&requests);
+    let reader = std::thread::spawn(move || {
+        let is_right = (0..20).all(|_| read_large(&mut greedy, LARGE).len() == LARGE);
+        (greedy, is_right)
+    });
+    let mut modest = server.connect();
+    for _ in 0..50 {
+        assert_eq!(modest.get("/small").text(), "small");
+        assert_eq!(modest.get("/app").text(), "app");
+    }
+    modest.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert!(read_large(&mut modest, LARGE) == content);
+    assert!(reader.join().expect("the client reads").1);
+}
+
+#[test]
+fn files_and_answers_of_the_app_keep_their_order_in_a_pipeline() {
+    let large = noise(200_000);
+    let (_folder, config) = folder(&[("large", &large), ("small", b"small")]);
+    let server = Server::start(config, |exchange| {
+        let text = path(exchange);
+        reply(exchange, &text);
+    });
+    let mut client = narrow_client(&server);
+    let paths: Vec<String> = (0..120)
+        .map(|number| match number % 5 {
+            0 => "/large".into(),
+            1 | 3 => "/small".into(),
+            _ => format!("/{number}"),
+        })
+        .collect();
+    let requests = paths
+        .iter()
+        .map(|path| format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+    client.send(&requests.collect::<String>());
+    for path in &paths {
+        let answer = client.answer();
+        match &path[..] {
+            "/large" => assert!(answer.body == large),
+            "/small" => assert_eq!(answer.text(), "small"),
+            path => assert_eq!(answer.text(), path),
+        }
+    }
 }
