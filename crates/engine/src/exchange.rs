@@ -261,8 +261,8 @@ impl<'a> Exchange<'a> {
         let text = reason(status);
         let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
         self.end_head(Some(text.len() as u64 + 1));
-        let _ = self.write(text.as_bytes());
-        let _ = self.write(b"\n");
+        self.write_few(text.as_bytes());
+        self.write_few(b"\n");
     }
 
     /// A whole answer with the error page for `status`. False, with nothing begun, if there is none.
@@ -282,6 +282,7 @@ impl<'a> Exchange<'a> {
             && self.phase == Phase::Head
             && !has_body
             && !self.has_field(b"content-type")
+            && !self.has_field(b"content-encoding")
     }
 
     /// Ends the head and writes the error page for the status, if there is one and the answer says nothing of a body of its
@@ -294,9 +295,7 @@ impl<'a> Exchange<'a> {
         self.announced.length = None;
         let _ = self.field(b"content-type", HTML.as_bytes());
         self.end_head(Some(page.len() as u64));
-        if self.wants_body() && self.write(page) != Ok(page.len()) {
-            self.abort();
-        }
+        self.write_few(page);
         true
     }
 

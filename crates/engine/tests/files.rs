@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use support::*;
 use tempfile::TempDir;
 
@@ -217,4 +217,38 @@ fn files_and_answers_of_the_app_keep_their_order_in_a_pipeline() {
             path => assert_eq!(answer.text(), path),
         }
     }
+}
+
+#[test]
+fn small_files_and_pages_need_no_room_for_answers() {
+    let (content, page) = (noise(60_000), noise(50_000));
+    let (_folder, config) = folder(&[("small", &content), ("404.html", &page)]);
+    let config = Config {
+        response_memory_bytes: 4_096,
+        response_disk_bytes: 0,
+        ..config
+    };
+    let socket = listen();
+    set_socket_send_buffer_size(&socket, 8_192).expect("a small buffer");
+    let server = Server::on(&socket, config, None, Arc::new(|exchange| exchange.answer_plainly(404)));
+    let mut client = narrow_client(&server);
+    assert!(client.get("/small").body == content);
+    assert!(client.get("/missing").body == page);
+    client.send("GET /small HTTP/1.1\r\nHost: test\r\nRange: bytes=0-9,100-49999\r\n\r\n");
+    assert!(client.answer().body.len() > 49_910);
+}
+
+#[test]
+fn nothing_was_modified_in_the_future() {
+    let (folder, config) = folder(&[("small", b"small")]);
+    let file = fs::File::open(folder.path().join("small")).expect("the file");
+    file.set_modified(SystemTime::now() + Duration::from_secs(86_400))
+        .expect("a time");
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let head = server.connect().get("/small").head;
+    let date = |name: &str| {
+        let value = head.lines().find_map(|line| line.strip_prefix(name)).expect("a date");
+        httpdate::parse_http_date(value).expect("a date")
+    };
+    assert!(date("last-modified: ") <= date("date: "), "{head}");
 }

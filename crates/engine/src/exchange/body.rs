@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-impl Exchange<'_> {
+impl<'a> Exchange<'a> {
     /// Adds body bytes. Returns how many were taken: fewer than all when neither the client nor memory nor disk take
     /// more; then [`Exchange::wait_for_client`] and offer the rest again.
     ///
@@ -62,6 +62,20 @@ impl Exchange<'_> {
         Ok(taken)
     }
 
+    /// Adds the rest of the body, of which there is so little that it needs no room among what waits for clients.
+    pub(crate) fn write_few(&mut self, bytes: &[u8]) {
+        let Phase::Body(BodyFraming::Length(left)) = self.phase else {
+            return;
+        };
+        let unlimited = Spill {
+            memory_bytes: usize::MAX,
+            ..self.spill()
+        };
+        if let Ok(taken) = self.push_within(bytes, unlimited) {
+            self.phase = Phase::Body(BodyFraming::Length(left.saturating_sub(taken as u64)));
+        }
+    }
+
     /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
     pub(crate) fn write_file(&mut self, file: Arc<File>, offset: u64, length: u64) {
         if let Phase::Body(BodyFraming::Length(left)) = self.phase {
@@ -73,11 +87,21 @@ impl Exchange<'_> {
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        let spill = Spill {
-            memory_bytes: self.engine.config.response_memory_bytes,
-            disk_bytes: self.engine.config.response_disk_bytes,
-            directory: &self.engine.config.temp_dir,
-        };
+        let spill = self.spill();
+        self.push_within(bytes, spill)
+    }
+
+    /// What may wait for the client.
+    fn spill(&self) -> Spill<'a> {
+        let config = &self.engine.config;
+        Spill {
+            memory_bytes: config.response_memory_bytes,
+            disk_bytes: config.response_disk_bytes,
+            directory: &config.temp_dir,
+        }
+    }
+
+    fn push_within(&mut self, bytes: &[u8], spill: Spill<'_>) -> Result<usize, Gone> {
         let taken = self.connection.push_output(bytes, spill).map_err(|_| self.lost())?;
         self.body_bytes += taken as u64;
         Ok(taken)

@@ -1,7 +1,7 @@
 //! How a file becomes an answer: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
 //! the file is one of the public folder or one that the app has named.
 
-use super::document::{Content, Description, Document, SMALL_BYTES};
+use super::document::{Content, Description, Document};
 use super::rules;
 use crate::exchange::{Exchange, Phase};
 use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
@@ -200,29 +200,21 @@ impl Exchange<'_> {
         for range in ranges {
             text.clear();
             multipart::part_head(boundary, Some(content_type), range, size, &mut text);
-            self.write_whole(&text);
+            self.write_few(&text);
             self.write_content(content, range.clone());
         }
         text.clear();
         multipart::closing(boundary, &mut text);
-        self.write_whole(&text);
+        self.write_few(&text);
     }
 
     fn write_content(&mut self, content: &Content, range: Range<u64>) {
         match content {
             Content::Memory(bytes) => {
                 let range = range.start as usize..range.end as usize;
-                self.write_whole(bytes.get(range).unwrap_or_default());
+                self.write_few(bytes.get(range).unwrap_or_default());
             }
             Content::File(file) => self.write_file(Arc::clone(file), range.start, range.end - range.start),
-        }
-    }
-
-    /// Adds bytes of which there are few: an answer that has no room for them ends.
-    fn write_whole(&mut self, bytes: &[u8]) {
-        debug_assert!(bytes.len() as u64 <= SMALL_BYTES);
-        if self.wants_body() && self.write(bytes) != Ok(bytes.len()) {
-            self.abort();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A file as it is served: which version of it, what is said about it, and its bytes.
 
+use crate::clock::unix_seconds;
 use crate::files::folder::Folder;
 use fairlead_wire::content_encoding::Coding;
 use parking_lot::Mutex;
@@ -75,7 +76,8 @@ pub(crate) struct Description {
 
 impl Description {
     pub(crate) fn new(identity: Identity, coding: Option<Coding>) -> Description {
-        let modified = UNIX_EPOCH + Duration::from_secs(identity.modified().min(LAST_DATE));
+        // Never later than the answer (RFC 9110 §8.8.2.1).
+        let modified = UNIX_EPOCH + Duration::from_secs(identity.modified().min(unix_seconds()));
         Description {
             identity,
             etag: identity.etag(coding),
@@ -83,9 +85,6 @@ impl Description {
         }
     }
 }
-
-/// The last second that an HTTP date can name: 9999-12-31T23:59:59Z.
-const LAST_DATE: u64 = 253_402_300_799;
 
 /// The bytes of a file.
 #[derive(Debug, Clone)]
