@@ -183,12 +183,14 @@ impl Engine {
     }
 
     fn park(&self, mut connection: Box<Connection>, interest: Interest) {
+        let mut holding = self.holding.lock();
+        // With the lock, as in `expire` and `hurry_idle_connections`: who looks for what is due finds the connection in its place
+        // or is told of it afterwards.
         let mut deadline = connection.deadline(&self.config);
         if connection.is_idle() {
             deadline = deadline.min(self.drain_deadline.load(Relaxed));
         }
         self.timer.expect(deadline, &self.poller);
-        let mut holding = self.holding.lock();
         if connection.input.is_empty() {
             holding.keep_buffer(std::mem::take(&mut connection.input));
             if connection.output.is_empty() {
