@@ -122,7 +122,7 @@ impl Exchange<'_> {
             (Some(content_type), _) => Some(content_type),
             (None, Some(name)) => {
                 let guess = rules::content_type(name);
-                if !matches!(selection, Selection::Parts(_)) {
+                if matches!(selection, Selection::Whole | Selection::Part(_)) {
                     let _ = self.field(b"content-type", guess.as_bytes());
                 }
                 Some(guess)

@@ -74,7 +74,11 @@ impl Public {
         match kind {
             PathKind::Folder => {
                 append_index(&mut name);
-                self.negotiate(&mut name, accepted)
+                Ok(match self.negotiate(&mut name, accepted)? {
+                    // An index that is a folder is none.
+                    Found::Folder => Found::Nothing,
+                    found => found,
+                })
             }
             PathKind::File => match self.negotiate(&mut name, accepted)? {
                 Found::Folder => {
