@@ -89,7 +89,9 @@ impl Exchange<'_> {
             10 if name.eq_ignore_ascii_case(b"keep-alive") => return Ok(()),
             10 | 16 if self.engine.files.has_roots() => {
                 if let Some(named) = Named::from_field(name, value) {
-                    self.named = Some(named);
+                    // Of two names nobody can tell which one is meant: they are none.
+                    let is_second = self.named.is_some();
+                    self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
                     return Ok(());
                 }
             }
@@ -130,6 +132,13 @@ impl Exchange<'_> {
 
     pub(crate) fn announce_length(&mut self, length: Option<u64>) {
         self.announced.length = length;
+    }
+
+    /// Forgets the transfer-encoding that the app has applied to a body in whose place another one is sent.
+    pub(crate) fn drop_own_framing(&mut self) {
+        if self.announced.chunked.take().is_some() {
+            self.remove_field(b"transfer-encoding");
+        }
     }
 
     /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.

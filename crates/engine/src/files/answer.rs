@@ -85,11 +85,14 @@ impl Exchange<'_> {
     }
 
     /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
-    /// what conditions and ranges change, and the file's own take the places that are empty. False, with nothing changed, when
-    /// the file cannot be read or the app frames the body itself.
+    /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
+    /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself.
     pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> bool {
         let description = Description::new(super::document::Identity::of(stat), None);
         let size = content_size(&description);
+        if name.is_some() {
+            self.drop_own_framing();
+        }
         let (Ok(Some(content)), false) = (Content::of(file, size), self.has_own_framing()) else {
             return false;
         };
