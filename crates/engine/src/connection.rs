@@ -76,8 +76,14 @@ enum State {
     },
     /// A whole request is here, or runs.
     Ready,
-    /// An answer is on its way, `since` when; `moved` is when the socket last took some of it.
-    Flush { since: u64, moved: u64, then: Then },
+    /// An answer is on its way, `since` when; `moved` is when the socket last took some of it. `late`: its deadline has come,
+    /// and the sender is to find out whether the client takes more.
+    Flush {
+        since: u64,
+        moved: u64,
+        then: Then,
+        late: bool,
+    },
     /// Everything is said; what still comes is thrown away.
     Linger,
 }
@@ -212,7 +218,11 @@ impl Connection {
     /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
     pub(crate) fn expire(&mut self, config: &Config, now: u64) -> Next {
         match self.state {
-            State::Flush { .. } => self.flush_late(config, now),
+            State::Flush { .. } if !self.output.is_at_file() => self.flush_late(config, now, Files::Leave),
+            State::Flush { ref mut late, .. } => {
+                *late = true;
+                Next::Send
+            }
             State::Head { .. } => Next::Refuse(Refusal {
                 status: 408,
                 reason: "head took too long",
@@ -397,12 +407,21 @@ impl Connection {
             since: now,
             moved: now,
             then,
+            late: false,
         };
     }
 
     /// One turn of the sender: at most one slice of a file. `Send` asks for another turn.
     pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
+        if self.is_late() {
+            return self.flush_late(config, now, Files::Send);
+        }
         self.flush(config, now, Files::Send)
+    }
+
+    /// Whether the sender has been asked for a client that seems to take nothing any more.
+    pub(crate) fn is_late(&self) -> bool {
+        matches!(self.state, State::Flush { late: true, .. })
     }
 
     /// Bytes that came after the request, which is over for the server: whoever speaks on this socket next needs them.
@@ -490,9 +509,12 @@ impl Connection {
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
     /// than its time-out: whether it takes anything at all shows when it is offered more.
-    fn flush_late(&mut self, config: &Config, now: u64) -> Next {
+    fn flush_late(&mut self, config: &Config, now: u64, files: Files) -> Next {
+        if let State::Flush { late, .. } = &mut self.state {
+            *late = false;
+        }
         let before = self.output.progress();
-        let next = self.flush(config, now, Files::Send);
+        let next = self.flush(config, now, files);
         let stands_still = self.output.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
             // Without this the kernel would keep, for minutes, megabytes that nobody reads.

@@ -96,17 +96,28 @@ enum Turn {
 
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
+        let was_late = connection.is_late();
         let step = AssertUnwindSafe(|| connection.send(&self.config, milliseconds()));
         let Ok(next) = catch_unwind(step) else {
             self.journal
                 .error(format_args!("[BUG] a connection made the sender panic; it is closed"));
             return self.close(connection);
         };
+        if was_late && next == Next::Close {
+            self.tell_of_slow_client();
+        }
         let may_bring_work = next == Next::Ready;
         self.settle(connection, next);
         if may_bring_work && !self.ready.is_empty() {
             self.rouse();
         }
+    }
+
+    pub(crate) fn tell_of_slow_client(&self) {
+        let seconds = self.write_timeout() / 1000;
+        self.journal.error(format_args!(
+            "closed a client that did not take its answer within {seconds} s"
+        ));
     }
 
     /// Hands a connection with a file to the sender.

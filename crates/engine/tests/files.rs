@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use support::*;
 use tempfile::TempDir;
 
@@ -251,4 +251,29 @@ fn nothing_was_modified_in_the_future() {
         httpdate::parse_http_date(value).expect("a date")
     };
     assert!(date("last-modified: ") <= date("date: "), "{head}");
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_let_go_and_a_slow_one_is_not() {
+    let content = noise(LARGE);
+    let (_folder, config) = folder(&[("large", &content)]);
+    let config = Config {
+        write_timeout: Duration::from_secs(1),
+        ..config
+    };
+    let server = narrow_server(config);
+    let mut slow = narrow_client(&server);
+    let mut silent = narrow_client(&server);
+    for client in [&mut slow, &mut silent] {
+        client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.stream.peek(&mut [0]).expect("the answer begins");
+    }
+    // So little at a time that the socket is never reported to be writable within the time-out.
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        slow.stream.read_exact(&mut [0; 1_024]).expect("the answer goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    eventually("the silent client is gone", || server.engine.stats().connections == 1);
+    slow.stream.read_exact(&mut [0; 100_000]).expect("the answer goes on");
 }
