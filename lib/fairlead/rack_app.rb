@@ -41,8 +41,9 @@ module Fairlead
         @middleware |= [middleware]
       end
 
-      # That application behind the middleware.
+      # That application behind the middleware. Rack::Lint of Rack 2 counts on others to have loaded URI.
       def wrap(app)
+        require "uri" if defined?(::Rack) && !::Rack.autoload?(:Lint)
         @middleware.reverse.reduce(app) { |inner, middleware| middleware.new(inner) }
       end
 
