@@ -171,7 +171,7 @@ module Fairlead
         def parse(value)
           text = value.respond_to?(:to_path) ? value.to_path : value
           text = text.to_s if text.is_a?(Symbol)
-          text.is_a?(String) && !text.strip.empty? && !text.include?("\0") ? text : invalid!(value)
+          text.is_a?(String) && !text.b.strip.empty? && !text.include?("\0") ? text : invalid!(value)
         end
       end
 
