@@ -159,13 +159,17 @@ unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VAL
         }
     }
     // SAFETY: as above.
-    if unsafe { bytes(part) }.is_empty() {
-        return Qnil as VALUE;
-    }
+    let is_empty = unsafe { bytes(part) }.is_empty();
     if answer.exchange.wants_error_page() {
+        if is_empty {
+            return Qnil as VALUE;
+        }
         end_head_of_each(answer);
     }
-    let written = if answer.exchange.is_coded() {
+    // Even an empty String sends what is ready: the head, before an application that begins with it waits for something.
+    let written = if is_empty {
+        true
+    } else if answer.exchange.is_coded() {
         compressed::put(answer, part, Until::Flushed)
     } else {
         put(answer, part)
