@@ -62,6 +62,27 @@ class LoadingTest < Minitest::Test
     assert_equal "true\n", output
   end
 
+  def test_every_part_is_there_without_what_only_some_servers_need
+    output = ruby(<<~RUBY)
+      before = $LOADED_FEATURES.dup
+      require "fairlead"
+      Fairlead.constants.each { |name| Fairlead.const_get(name) }
+      Fairlead::Configuration.from_options({})
+      puts ($LOADED_FEATURES - before).grep(%r{/(?:fairlead/cli|rack|rack/.*|uri|fileutils|optparse)\\.rb\\z})
+    RUBY
+
+    assert_equal ["#{LIB}fairlead/cli.rb"], output.lines(chomp: true)
+  end
+
+  def test_a_server_answers_without_what_its_application_does_not_need
+    server = serve(<<~'RUBY')
+      run ->(_env) { [200, {}, [$LOADED_FEATURES.grep(%r{/(?:rack/builder|rack/server|rack/utils|uri|fileutils)\.rb\z}).join("\n")]] }
+    RUBY
+    loaded = get(server).body.lines(chomp: true)
+
+    assert_equal(["builder.rb"], loaded.map { |path| File.basename(path) })
+  end
+
   # The same application, with one file and with fifty.
   def test_a_server_normalises_no_path_for_a_file_of_the_application
     one, fifty = [1, 50].map { |number| calls_of_a_server(number) }

@@ -4,6 +4,8 @@ require "test_helper"
 
 # What holds for every entry of the table, whatever it is about.
 class OptionsTest < Minitest::Test
+  include Fairlead::Test::Folders
+
   Options = Fairlead::Options
 
   Options.each do |entry|
@@ -87,5 +89,22 @@ class OptionsTest < Minitest::Test
   def test_port_takes_a_host
     assert_equal({ bind: ["tcp://127.0.0.1:3000"] }, Options[:port].expand(3000, "127.0.0.1"))
     assert_equal({ bind: ["tcp://[::1]:3000"] }, Options[:port].expand("3000", "::1"))
+  end
+
+  def test_temporary_files_go_where_the_environment_says_if_there_is_such_a_folder
+    in_folder("folder/a" => "") do |folder|
+      assert_equal "#{folder}/folder", temp_dir_with("folder")
+      [nil, "", "missing", "folder/a"].each { |text| assert_equal Etc.systmpdir, temp_dir_with(text) }
+    end
+  end
+
+  private
+
+  def temp_dir_with(text)
+    before = ENV.fetch("TMPDIR", nil)
+    ENV["TMPDIR"] = text
+    Options.fetch(:temp_dir).default({})
+  ensure
+    ENV["TMPDIR"] = before
   end
 end
