@@ -122,6 +122,17 @@ impl Board {
     }
 }
 
+impl Board {
+    /// The connections of the other worker that serves the fewest; `None` if no other one serves.
+    pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter(|(number, slot)| *number != index && slot.serving.load(Relaxed) == 1)
+            .map(|(_, slot)| slot.connections.load(Relaxed))
+            .min()
+    }
+}
+
 impl Slot {
     /// Turns that threads of the app have ended: requests, but for those that needed none, and events.
     pub(crate) fn turns(&self) -> u64 {

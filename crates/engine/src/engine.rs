@@ -128,6 +128,15 @@ impl Engine {
         matches!(self.counters, Counters::Shared(..))
     }
 
+    /// Whether another worker has fewer connections than this one.
+    pub(crate) fn is_ahead(&self) -> bool {
+        let Counters::Shared(board, slot) = self.counters else {
+            return false;
+        };
+        let own = self.counters().connections.load(Relaxed);
+        board.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
+    }
+
     /// Whether somebody waits in the waiting room whom this worker is to serve. One that drains leaves them to others, if
     /// there are any that do not: else it would never get done while there is more to do than they can.
     pub(crate) fn has_guests(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The reactor: polls, accepts, reads and flushes, and lets go what is overdue. Whoever holds it is the poller; it knows
 //! nothing of the app, so a thread without the language's lock can run it.
 
-use crate::clock::milliseconds;
+use crate::clock::{milliseconds, nanoseconds};
 use crate::connection::Next;
 use crate::engine::Engine;
 use crate::holding::NEVER;
@@ -21,6 +21,15 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 /// Connections accepted before others get their turn, where no other worker waits for them.
 const ACCEPTS_ALONE: usize = 32;
 
+/// How long a worker leaves the next connection to one that has fewer.
+const COURTESY: Duration = Duration::from_micros(500);
+
+/// Connections that are accepted without courtesy after one has waited all that time and nobody else has taken it.
+const UNCEREMONIOUS: u32 = 3;
+
+/// A connection that is there so soon after the rest has waited during it.
+const AT_ONCE: Duration = Duration::from_micros(50);
+
 /// Pause after the machine had no descriptor left even for a refusal.
 const ACCEPT_PAUSE_MILLISECONDS: u64 = 100;
 
@@ -38,6 +47,12 @@ pub(crate) struct Reactor {
     reserve: Reserve,
     /// Listeners that were taken out of the poll set after an accept, to come back at the end of the line.
     resting: Vec<usize>,
+    /// Nanoseconds until which they rest, because another worker has fewer connections; 0 when there is no such time.
+    courteous_until: u64,
+    /// Nanoseconds until which a connection shows that such a rest was in vain.
+    in_vain_until: u64,
+    /// Connections still to be accepted without courtesy.
+    unceremonious: u32,
     /// When listeners that were taken out of the poll set come back, in milliseconds.
     resume_at: Option<u64>,
     /// Milliseconds before which no other complaint about descriptors is logged.
@@ -125,6 +140,9 @@ impl Reactor {
             scratch: vec![0; SCRATCH_BYTES],
             reserve: Reserve::default(),
             resting: Vec::new(),
+            courteous_until: 0,
+            in_vain_until: 0,
+            unceremonious: 0,
             resume_at: None,
             quiet_until: 0,
             in_room: true,
@@ -134,9 +152,10 @@ impl Reactor {
     /// One turn: waits for events, at the most for `timeout` (`None`: until a time-out is due), and deals with them.
     pub(crate) fn poll(&mut self, engine: &Engine, timeout: Option<Duration>) {
         self.reserve.hold();
-        self.end_rest(engine);
+        let rest = self.end_rest(engine);
         let blocking = timeout != Some(Duration::ZERO);
         let timeout = if blocking { engine.timer.sleep(timeout) } else { timeout };
+        let timeout = rest.map_or(timeout, |rest| Some(timeout.map_or(rest, |timeout| timeout.min(rest))));
         let mut space = events();
         let waited = engine.poller.wait(&mut space, timeout);
         if blocking {
@@ -247,15 +266,38 @@ impl Reactor {
     }
 
     /// The kernel wakes the first worker in line, and always the same one if the line never moves. A worker that has
-    /// accepted steps out of it, and joins its end before it waits again.
+    /// accepted steps out of it, and joins its end before it waits again; a little later if another one has fewer
+    /// connections, since a worker that runs already would take a whole burst before those that sleep are awake.
     fn rest(&mut self, engine: &Engine, index: usize) {
         if let (Some(listener), None) = (self.listeners.get(index), self.resume_at) {
             engine.poller.remove(listener.socket());
             self.resting.push(index);
+            let now = nanoseconds();
+            if now < self.in_vain_until {
+                self.unceremonious = UNCEREMONIOUS;
+            }
+            if self.unceremonious > 0 {
+                self.unceremonious -= 1;
+            } else if engine.is_ahead() {
+                self.courteous_until = now + COURTESY.as_nanos() as u64;
+            }
         }
     }
 
-    fn end_rest(&mut self, engine: &Engine) {
+    /// Puts the listeners that rest back in line, or says how long they still rest.
+    fn end_rest(&mut self, engine: &Engine) -> Option<Duration> {
+        if self.courteous_until > 0 {
+            let now = nanoseconds();
+            let left = self.courteous_until.saturating_sub(now);
+            let is_ahead = engine.is_ahead();
+            if left > 0 && is_ahead {
+                return Some(Duration::from_nanos(left));
+            }
+            self.courteous_until = 0;
+            if is_ahead {
+                self.in_vain_until = now + AT_ONCE.as_nanos() as u64;
+            }
+        }
         for index in self.resting.drain(..) {
             if let Some(listener) = self.listeners.get(index) {
                 let _ = engine
@@ -263,6 +305,7 @@ impl Reactor {
                     .add_shared(listener.socket(), token::LISTENER - index as u64);
             }
         }
+        None
     }
 
     /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
@@ -335,10 +378,7 @@ impl Reactor {
             let was_flushing = connection.is_flushing();
             let next = connection.expire(&engine.config, now);
             if was_flushing && next == Next::Close {
-                let seconds = engine.write_timeout() / 1000;
-                engine.journal.error(format_args!(
-                    "closed a client that did not take its answer within {seconds} s"
-                ));
+                engine.tell_of_slow_client();
             }
             engine.settle(connection, next);
         }
