@@ -14,7 +14,7 @@ class AnswerCompressionTest < Minitest::Test
 
   # accept-encoding => the coding of the answer.
   CHOICES = {
-    "gzip, deflate, br, zstd" => "br", "gzip, zstd" => "zstd", "gzip;q=1, br;q=0.9" => "gzip", "*" => "br",
+    "gzip, deflate, br, zstd" => "zstd", "gzip, zstd" => "zstd", "gzip;q=1, br;q=0.9" => "gzip", "*" => "zstd",
     "br;q=0, *;q=0.5, identity;q=0.1" => "zstd", "x-gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip",
     "gzip;q=0" => nil, "deflate" => nil, "identity" => nil, "" => nil
   }.freeze

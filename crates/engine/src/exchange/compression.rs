@@ -23,7 +23,8 @@ impl Exchange<'_> {
         if !self.any_field(b"vary", names_it) {
             self.prepared(b"vary: accept-encoding\r\n");
         }
-        let coding = Accepted::of(self.head(), self.bytes()).best_first().next();
+        let accepted = Accepted::of(self.head(), self.bytes());
+        let coding = accepted.ranked(Coding::QUICKEST_FIRST).next();
         if is_not_modified && coding.is_some() {
             // What the client has was coded (RFC 9110 §15.4.5).
             self.weaken_etag();
@@ -45,6 +46,8 @@ impl Exchange<'_> {
             total.or(self.announced_length())
         };
         let is_of_type = |content_type: &[u8]| match &compression.types[..] {
+            // Its events are compressed by nobody: each would wait for the next.
+            _ if matches_type(content_type, b"text/event-stream") => false,
             [] => is_compressible(content_type),
             types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
         };

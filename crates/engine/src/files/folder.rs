@@ -14,7 +14,7 @@ use std::path::Path;
 const ATTEMPTS: usize = 4;
 
 /// A device or a FIFO must not make the open wait, nor a terminal become ours.
-const READ: OFlags = OFlags::RDONLY
+pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
@@ -67,7 +67,7 @@ impl Folder {
     /// As open(2); NOENT too for whatever is no regular file, XDEV or LOOP for links that are not followed.
     pub(crate) fn file(&self, path: &[u8]) -> io::Result<(File, Stat)> {
         let file = match self.symlinks {
-            Symlinks::All => openat(&self.root, path, READ, Mode::empty())?,
+            Symlinks::All => io::retry_on_intr(|| openat(&self.root, path, READ, Mode::empty()))?,
             _ => self.open_beneath(path, READ)?,
         };
         let stat = fstat(&file)?;
@@ -108,6 +108,16 @@ impl Folder {
         }
         let at = folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
         openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
+    }
+}
+
+/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed; but not for one that
+/// could not be reached this time.
+pub(crate) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::AGAIN | Errno::INTR) => result.map(Some),
+        Err(_) => Ok(None),
     }
 }
 

@@ -36,6 +36,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Requests for files that one connection may have answered before others get their turn.
 const TURN: usize = 16;
 
+const UNREACHABLE: &str = "a file could not be opened for want of descriptors or memory, or because the disk fails";
+
 /// What is served from disk.
 pub(crate) struct Files {
     public: Option<Public>,
@@ -132,9 +134,7 @@ impl Engine {
                 Ok(Found::Folder) => exchange.redirect_to_folder(),
                 Ok(Found::Nothing) => {}
                 Err(_) => {
-                    exchange.blame(
-                        "a file could not be opened for want of descriptors or memory, or because the disk fails",
-                    );
+                    exchange.blame(UNREACHABLE);
                     exchange.answer_plainly_with(503, &[(b"retry-after", b"1")]);
                 }
             }

@@ -2,14 +2,17 @@
 //! internal path, a body with `to_path`. A name in a field counts only beneath the folders that were set for it, since a
 //! client may have had a say in it.
 
-use super::folder::Folder;
+use super::folder::{is_regular, unless_missing, Folder, READ};
 use super::Files;
 use crate::exchange::Exchange;
 use fairlead_wire::path::decode;
-use rustix::fs::{fstat, Stat};
+use rustix::fs::{fstat, Mode, Stat};
+use rustix::io;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+const NO_SUCH_FILE: &str = "the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read";
 
 /// Longest path that is looked at.
 const MOST_BYTES: usize = 4096;
@@ -82,12 +85,15 @@ fn leads_down(path: &[u8]) -> bool {
 }
 
 impl Files {
-    fn named(&self, named: &Named) -> Option<(File, Stat, Vec<u8>)> {
-        self.roots.iter().find_map(|root| {
-            let relative = root.relative(named)?;
-            let (file, stat) = root.folder.file(&relative).ok()?;
-            Some((file, stat, relative))
-        })
+    /// The file that `named` means, and its path beneath its root. An error when it could not be reached this time.
+    fn named(&self, named: &Named) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
+        for root in &self.roots {
+            let Some(relative) = root.relative(named) else { continue };
+            if let Some((file, stat)) = unless_missing(root.folder.file(&relative))? {
+                return Ok(Some((file, stat, relative)));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -97,19 +103,24 @@ impl Exchange<'_> {
         self.named.is_some()
     }
 
-    /// Ends the head and sends the file that it names; 404 if there is none beneath the folders that were set for it.
+    /// Ends the head and sends the file that it names; 404 if there is none beneath the folders that were set for it, 503 if it
+    /// could not be reached this time.
     pub fn send_named_file(&mut self) {
         let Some(named) = self.named.take() else { return };
         self.drop_announced_length();
         let engine = self.engine;
-        if let Some((file, stat, name)) = engine.files.named(&named) {
-            if self.send(file, &stat, Some(&String::from_utf8_lossy(&name))) {
-                return;
-            }
-        }
-        self.blame("the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read");
+        let sent = engine.files.named(&named).map(|found| match found {
+            Some((file, stat, name)) => self.send(file, &stat, Some(&String::from_utf8_lossy(&name))),
+            None => false,
+        });
+        let (status, fault) = match sent {
+            Ok(true) => return,
+            Ok(false) => (404, NO_SUCH_FILE),
+            Err(_) => (503, super::UNREACHABLE),
+        };
+        self.blame(fault);
         if self.take_back() {
-            self.answer_plainly(404);
+            self.answer_plainly(status);
         } else {
             self.abort();
         }
@@ -118,12 +129,19 @@ impl Exchange<'_> {
     /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing changed, when
     /// there is no such file, or the app has announced another length, as it does for a part of a file.
     pub fn send_path(&mut self, path: &Path) -> bool {
-        // The app may have opened a FIFO or a device: only its own reading is right for those.
-        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-        let Ok(file) = (if is_file { File::open(path) } else { return false }) else {
+        // The app may have opened a FIFO or a device: only its own reading is right for those. Should there be one by the time
+        // of the open, that does not wait.
+        if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            return false;
+        }
+        let Ok(file) = rustix::fs::open(path, READ, Mode::empty()) else {
             return false;
         };
         let Ok(stat) = fstat(&file) else { return false };
+        if !is_regular(&stat) {
+            return false;
+        }
+        let file = File::from(file);
         let length = u64::try_from(stat.st_size).unwrap_or(0);
         if self.announced_length().is_some_and(|announced| announced != length) {
             return false;
@@ -167,7 +185,11 @@ mod tests {
             ("/a\0b", None),
         ] {
             let named = Named::Path(format!("{base}{rest}").into_bytes());
-            assert_eq!(root.relative(&named).as_deref(), expected.map(str::as_bytes), "{rest:?}");
+            assert_eq!(
+                root.relative(&named).as_deref(),
+                expected.map(str::as_bytes),
+                "{rest:?}"
+            );
         }
         assert_eq!(root.relative(&Named::Path(b"/etc/passwd".to_vec())), None);
         assert_eq!(root.relative(&Named::Path(b"a.pdf".to_vec())), None);
@@ -193,7 +215,11 @@ mod tests {
                 ("/a.pdf", None),
             ] {
                 let named = Named::Internal(path.as_bytes().to_vec());
-                assert_eq!(root.relative(&named).as_deref(), expected.map(str::as_bytes), "{path:?}");
+                assert_eq!(
+                    root.relative(&named).as_deref(),
+                    expected.map(str::as_bytes),
+                    "{path:?}"
+                );
             }
         }
     }

@@ -2,7 +2,7 @@
 //! (`fairlead_wire::path`); then one look at the file tells whether what is in memory is still true.
 
 use super::document::{Content, Description, Document, Identity};
-use super::folder::{is_folder, is_regular, Folder};
+use super::folder::{is_folder, is_regular, unless_missing, Folder};
 use super::rules;
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
@@ -10,7 +10,7 @@ use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
 use fairlead_wire::{relative_path, PathKind, PathRules};
 use quick_cache::sync::Cache;
 use quick_cache::Weighter;
-use rustix::io::{self, Errno};
+use rustix::io;
 use std::sync::Arc;
 
 /// The bytes that a usual small file takes, for a first guess how many fit.
@@ -193,14 +193,4 @@ fn append_index(name: &mut Vec<u8>) {
         name.push(b'/');
     }
     name.extend_from_slice(INDEX);
-}
-
-/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed; but not for one that
-/// could not be reached this time.
-fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::AGAIN | Errno::INTR) => result.map(Some),
-        Err(_) => Ok(None),
-    }
 }
