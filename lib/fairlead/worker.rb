@@ -25,6 +25,7 @@ module Fairlead
     def run
       settle
       boot
+      @shared.beat(@slot) # the supervisor misses no sign of life from one that has never shown any
       @lifeline.booted(@slot)
       serve(@lifeline.io, pulse: pulse) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
