@@ -28,6 +28,18 @@ class WorkersTest < Minitest::Test
     assert_match(/worker \d \(pid #{victim}\) ended unexpectedly: killed by SIGKILL/, server.stderr)
   end
 
+  # A worker that runs already could take all of them before the other one is awake.
+  def test_connections_that_come_at_once_are_shared_out
+    server = serve(PID, "-w", 2, "-t", 1, "--no-waiting-room")
+    crowds = Array.new(10) do
+      clients = Array.new(10) { connect(server) }
+      clients.each { |client| client.request("GET") }.map { |client| client.answer.body }.tally.values.tap { clients.each(&:close) }
+    end
+
+    assert_operator crowds.sum(&:max), :<=, 70, crowds.inspect
+    assert_operator crowds.count { |shares| shares.size == 2 }, :>=, 9, crowds.inspect
+  end
+
   def test_a_worker_that_is_merely_busy_is_left_alone
     server = serve(<<~RUBY, "-w", 1, "-t", 2, "--worker-timeout", 1)
       run ->(env) { finish = Time.now + env["QUERY_STRING"].to_f; nil while Time.now < finish; [200, {}, [Process.pid.to_s]] }
@@ -41,7 +53,7 @@ class WorkersTest < Minitest::Test
 
   private
 
-  # Connections by the worker that has them. One that is fast enough takes all that come at once.
+  # Connections by the worker that has them.
   def clients_of_both(server)
     clients = []
     wait_until("connections in both workers") do
