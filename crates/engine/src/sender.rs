@@ -12,6 +12,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+/// How much lower its priority is than that of the threads that answer requests. Where nobody else wants the processor, that
+/// makes no difference.
+const NICENESS: i32 = 5;
+
 /// How often an idle sender looks whether its engine is still there, should it have gone without being stopped.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -62,6 +66,9 @@ impl Sender {
     }
 
     fn run(&self, engine: &Weak<Engine>) {
+        // Of this thread only, on Linux. Elsewhere, or where it is not allowed, files are sent as eagerly as the rest.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(NICENESS);
         loop {
             let next = self.next();
             let Some(engine) = engine.upgrade() else { return };

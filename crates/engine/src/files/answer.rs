@@ -42,11 +42,8 @@ impl Exchange<'_> {
     /// Answers with a file of the public folder.
     pub(crate) fn answer_with(&mut self, document: &Document, content: &Content) {
         let description = &document.description;
-        let selection = self.select(
-            &description.etag,
-            Some(description.identity.modified()),
-            content_size(description),
-        );
+        let size = description.identity.size();
+        let selection = self.select(&description.etag, Some(description.identity.modified()), size);
         if let Selection::Failed = selection {
             return self.answer_plainly(412);
         }
@@ -64,12 +61,7 @@ impl Exchange<'_> {
         {
             let _ = self.field(b"content-encoding", coding.token().as_bytes());
         }
-        self.send_selected(
-            selection,
-            content_size(description),
-            document.content_type.as_bytes(),
-            content,
-        );
+        self.send_selected(selection, size, document.content_type.as_bytes(), content);
     }
 
     /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
@@ -89,7 +81,7 @@ impl Exchange<'_> {
     /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself.
     pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> bool {
         let description = Description::new(super::document::Identity::of(stat), None);
-        let size = content_size(&description);
+        let size = description.identity.size();
         if name.is_some() {
             self.drop_own_framing();
         }
@@ -220,10 +212,6 @@ impl Exchange<'_> {
             Content::File(file) => self.write_file(Arc::clone(file), range.start, range.end - range.start),
         }
     }
-}
-
-fn content_size(description: &Description) -> u64 {
-    description.identity.size()
 }
 
 /// Of no part, as far as anyone can foresee.
