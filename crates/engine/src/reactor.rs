@@ -22,10 +22,11 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 const ACCEPTS_ALONE: usize = 32;
 
 /// How long a worker leaves the next connection to one that has fewer.
-const COURTESY: Duration = Duration::from_micros(500);
+const COURTESY: Duration = Duration::from_millis(1);
 
-/// Connections that are accepted without courtesy after one has waited all that time and nobody else has taken it.
-const UNCEREMONIOUS: u32 = 3;
+/// Connections that are accepted without courtesy after one has waited all that time and nobody else has taken it: twice as
+/// many each time, up to this. The other worker may hang.
+const UNCEREMONIOUS: u32 = 64;
 
 /// A connection that is there so soon after the rest has waited during it.
 const AT_ONCE: Duration = Duration::from_micros(50);
@@ -51,8 +52,9 @@ pub(crate) struct Reactor {
     courteous_until: u64,
     /// Nanoseconds until which a connection shows that such a rest was in vain.
     in_vain_until: u64,
-    /// Connections still to be accepted without courtesy.
+    /// Connections still to be accepted without courtesy, and how many it was the last time.
     unceremonious: u32,
+    last_unceremonious: u32,
     /// When listeners that were taken out of the poll set come back, in milliseconds.
     resume_at: Option<u64>,
     /// Milliseconds before which no other complaint about descriptors is logged.
@@ -143,6 +145,7 @@ impl Reactor {
             courteous_until: 0,
             in_vain_until: 0,
             unceremonious: 0,
+            last_unceremonious: 0,
             resume_at: None,
             quiet_until: 0,
             in_room: true,
@@ -274,7 +277,9 @@ impl Reactor {
             self.resting.push(index);
             let now = nanoseconds();
             if now < self.in_vain_until {
-                self.unceremonious = UNCEREMONIOUS;
+                self.last_unceremonious = (self.last_unceremonious * 2).clamp(1, UNCEREMONIOUS);
+                self.unceremonious = self.last_unceremonious;
+                self.in_vain_until = 0;
             }
             if self.unceremonious > 0 {
                 self.unceremonious -= 1;
@@ -296,6 +301,8 @@ impl Reactor {
             self.courteous_until = 0;
             if is_ahead {
                 self.in_vain_until = now + AT_ONCE.as_nanos() as u64;
+            } else {
+                self.last_unceremonious = 0;
             }
         }
         for index in self.resting.drain(..) {
