@@ -1,6 +1,7 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
 use crate::access_log;
+use fairlead_wire::http1::HeadLimits;
 use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -65,6 +66,17 @@ pub struct Config {
     pub files: FilesConfig,
     /// Whether and which answers of the app are compressed.
     pub compression: Option<Compression>,
+}
+
+impl Config {
+    /// What the parser of request heads has to know.
+    pub(crate) fn head_limits(&self) -> HeadLimits {
+        HeadLimits {
+            head_bytes: self.head_max_bytes,
+            fields: self.head_max_fields,
+            target_bytes: self.target_max_bytes,
+        }
+    }
 }
 
 /// What is served from disk.

@@ -14,7 +14,7 @@ use crate::holding::Key;
 use crate::listener::Origin;
 use crate::output::{Files, Flush, Output, Spill};
 use crate::poller::Interest;
-use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadLimits};
+use fairlead_wire::http1::{ChunkedDecoder, Framing, Head};
 use rustix::io::{self, Errno};
 use rustix::net;
 use std::net::SocketAddr;
@@ -153,7 +153,7 @@ impl Connection {
         self.arrived = arrived;
         self.served = served;
         self.state = State::Ready;
-        matches!(self.head.parse(&self.input, &head_limits(config)), Ok(true)).then_some(self)
+        matches!(self.head.parse(&self.input, &config.head_limits()), Ok(true)).then_some(self)
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -291,7 +291,7 @@ impl Connection {
         if !line_ended && begins_well && self.input.len() <= config.target_max_bytes.min(config.head_max_bytes) {
             return Next::Wait(Interest::Read);
         }
-        match self.head.parse(&self.input, &head_limits(config)) {
+        match self.head.parse(&self.input, &config.head_limits()) {
             Ok(true) => self.begin_body(config, now),
             Ok(false) => Next::Wait(Interest::Read),
             Err(error) => Next::Refuse(error.into()),
@@ -539,14 +539,6 @@ impl Connection {
 
 fn receive(socket: &OwnedFd, space: &mut [u8]) -> io::Result<usize> {
     net::recv(socket, space, net::RecvFlags::empty()).map(|(count, _)| count)
-}
-
-fn head_limits(config: &Config) -> HeadLimits {
-    HeadLimits {
-        head_bytes: config.head_max_bytes,
-        fields: config.head_max_fields,
-        target_bytes: config.target_max_bytes,
-    }
 }
 
 fn is_over(length: u64, config: &Config) -> bool {
