@@ -120,9 +120,7 @@ impl Board {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
     }
-}
 
-impl Board {
     /// The connections of the other worker that serves the fewest; `None` if no other one serves.
     pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
         let slots = self.slots.iter().enumerate();

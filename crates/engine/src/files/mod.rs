@@ -123,7 +123,7 @@ impl Engine {
             b"" => b"/",
             path => path,
         };
-        let found = public.find(path, Accepted::of(head, bytes));
+        let found = public.find(path, &|| Accepted::of(head, bytes));
         if let Ok(Found::Nothing) = found {
             return None;
         }

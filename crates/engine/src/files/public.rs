@@ -62,11 +62,11 @@ impl Public {
         &self.folder
     }
 
-    /// What `path` names, as it was sent.
+    /// What `path` names, as it was sent. `accepted` is asked only where there may be a choice.
     ///
     /// # Errors
     /// When the machine cannot open the file now: it has no descriptors left, or the disk fails.
-    pub(crate) fn find(&self, path: &[u8], accepted: Accepted) -> io::Result<Found> {
+    pub(crate) fn find(&self, path: &[u8], accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
         let mut name = Vec::with_capacity(path.len() + INDEX.len() + 1);
         let Ok(kind) = relative_path(path, self.rules, &mut name) else {
             return Ok(Found::Nothing);
@@ -95,7 +95,7 @@ impl Public {
     }
 
     /// The file of that name, or the sibling of it that the client likes best. `Folder`, if it is one.
-    fn negotiate(&self, name: &mut Vec<u8>, accepted: Accepted) -> io::Result<Found> {
+    fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
         let stat = match unless_missing(self.folder.look(name))? {
             Some(stat) if is_folder(&stat) => return Ok(Found::Folder),
             Some(stat) if is_regular(&stat) => stat,
@@ -108,7 +108,7 @@ impl Public {
             return Ok(Found::Document(document, content));
         }
         let length = name.len();
-        for coding in accepted.best_first() {
+        for coding in accepted().best_first() {
             name.truncate(length);
             name.extend_from_slice(coding.suffix().as_bytes());
             let Ok(stat) = self.folder.look(name) else { continue };
