@@ -121,12 +121,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Arc<OwnedFd>, key: Key, origin: Arc<Origin>, now: u64) -> Connection {
+    pub(crate) fn new(
+        socket: Arc<OwnedFd>,
+        key: Key,
+        origin: Arc<Origin>,
+        peer: Option<SocketAddr>,
+        now: u64,
+    ) -> Connection {
         Connection {
             socket,
             key,
             origin,
-            peer: None,
+            peer,
             state: State::Idle,
             idle_since: now,
             arrived: 0,
@@ -180,14 +186,8 @@ impl Connection {
         matches!(self.state, State::Idle)
     }
 
-    /// The peer's address, asked for once; `None` for a Unix socket or a peer that is gone.
-    pub(crate) fn peer(&mut self) -> Option<SocketAddr> {
-        if self.peer.is_none() && !self.origin.unix {
-            self.peer = net::getpeername(&self.socket)
-                .ok()
-                .flatten()
-                .and_then(|address| address.try_into().ok());
-        }
+    /// The peer's address, as it was when the connection was accepted; `None` for a Unix socket.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 

@@ -20,6 +20,7 @@ use crate::serve::Threads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -149,7 +150,7 @@ impl Engine {
     }
 
     /// Takes in a connection that was just accepted.
-    pub(crate) fn welcome(&self, socket: OwnedFd, origin: &Arc<Origin>, now: u64) {
+    pub(crate) fn welcome(&self, socket: OwnedFd, peer: Option<SocketAddr>, origin: &Arc<Origin>, now: u64) {
         let mut holding = self.holding.lock();
         if self.is_stopped() {
             return;
@@ -161,7 +162,7 @@ impl Engine {
         }
         let socket = Arc::new(socket);
         holding.register(key, &socket, Some(Interest::Read));
-        let connection = Box::new(Connection::new(socket, key, Arc::clone(origin), now));
+        let connection = Box::new(Connection::new(socket, key, Arc::clone(origin), peer, now));
         let deadline = connection.deadline(&self.config);
         self.counters().connections.fetch_add(1, Relaxed);
         self.timer.expect(deadline, &self.poller);
@@ -285,6 +286,7 @@ impl Engine {
         let Guest {
             socket,
             origin,
+            peer,
             arrived,
             served,
             input,
@@ -300,7 +302,7 @@ impl Engine {
         let socket = Arc::new(socket);
         holding.register(key, &socket, None);
         drop(holding);
-        let connection = Connection::new(socket, key, origin, milliseconds());
+        let connection = Connection::new(socket, key, origin, peer, milliseconds());
         match connection.adopted(input, body, arrived, served, &self.config) {
             Some(connection) => {
                 self.counters().connections.fetch_add(1, Relaxed);

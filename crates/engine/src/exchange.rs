@@ -154,7 +154,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Where it came from; `None` for a Unix socket.
-    pub fn peer(&mut self) -> Option<SocketAddr> {
+    pub fn peer(&self) -> Option<SocketAddr> {
         self.connection.peer()
     }
 

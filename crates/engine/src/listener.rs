@@ -4,6 +4,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustix::net::{self, SocketFlags};
 use std::fs::File;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What an app sees of the address that a connection came to.
@@ -29,7 +30,9 @@ pub struct Listener {
 /// What came of an attempt to accept.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    Connection(OwnedFd),
+    /// A connection, and who is at its other end: `None` only for a Unix socket. Later a peer may be gone, and with it
+    /// what the kernel knows of it.
+    Connection(OwnedFd, Option<SocketAddr>),
     /// Nobody is waiting (any more).
     Nobody,
     /// This process or the machine is out of descriptors or memory.
@@ -59,8 +62,14 @@ impl Listener {
 
     pub(crate) fn accept(&self) -> Accepted {
         loop {
-            return match net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => Accepted::Connection(socket),
+            return match net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok((socket, address)) => {
+                    let peer = address.and_then(|address| address.try_into().ok());
+                    if peer.is_none() && !self.origin.unix {
+                        continue;
+                    }
+                    Accepted::Connection(socket, peer)
+                }
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
                 Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
                     Accepted::OutOfResources(error)
@@ -89,7 +98,7 @@ impl Reserve {
             return false;
         }
         let refused = match listener.accept() {
-            Accepted::Connection(socket) => {
+            Accepted::Connection(socket, _) => {
                 refuse(&socket, answer);
                 true
             }

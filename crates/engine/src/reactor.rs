@@ -248,13 +248,13 @@ impl Reactor {
                 return;
             };
             match listener.accept() {
-                Accepted::Connection(socket) => {
+                Accepted::Connection(socket, peer) => {
                     let connections = engine.counters().connections.load(Relaxed);
                     if connections >= engine.config.max_connections as i64 {
                         refuse(&socket, NO_PLACE);
                         self.complain(engine, now, "max_connections are open");
                     } else {
-                        engine.welcome(socket, listener.origin(), now);
+                        engine.welcome(socket, peer, listener.origin(), now);
                     }
                 }
                 Accepted::Nobody => return,

@@ -16,6 +16,7 @@ use rustix::net::{
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// Longest message: a request with more bytes than this stays where it is.
@@ -24,8 +25,9 @@ const MESSAGE_BYTES: usize = 32 * 1024;
 /// Asked of the kernel for messages that wait; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Fixed part of a message: arrival, requests served, length of the input, length of the body, origin, kind of body.
-const HEADER: usize = 40;
+/// Fixed part of a message: arrival, requests served, length of the input, length of the body, origin and kind of body, and
+/// the peer.
+const HEADER: usize = 64;
 
 /// Fruitless looks into a room that the board says is not empty, after which the board is set right: a worker was
 /// killed between taking a message and counting it.
@@ -43,6 +45,8 @@ pub struct Room {
 pub(crate) struct Guest {
     pub(crate) socket: OwnedFd,
     pub(crate) origin: usize,
+    /// `None` for a Unix socket.
+    pub(crate) peer: Option<SocketAddr>,
     pub(crate) arrived: u64,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
@@ -93,12 +97,16 @@ impl Room {
         if HEADER + connection.input.len() + body.len() > MESSAGE_BYTES {
             return false;
         }
+        let [peer, address_high, address_low] = peer_numbers(connection.peer());
         let numbers = [
             connection.arrived(),
             connection.served(),
             connection.input.len() as u64,
             connection.body.len(),
             (origin as u64) << 8 | kind,
+            peer,
+            address_high,
+            address_low,
         ];
         let header: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut fds = vec![connection.socket().as_fd()];
@@ -164,6 +172,7 @@ fn parse(message: &[u8], socket: OwnedFd, file: Option<OwnedFd>) -> Option<Guest
         .map(|bytes| bytes.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b)));
     let (arrived, served) = (numbers.next()?, numbers.next()?);
     let (input_length, body_length, kind) = (numbers.next()?, numbers.next()?, numbers.next()?);
+    let peer = peer([numbers.next()?, numbers.next()?, numbers.next()?]);
     let (input, body) = rest.split_at_checked(usize::try_from(input_length).ok()?)?;
     let body = match (kind & 0xff, file) {
         (0, _) => Body::Empty,
@@ -174,9 +183,54 @@ fn parse(message: &[u8], socket: OwnedFd, file: Option<OwnedFd>) -> Option<Guest
     Some(Guest {
         socket,
         origin: (kind >> 8) as usize,
+        peer,
         arrived,
         served,
         input: input.to_vec(),
         body,
     })
+}
+
+/// Scope, port and family (0: a Unix socket), then the address, an IPv4 one as IPv6 has it (RFC 4291 §2.5.5.2).
+fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
+    let Some(peer) = peer else { return [0; 3] };
+    let (family, scope, address) = match peer {
+        SocketAddr::V4(peer) => (4, 0, peer.ip().to_ipv6_mapped()),
+        SocketAddr::V6(peer) => (6, u64::from(peer.scope_id()), *peer.ip()),
+    };
+    let bits = address.to_bits();
+    [
+        scope << 32 | u64::from(peer.port()) << 8 | family,
+        (bits >> 64) as u64,
+        bits as u64,
+    ]
+}
+
+fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
+    let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+    let (scope, port) = ((numbers >> 32) as u32, (numbers >> 8) as u16);
+    match (numbers & 0xff, address.to_ipv4_mapped()) {
+        (4, Some(address)) => Some((IpAddr::V4(address), port).into()),
+        (6, _) => Some(SocketAddrV6::new(address, port, 0, scope).into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_the_same_on_the_other_side() {
+        for text in [
+            "127.0.0.2:80",
+            "[2001:db8::7]:65535",
+            "[::ffff:10.0.0.1]:1",
+            "[fe80::1%7]:9292",
+        ] {
+            let one: SocketAddr = text.parse().expect("an address");
+            assert_eq!(peer(peer_numbers(Some(one))), Some(one));
+        }
+        assert_eq!(peer(peer_numbers(None)), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "digest"
-require "json"
+require "support/board_file"
 require "support/http_client"
 
 # One queue for all workers: what waits in a busy worker is run by one with a free thread, whole, in order of arrival, and
@@ -20,20 +20,7 @@ class WaitingRoomTest < Minitest::Test
     }
   RUBY
 
-  # A thread of the supervisor that tells what the board says.
-  BOARD = <<~RUBY
-    require "json"
-    after_booted do
-      board = ObjectSpace.each_object(Fairlead::Native::Shared).first
-      Thread.new do
-        loop do
-          File.write("stats.new", JSON.dump(board.stats))
-          File.rename("stats.new", "stats")
-          sleep 0.02
-        end
-      end
-    end
-  RUBY
+  BOARD = Fairlead::Test::BoardFile::SCRIPT
 
   def test_connections_that_sit_in_one_worker_are_served_by_both
     server = serve(APP, "-w", 2, "-t", 1)
@@ -167,8 +154,5 @@ class WaitingRoomTest < Minitest::Test
     flunk "no worker got #{count} connections"
   end
 
-  def stats(server)
-    wait_until("the board") { File.exist?(server.path("stats")) }
-    JSON.parse(File.read(server.path("stats")))
-  end
+  def stats(server) = Fairlead::Test::BoardFile.new(server)
 end

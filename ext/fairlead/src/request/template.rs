@@ -140,7 +140,7 @@ impl<'a> ThreadTemplate<'a> {
             }
             let env = rb_hash_dup(self.template.all);
             set_server(env, host, origin);
-            set_peer(env, peer);
+            set_peer(env, peer, origin);
             self.set_lists(env);
             if self.candidate.borrow().are(host, peer, address) {
                 self.similar.set(rb_hash_dup(env));
@@ -197,9 +197,14 @@ unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
 
 /// # Safety
 /// As [`set_server`].
-unsafe fn set_peer(env: VALUE, peer: Option<IpAddr>) {
+unsafe fn set_peer(env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
     let keys = strings();
-    let address = peer.map_or(keys.loopback, |peer| text(format_args!("{}", peer.to_canonical())));
+    let address = match peer {
+        Some(peer) => text(format_args!("{}", peer.to_canonical())),
+        None if origin.unix => keys.loopback,
+        // No list of those who may do more has this one.
+        None => keys.empty,
+    };
     // SAFETY: by the caller's promise.
     unsafe { rb_hash_aset(env, keys.remote_addr, address) };
 }

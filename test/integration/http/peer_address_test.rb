@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/board_file"
+require "support/http_client"
+
+# Who asks is known from the moment of the accept on: a client that is gone when its request runs keeps its address. Allow-lists
+# rely on it.
+class PeerAddressTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  ADDRESS = "127.0.0.2"
+  RESETS = 200
+
+  # Notes who has asked, and which worker was told.
+  APP = <<~RUBY
+    SEEN = File.open(File.expand_path("seen", __dir__), File::WRONLY | File::APPEND | File::CREAT)
+    run lambda { |env|
+      SEEN.syswrite("\#{env["REMOTE_ADDR"].inspect} \#{Process.pid}\\n") unless env["PATH_INFO"] == "/ready"
+      sleep env["QUERY_STRING"].to_f
+      [200, {}, ["ok"]]
+    }
+  RUBY
+
+  def test_a_client_that_resets_right_after_its_request
+    server = serve(APP, "--access-log", "access.log")
+    RESETS.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+
+    assert_equal [[ADDRESS.inspect, server.pid.to_s]], seen(server, RESETS).uniq
+    assert_equal [ADDRESS], logged(server, RESETS).uniq
+  end
+
+  def test_workers_and_those_who_wait_in_the_waiting_room
+    server = serve(APP, "-w", 2, "-t", 1)
+    RESETS.times { ask_and_reset(server, "GET /?0.002 HTTP/1.1\r\nhost: a\r\n\r\n") }
+    found = seen(server, RESETS)
+
+    assert_equal [ADDRESS.inspect], found.map(&:first).uniq
+    assert_equal server.worker_pids.map(&:to_s), found.map(&:last).uniq.sort
+  end
+
+  # Each sits in a worker that is busy, and is run by the other one.
+  def test_guests_of_the_waiting_room
+    server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
+    board = Fairlead::Test::BoardFile.new(server)
+    busy = Array.new(2) { connect(server).request("GET", "/ready?1") }
+    wait_until("two busy workers") { board["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
+    8.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    wait_until("all of them in the waiting room") { board["moved"] == 8 }
+
+    assert_equal [ADDRESS.inspect], seen(server, 8).map(&:first).uniq
+    assert_equal [200, 200], busy.map { |client| client.answer.status }
+  end
+
+  def test_a_refused_request_is_told_of_with_the_address
+    server = serve(APP, "--access-log", "access.log")
+    20.times { ask_and_reset(server, "NONSENSE\r\n\r\n") }
+
+    assert_equal [ADDRESS], logged(server, 20).uniq
+    wait_until("the lines of refusal") { server.stderr.scan("refused 400").size == 20 }
+    assert_equal 20, server.stderr.scan(/refused 400 \(.*\) from #{Regexp.escape(ADDRESS)}:\d+$/).size
+  end
+
+  private
+
+  # Sends everything from ADDRESS and is gone.
+  def ask_and_reset(server, bytes)
+    adopt(TCPSocket.new("127.0.0.1", server.port, ADDRESS)).write(bytes).reset
+  end
+
+  # What the app was told: pairs of an address and the id of a process.
+  def seen(server, count)
+    lines(server, "seen", count).map(&:split)
+  end
+
+  # Who asked, as the access log has it.
+  def logged(server, count)
+    lines(server, "access.log", count).map { |line| line.split.first }
+  end
+
+  def lines(server, file, count)
+    wait_until("#{count} lines in #{file}") do
+      found = File.exist?(server.path(file)) ? File.readlines(server.path(file), chomp: true) : []
+      found.size >= count && found
+    end
+  end
+end

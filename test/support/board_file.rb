@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "waiting"
+
+module Fairlead
+  module Test
+    # What the board of a server with workers says, which only its processes see: a thread of the supervisor writes it down.
+    #
+    #   server = serve(APP, "-w", 2, "-C", "board.rb", files: { "board.rb" => BoardFile::SCRIPT })
+    #   BoardFile.new(server)["waiting"]   # => 0
+    class BoardFile
+      include Waiting
+
+      # The configuration that starts the thread.
+      SCRIPT = <<~RUBY
+        require "json"
+        after_booted do
+          board = ObjectSpace.each_object(Fairlead::Native::Shared).first
+          Thread.new do
+            loop do
+              File.write("stats.new", JSON.dump(board.stats))
+              File.rename("stats.new", "stats")
+              sleep 0.02
+            end
+          end
+        end
+      RUBY
+
+      def initialize(server)
+        @path = server.path("stats")
+      end
+
+      # One of the figures of Native::Shared#stats, a moment ago.
+      def [](name)
+        wait_until("the board") { File.exist?(@path) }
+        JSON.parse(File.read(@path)).fetch(name)
+      end
+    end
+  end
+end
