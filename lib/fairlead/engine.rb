@@ -27,7 +27,7 @@ module Fairlead
       @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
       Stats.add(@native, @shared)
       @created.close
-      @native.initial_threads.times { add_thread }
+      start_threads(@native.initial_threads)
       Background.current.started(self, @service.log)
       self
     end
@@ -80,7 +80,18 @@ module Fairlead
 
     def threads = @lock.synchronize { @threads.dup }
 
-    # Called by the engine, from any thread and also before #start has its result; a new thread waits for that.
+    # The engine has counted each of them; what cannot be started is given up again.
+    def start_threads(count)
+      count.times do |started|
+        add_thread
+      rescue ThreadError
+        (count - started).times { @native.forgo_thread }
+        raise
+      end
+    end
+
+    # Called for a thread that the engine has counted: by the engine itself from any thread, also before #start has its result; a
+    # new thread waits for that.
     def add_thread
       @lock.synchronize do
         name = "fairlead #{@started += 1}"
@@ -94,6 +105,7 @@ module Fairlead
     def serve(name)
       @created.pop
       run_hooks(:before_thread_start)
+      serves = true
       @native.run
       sent_home = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
@@ -101,7 +113,16 @@ module Fairlead
     ensure
       run_hooks(:before_thread_exit)
       @lock.synchronize { @threads.delete(Thread.current) }
-      add_thread unless sent_home || @ending || process_ends?
+      succeed(counted: !serves) unless sent_home || process_ends?
+    end
+
+    # Another thread in the place of this one, which is still counted if it has never served.
+    def succeed(counted:)
+      if @ending
+        @native.forgo_thread if counted
+      elsif counted || @native.replace_thread
+        start_threads(1)
+      end
     end
 
     # Ruby then kills every thread, and none is to be replaced.

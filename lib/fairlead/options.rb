@@ -98,11 +98,11 @@ module Fairlead
       { min_threads: min, max_threads: max || min }
     end
 
-    option :min_threads, Types::Count.new(0..1024),
+    option :min_threads, Types::Count.new(0..500),
            scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS], valid: [1], invalid: ["none"],
            doc: "How many Ruby threads a process starts with. Further ones start when they are needed."
 
-    option :max_threads, Types::Count.new(1..1024),
+    option :max_threads, Types::Count.new(1..500),
            scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS], valid: [16], invalid: [0],
            doc: "How many requests a process can have inside the application at once."
 

@@ -15,8 +15,9 @@ use crate::reactor::{Reactor, Timer};
 use crate::ready::{Job, ReadyQueue};
 use crate::realtime::Clients;
 use crate::room::{Guest, Room};
+use crate::schedule::Threads;
 use crate::sender::Sender;
-use crate::serve::Threads;
+use crate::serve::Pace;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
@@ -45,6 +46,7 @@ pub struct Engine {
     pub(crate) ready: ReadyQueue,
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
+    pub(crate) pace: Pace,
     pub(crate) watchdog: Watchdog,
     pub(crate) sender: Arc<Sender>,
     pub(crate) files: Files,
@@ -94,7 +96,8 @@ impl Engine {
             me: me.clone(),
             origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
             reactor: Mutex::new(Reactor::new(listeners)),
-            threads: Threads::new(&config),
+            threads: Threads::new(config.max_threads),
+            pace: Pace::default(),
             config,
             poller,
             holding: Mutex::default(),

@@ -1,8 +1,9 @@
 //! Sockets, reactor and scheduling: serves the requests of any [`App`], a request at a time.
 //!
 //! # Layout
-//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `serve.rs` is the loop of a thread, `watchdog.rs`
-//!   the native thread that helps when all of them are busy, `drain.rs` the way out.
+//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `serve.rs` is the loop of a thread, `schedule/` has its
+//!   states and the rules of who wakes whom, `watchdog.rs` is the native thread that helps when all of them are busy, `drain.rs`
+//!   the way out.
 //! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
 //!   that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
@@ -37,9 +38,11 @@ mod reactor;
 mod ready;
 mod realtime;
 mod room;
+mod schedule;
 mod sender;
 mod serve;
 mod stats;
+mod sync;
 mod tunnel;
 mod watchdog;
 

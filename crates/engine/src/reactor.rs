@@ -177,7 +177,7 @@ impl Reactor {
         }
         self.look_after_listeners(engine, now);
         drop(in_reactor);
-        engine.threads.polled(engine.ready.len());
+        engine.pace.polled(engine.ready.len());
     }
 
     fn dispatch(&mut self, engine: &Engine, event: u64, happened: Happened, now: u64) {

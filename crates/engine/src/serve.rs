@@ -1,10 +1,9 @@
 //! The loop of one thread: take a request, run it to completion, give the connection back; with nothing to run, poll.
 //!
 //! At most one thread polls. Nobody else is woken while requests finish quickly; a waiting thread is woken exactly when
-//! the one that runs the app stops using the language's lock ([`Engine::hand_over`]).
+//! the one that runs the app stops using the language's lock ([`Engine::suspend`]). The rules are in `schedule/`.
 
 use crate::clock::{milliseconds, nanoseconds, DateCache};
-use crate::config::Config;
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::exchange::Exchange;
@@ -12,9 +11,9 @@ use crate::pubsub::Publication;
 use crate::reactor::is_in_reactor;
 use crate::ready::Job;
 use crate::realtime::{Client, Event};
-use parking_lot::{Condvar, Mutex};
+use crate::schedule::{Doing, Seat, Site};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,11 +45,13 @@ pub trait App {
         false
     }
 
-    /// Starts one more thread that calls [`Engine::serve`].
-    fn start_thread(&self) {}
+    /// Starts one more thread that calls [`Engine::serve`]; false if that cannot be.
+    fn start_thread(&self) -> bool {
+        false
+    }
 
-    /// Whether [`Engine::hand_over`] is called at the moment when a thread in [`App::call`] begins to wait. If not, the
-    /// watchdog finds out within a millisecond.
+    /// Whether [`Engine::suspend`] and [`Engine::resume`] are called when a thread in [`App::call`] begins and ends to wait. If
+    /// not, the watchdog guesses within a millisecond.
     fn hands_over(&self) -> bool {
         false
     }
@@ -62,144 +63,147 @@ const EAGER_REQUESTS: usize = 64;
 /// A request that took this long is taken to have waited for something.
 const LONG_NANOSECONDS: u64 = 500_000;
 
-/// Who runs, who waits, who polls.
-pub(crate) struct Threads {
-    most: usize,
-    total: AtomicUsize,
-    busy: AtomicUsize,
-    /// Threads that sleep until they are woken. Stored with the lock held, read without.
-    waiting: AtomicUsize,
-    /// Whether a thread (not the watchdog) waits for events.
-    polling: AtomicBool,
-    /// Wake-ups that were given and not yet taken.
-    wakes: Mutex<usize>,
-    wake: Condvar,
-    /// Counts calls of [`Engine::interrupt`].
-    interrupts: AtomicUsize,
+/// After a turn that panicked: one that always does shall not fill the log.
+const PANIC_PAUSE: Duration = Duration::from_millis(10);
+
+/// What sets the pace of the threads; none of it is a state that another thread relies on.
+#[derive(Default)]
+pub(crate) struct Pace {
     /// Requests for which hand-over happens before the app is called.
     eager: AtomicUsize,
-    /// Requests that may run before the poller has to be asked again, so that no pipeline keeps the others out.
+    /// Jobs that may run before the poller has to be asked again, so that no pipeline keeps the others out.
     until_poll: AtomicUsize,
 }
 
-impl Threads {
-    pub(crate) fn new(config: &Config) -> Threads {
-        Threads {
-            most: config.max_threads.max(1),
-            total: AtomicUsize::new(0),
-            busy: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            polling: AtomicBool::new(false),
-            wakes: Mutex::new(0),
-            wake: Condvar::new(),
-            interrupts: AtomicUsize::new(0),
-            eager: AtomicUsize::new(0),
-            until_poll: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn total(&self) -> usize {
-        self.total.load(SeqCst)
-    }
-
-    pub(crate) fn busy(&self) -> usize {
-        self.busy.load(SeqCst)
-    }
-
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(SeqCst)
-    }
-
-    pub(crate) fn is_polling(&self) -> bool {
-        self.polling.load(SeqCst)
-    }
-
-    /// Whether every thread that there may be runs the app.
-    pub(crate) fn are_all_busy(&self) -> bool {
-        self.busy() >= self.most
-    }
-
+impl Pace {
     /// Makes the next requests hand over before they run, because one was found waiting.
     pub(crate) fn become_eager(&self) {
         self.eager.store(EAGER_REQUESTS, Relaxed);
     }
 
+    /// A poll has left that many jobs in the ready queue.
     pub(crate) fn polled(&self, ready: usize) {
         self.until_poll.store(ready, Relaxed);
     }
 
-    pub(crate) fn wake_one(&self) {
-        let mut wakes = self.wakes.lock();
-        if *wakes < self.waiting() {
-            *wakes += 1;
-            self.wake.notify_one();
+    /// Whether another job may run before the next poll.
+    fn may_go_on(&self) -> bool {
+        let left = self.until_poll.load(Relaxed);
+        if left > 0 {
+            self.until_poll.store(left - 1, Relaxed);
         }
+        left > 0
     }
 
-    pub(crate) fn wake_all(&self) {
-        let mut wakes = self.wakes.lock();
-        *wakes = self.waiting();
-        self.wake.notify_all();
+    /// Hands over before a job if one was found waiting lately. The result is for [`Pace::end`].
+    fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, u64)> {
+        let eager = self.eager.load(Relaxed);
+        (eager > 0).then(|| {
+            let began = nanoseconds();
+            hand_over();
+            (eager, began)
+        })
+    }
+
+    fn end(&self, begun: Option<(usize, u64)>) {
+        if let Some((eager, began)) = begun {
+            let was_quick = nanoseconds() - began < LONG_NANOSECONDS;
+            self.eager
+                .store(if was_quick { eager - 1 } else { EAGER_REQUESTS }, Relaxed);
+        }
     }
 }
 
 impl Engine {
-    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted.
+    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted. Returns
+    /// at once if `max_threads` serve already.
     pub fn serve(&self, app: &impl App) {
+        let Some(seat) = self.threads.enter() else { return };
+        self.publish_threads();
         let mut date = DateCache::default();
-        self.counters()
-            .threads
-            .store(self.threads.total.fetch_add(1, SeqCst) as u64 + 1, Relaxed);
         while !self.is_stopped() {
-            match self.next_job() {
-                Some(job) => self.run(job, app, &mut date),
-                None => {
-                    // Counted before the language's lock is given up: what comes from then on ends the wait.
-                    let interrupts = self.threads.interrupts.load(SeqCst);
-                    app.block(&mut || self.wait_for_work(interrupts));
-                }
+            if catch_unwind(AssertUnwindSafe(|| self.turn(&seat, app, &mut date))).is_err() {
+                self.journal.error(format_args!("[BUG] a thread panicked; it goes on"));
+                seat.becomes(Doing::Looking);
+                std::thread::sleep(PANIC_PAUSE);
             }
             if app.is_interrupted() {
                 break;
             }
         }
-        self.counters()
-            .threads
-            .store(self.threads.total.fetch_sub(1, SeqCst) as u64 - 1, Relaxed);
+        drop(seat);
+        self.publish_threads();
         self.hand_over();
     }
 
-    /// Threads to start at once: one that serves, and one to hand over to.
+    /// Counts the threads to start at once (one that serves, and one to hand over to) as starting, and says how many they are.
+    /// Each has to [`Engine::serve`], or be given up by [`Engine::forgo_thread`].
     pub fn initial_threads(&self) -> usize {
-        self.config.min_threads.max(2).min(self.threads.most)
+        let wanted = self.config.min_threads.max(2).min(self.threads.most());
+        (0..wanted).take_while(|_| self.threads.reserve()).count()
+    }
+
+    /// Counts one more thread as starting; false if there are `max_threads`, or those that are left will do.
+    pub fn replace_thread(&self) -> bool {
+        self.threads.reserve()
+    }
+
+    /// A thread that was counted as starting will not come.
+    pub fn forgo_thread(&self) {
+        self.threads.forgo();
     }
 
     /// Wakes one waiting thread if there is something that it could do: run a request, or poll because nobody does.
     /// Callable from any thread; takes no lock when there is nothing to do.
     pub fn hand_over(&self) {
-        if self.threads.waiting() > 0 && (!self.ready.is_empty() || !self.threads.is_polling()) {
-            self.threads.wake_one();
-        }
+        self.threads.hand_over(self);
+    }
+
+    /// The app on this thread, which is in one of the calls of [`App`], has given the language's lock up: another thread is
+    /// woken if it could do something. [`Engine::resume`] must follow on the same thread, before the call ends.
+    pub fn suspend(&self) {
+        self.threads.suspend(self);
+    }
+
+    /// The app on this thread wants the lock back.
+    pub fn resume(&self) {
+        self.threads.resume();
     }
 
     /// Ends every wait inside [`App::block`], so that threads can look at what their language wants of them.
     pub fn interrupt(&self) {
-        self.threads.interrupts.fetch_add(1, SeqCst);
-        self.threads.wake_all();
-        self.poller.wake();
+        self.threads.interrupt(self);
     }
 
     /// Lets somebody know that the ready queue has got something, unless this thread deals with events and is going to look.
     pub(crate) fn rouse(&self) {
-        if is_in_reactor() {
-            return;
+        if !is_in_reactor() {
+            self.threads.announce(self);
         }
-        if self.threads.is_polling() {
-            self.poller.wake();
-        } else {
-            self.hand_over();
+    }
+
+    fn publish_threads(&self) {
+        let begun = self.threads.now().begun();
+        self.counters().threads.store(begun as u64, Relaxed);
+    }
+
+    /// One job, or one wait for it.
+    fn turn(&self, seat: &Seat<'_>, app: &impl App, date: &mut DateCache) {
+        match self.next_job() {
+            Some(job) => self.run(seat, job, app, date),
+            None => {
+                // Counted before the language's lock is given up: what comes from then on ends the wait.
+                let interrupts = self.threads.interrupts();
+                let mut has_waited = false;
+                app.block(&mut || {
+                    has_waited = true;
+                    self.threads.wait(seat, self, interrupts);
+                });
+                if has_waited {
+                    seat.becomes(Doing::Looking);
+                }
+            }
         }
-        self.watchdog.look();
     }
 
     fn next_job(&self) -> Option<Job> {
@@ -208,9 +212,7 @@ impl Engine {
                 return Some(Job::Request(connection));
             }
         }
-        let left = self.threads.until_poll.load(Relaxed);
-        if left > 0 {
-            self.threads.until_poll.store(left - 1, Relaxed);
+        if self.pace.may_go_on() {
             if let Some(job) = self.ready.pop() {
                 return Some(job);
             }
@@ -222,65 +224,21 @@ impl Engine {
         self.ready.pop()
     }
 
-    /// Waits until there is a request to run, or [`Engine::interrupt`] has been called more than `interrupts` times.
-    fn wait_for_work(&self, interrupts: usize) {
-        let is_over = || {
-            !self.ready.is_empty()
-                || self.is_stopped()
-                || self.threads.interrupts.load(SeqCst) != interrupts
-                || self.has_guests()
-        };
-        while !is_over() {
-            if let Some(mut reactor) = self.reactor.try_lock() {
-                reactor.watch_room(self, self.serves_room());
-                self.threads.polling.store(true, SeqCst);
-                if !is_over() {
-                    reactor.poll(self, None);
-                }
-                self.threads.polling.store(false, SeqCst);
-            } else {
-                self.sleep(&is_over);
-            }
-        }
-    }
-
-    fn sleep(&self, is_over: &dyn Fn() -> bool) {
-        self.watchdog.release_reactor(&self.poller);
-        let mut wakes = self.threads.wakes.lock();
-        self.threads.waiting.fetch_add(1, SeqCst);
-        // Whoever hands over looks at `waiting` after it has made work, so work made before this is seen here.
-        while *wakes == 0 && !is_over() && self.reactor.is_locked() {
-            self.threads.wake.wait(&mut wakes);
-        }
-        *wakes = wakes.saturating_sub(1);
-        self.threads.waiting.fetch_sub(1, SeqCst);
-    }
-
-    fn run(&self, job: Job, app: &impl App, date: &mut DateCache) {
-        let busy = self.threads.busy.fetch_add(1, SeqCst) + 1;
+    fn run(&self, seat: &Seat<'_>, job: Job, app: &impl App, date: &mut DateCache) {
+        let now = seat.becomes(Doing::Running);
         self.watchdog.look();
-        let total = self.threads.total();
-        if busy == total && total < self.threads.most && total > 1 {
-            app.start_thread();
+        if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
+            self.threads.forgo();
         }
-        let eager = self.threads.eager.load(Relaxed);
-        let began = if eager > 0 { nanoseconds() } else { 0 };
-        if eager > 0 {
-            self.hand_over();
-        }
+        let begun = self.pace.begin(|| self.hand_over());
         match job {
             Job::Request(connection) => self.run_request(connection, app, date),
             Job::Client(client) => self.run_event(&client, app),
             Job::Subscription(subscription) => self.run_published(&subscription, app),
             Job::Task => self.run_task(app),
         }
-        self.threads.busy.fetch_sub(1, SeqCst);
-        if eager > 0 {
-            let quick = nanoseconds() - began < LONG_NANOSECONDS;
-            self.threads
-                .eager
-                .store(if quick { eager - 1 } else { EAGER_REQUESTS }, Relaxed);
-        }
+        seat.becomes(Doing::Looking);
+        self.pace.end(begun);
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
@@ -308,5 +266,42 @@ impl Engine {
         }
         let next = connection.answered(ended.close, &self.config, milliseconds());
         self.settle(connection, next);
+    }
+}
+
+impl Site for Engine {
+    fn has_jobs(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    fn calls_back(&self) -> bool {
+        self.is_stopped() || self.has_guests()
+    }
+
+    fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
+        let Some(mut reactor) = self.reactor.try_lock() else {
+            return false;
+        };
+        reactor.watch_room(self, self.serves_room());
+        if begin() {
+            reactor.poll(self, None);
+        }
+        true
+    }
+
+    fn is_polled(&self) -> bool {
+        self.reactor.is_locked()
+    }
+
+    fn end_poll(&self) {
+        self.poller.wake();
+    }
+
+    fn relieve_watchdog(&self) {
+        self.watchdog.release_reactor(&self.poller);
+    }
+
+    fn rouse_watchdog(&self) {
+        self.watchdog.look();
     }
 }

@@ -55,8 +55,8 @@ impl Engine {
             requests: counters.requests.load(Relaxed),
             files: counters.files.load(Relaxed),
             queued: self.ready.len(),
-            threads: self.threads.total(),
-            busy_threads: self.threads.busy(),
+            threads: self.threads.now().begun(),
+            busy_threads: self.threads.now().busy(),
             moved_out: counters.moved_out.load(Relaxed),
             moved_in: counters.moved_in.load(Relaxed),
             refused_requests: counters.refused_requests.load(Relaxed),
@@ -77,6 +77,6 @@ impl Engine {
     pub(crate) fn publish_gauges(&self) {
         let counters = self.counters();
         counters.queued.store(self.ready.len() as u64, Relaxed);
-        counters.busy_threads.store(self.threads.busy() as u64, Relaxed);
+        counters.busy_threads.store(self.threads.now().busy() as u64, Relaxed);
     }
 }

@@ -103,11 +103,14 @@ impl App for OnThread<'_> {
         self.leave.get().is_some()
     }
 
-    fn start_thread(&self) {
-        // SAFETY: a marked object, the GVL is held, exceptions are stopped and logged.
-        self.logged(Qnil as VALUE, || unsafe {
-            rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null());
+    fn start_thread(&self) -> bool {
+        let mut is_started = false;
+        self.logged(Qnil as VALUE, || {
+            // SAFETY: a marked object, the GVL is held, exceptions are stopped and logged.
+            unsafe { rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null()) };
+            is_started = true;
         });
+        is_started
     }
 
     fn hands_over(&self) -> bool {

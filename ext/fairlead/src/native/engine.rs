@@ -52,6 +52,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_singleton_method("new", function!(new, 5))?;
     class.define_method("run", method!(run, 0))?;
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
+    class.define_method("replace_thread", method!(NativeEngine::replace_thread, 0))?;
+    class.define_method("forgo_thread", method!(NativeEngine::forgo_thread, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
@@ -159,6 +161,14 @@ fn run(this: Obj<NativeEngine>) {
 impl NativeEngine {
     fn initial_threads(&self) -> usize {
         self.engine.initial_threads()
+    }
+
+    fn replace_thread(&self) -> bool {
+        self.engine.replace_thread()
+    }
+
+    fn forgo_thread(&self) {
+        self.engine.forgo_thread();
     }
 
     fn drain(&self) {

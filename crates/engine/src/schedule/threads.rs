@@ -1,0 +1,184 @@
+//! The threads of one engine: how one comes, waits for work, is woken, and goes.
+
+use super::{Census, Doing, Site, Snapshot};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::SeqCst};
+use std::cell::Cell;
+
+pub(crate) struct Threads {
+    most: usize,
+    census: Census,
+    /// Wake-ups that were given and not yet taken. Whoever gives one counts a thread that waits as one that wants the lock.
+    wakes: Mutex<usize>,
+    wake: Condvar,
+    /// Counts calls of [`Threads::interrupt`].
+    interrupts: AtomicUsize,
+}
+
+/// A thread's place in the census, for as long as it serves.
+pub(crate) struct Seat<'a> {
+    threads: &'a Threads,
+    doing: Cell<Doing>,
+}
+
+impl Seat<'_> {
+    /// Goes on to another state; what all do then.
+    pub(crate) fn becomes(&self, doing: Doing) -> Snapshot {
+        self.threads.census.change(self.doing.replace(doing), doing)
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.threads.census.remove(self.doing.get());
+    }
+}
+
+impl Threads {
+    /// Threads of which there may be `most` at a time.
+    pub(crate) fn new(most: usize) -> Threads {
+        Threads {
+            most: most.max(1),
+            census: Census::default(),
+            wakes: Mutex::new(0),
+            wake: Condvar::new(),
+            interrupts: AtomicUsize::new(0),
+        }
+    }
+
+    /// What all threads do now.
+    pub(crate) fn now(&self) -> Snapshot {
+        self.census.now()
+    }
+
+    /// How many there may be.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Counts a thread that is to be started; false if there are as many as there may be.
+    pub(crate) fn reserve(&self) -> bool {
+        self.census.add(Doing::Starting, |now| now.total() < self.most)
+    }
+
+    /// The same, if nobody is free to take one of `jobs` that wait, nor will be soon.
+    pub(crate) fn reserve_for(&self, jobs: usize) -> bool {
+        self.census.add(Doing::Starting, |now| {
+            let coming = now.count(Doing::Starting);
+            now.total() < self.most && now.free() == 0 && (coming == 0 || coming < jobs)
+        })
+    }
+
+    /// A thread that was counted will not serve after all.
+    pub(crate) fn forgo(&self) {
+        self.census.remove(Doing::Starting);
+    }
+
+    /// The calling thread begins to serve. `None` if it was not counted and there are as many as there may be.
+    pub(crate) fn enter(&self) -> Option<Seat<'_>> {
+        let counts = self.census.begin() || self.census.add(Doing::Looking, |now| now.total() < self.most);
+        counts.then(|| Seat {
+            threads: self,
+            doing: Cell::new(Doing::Looking),
+        })
+    }
+
+    /// How often [`Threads::interrupt`] was called; for [`Threads::wait`].
+    pub(crate) fn interrupts(&self) -> usize {
+        self.interrupts.load(SeqCst)
+    }
+
+    /// The app on a thread that runs it has given the lock up.
+    pub(crate) fn suspend(&self, site: &impl Site) {
+        self.census.change(Doing::Running, Doing::Blocked);
+        self.hand_over(site);
+    }
+
+    /// It wants the lock back.
+    pub(crate) fn resume(&self) {
+        self.census.change(Doing::Blocked, Doing::Running);
+    }
+
+    /// Wakes one thread that waits if there is something that it could do: run a job, or poll because nobody does. Nobody is
+    /// woken while another one is on its way to look. Takes no lock when there is nothing to do.
+    pub(crate) fn hand_over(&self, site: &impl Site) {
+        let now = self.now();
+        let can_wake = now.any(Doing::Waiting) && !now.any(Doing::Wanting);
+        if can_wake && (site.has_jobs() || !now.any(Doing::Polling)) {
+            self.wake_one();
+        }
+    }
+
+    /// Something was added to the ready queue by a thread that will not look at it itself.
+    pub(crate) fn announce(&self, site: &impl Site) {
+        if self.now().any(Doing::Polling) {
+            site.end_poll();
+        } else {
+            self.hand_over(site);
+        }
+        site.rouse_watchdog();
+    }
+
+    /// Wakes one thread that waits, if there is one.
+    pub(crate) fn wake_one(&self) {
+        let mut wakes = self.wakes.lock();
+        if self.now().any(Doing::Waiting) {
+            self.give_wake(&mut wakes);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Ends every wait.
+    pub(crate) fn interrupt(&self, site: &impl Site) {
+        self.interrupts.fetch_add(1, SeqCst);
+        let mut wakes = self.wakes.lock();
+        while self.now().any(Doing::Waiting) {
+            self.give_wake(&mut wakes);
+        }
+        self.wake.notify_all();
+        drop(wakes);
+        site.end_poll();
+    }
+
+    /// Only a thread that has the lock of the wake-ups leaves or enters `Waiting`.
+    fn give_wake(&self, wakes: &mut usize) {
+        self.census.change(Doing::Waiting, Doing::Wanting);
+        *wakes += 1;
+    }
+
+    /// Waits, without the language's lock, until there is something to run or [`Threads::interrupt`] was called more than
+    /// `interrupts` times. The thread then wants the lock.
+    pub(crate) fn wait(&self, seat: &Seat<'_>, site: &impl Site, interrupts: usize) {
+        let is_over = || site.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
+        seat.becomes(Doing::Wanting);
+        while !is_over() {
+            let mut begin = || {
+                seat.becomes(Doing::Polling);
+                // Whoever makes work now sees that somebody polls, and ends that.
+                !is_over()
+            };
+            if site.poll(&mut begin) {
+                seat.becomes(Doing::Wanting);
+            } else {
+                site.relieve_watchdog();
+                self.sleep(seat, site, &is_over);
+            }
+        }
+        // The lock may be long in coming.
+        site.rouse_watchdog();
+    }
+
+    fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {
+        let mut wakes = self.wakes.lock();
+        seat.becomes(Doing::Waiting);
+        // Whoever hands over looks at the states after it has made work, so work made before this is seen here.
+        while *wakes == 0 && !is_over() && site.is_polled() {
+            self.wake.wait(&mut wakes);
+        }
+        if *wakes > 0 {
+            *wakes -= 1;
+            seat.doing.set(Doing::Wanting);
+        } else {
+            seat.becomes(Doing::Wanting);
+        }
+    }
+}

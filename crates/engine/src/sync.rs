@@ -1,0 +1,5 @@
+//! What the protocol of the threads (`schedule/`) is made of. Its model check (`tests/schedule`) puts a checker's primitives
+//! here instead, which try one interleaving after another.
+
+pub(crate) use parking_lot::{Condvar, Mutex};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

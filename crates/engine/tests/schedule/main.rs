@@ -1,0 +1,158 @@
+//! The rules of `src/schedule`, tried by a model checker: it runs each case again and again and decides anew, at every step that
+//! threads share, which of them goes on. What nobody would ever wake is a deadlock, and found.
+//!
+//! The code under test is the engine's own; only its primitives are the checker's. All of it is sequentially consistent, which
+//! is what the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets how many each case tries.
+#![allow(dead_code, reason = "the engine uses what the model does not")]
+
+#[path = "../../src/schedule/mod.rs"]
+mod schedule;
+mod sync;
+mod world;
+
+use schedule::{Doing, Help, Tick};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{thread, Config, MaxSteps, Runner};
+use std::sync::Arc;
+use world::{Event, Gate, Job, Rules, World};
+
+/// Steps of one run after which threads are taken to go in circles.
+const STEPS: usize = 100_000;
+
+/// Changes of mind of the second scheduler, which keeps to one thread as long as it can.
+const DEPTH: usize = 4;
+
+fn check(name: &str, case: impl Fn() + Send + Sync + Clone + 'static) {
+    let each = std::env::var("FAIRLEAD_INTERLEAVINGS").map_or(2_000, |text| text.parse().expect("a number"));
+    let mut config = Config::new();
+    config.max_steps = MaxSteps::FailAfter(STEPS);
+    let tried = Runner::new(RandomScheduler::new(each), config.clone()).run(case.clone())
+        + Runner::new(PctScheduler::new(DEPTH, each), config).run(case);
+    println!("{name}: {tried} interleavings");
+}
+
+fn spawn(world: &Arc<World>, code: impl FnOnce(&World) + Send + 'static) {
+    let world = Arc::clone(world);
+    thread::spawn(move || code(&world));
+}
+
+#[test]
+fn what_clients_and_native_threads_bring_is_run() {
+    check("clients and native threads", || {
+        let mut rules = Rules::new(3, 4);
+        rules.watchdog = None;
+        World::run(rules, |world| {
+            spawn(world, |world| {
+                (0..2).for_each(|_| world.happen(Event::Request(Job::Quick)))
+            });
+            spawn(world, |world| (0..2).for_each(|_| world.push(Job::Quick)));
+        });
+    });
+}
+
+#[test]
+fn a_thread_that_blocks_hands_over_without_the_watchdog() {
+    check("hand-over", || {
+        let mut rules = Rules::new(3, 4);
+        rules.watchdog = None;
+        World::run(rules, |world| {
+            let gate = Arc::new(Gate::default());
+            let opens = Arc::clone(&gate);
+            spawn(world, |world| {
+                world.happen(Event::Request(Job::Blocks(Arc::clone(&gate))));
+                world.happen(Event::Request(Job::Blocks(gate)));
+                world.happen(Event::Request(Job::Quick));
+            });
+            spawn(world, |world| world.happen(Event::Request(Job::Opens(opens))));
+        });
+    });
+}
+
+#[test]
+fn where_the_language_says_nothing_the_watchdog_finds_who_blocks() {
+    check("the watchdog's guess", || {
+        let mut rules = Rules::new(3, 3);
+        rules.hands_over = false;
+        World::run(rules, |world| {
+            let gate = Arc::new(Gate::default());
+            let opens = Arc::clone(&gate);
+            spawn(world, |world| {
+                world.happen(Event::Request(Job::Blocks(Arc::clone(&gate))));
+                world.push(Job::Blocks(gate));
+            });
+            spawn(world, |world| world.happen(Event::Request(Job::Opens(opens))));
+        });
+    });
+}
+
+/// C code keeps the lock until a file was served, and another thread wants the lock meanwhile.
+fn a_file_behind_a_hog(rules: Rules) {
+    World::run(rules, |world| {
+        let gate = Arc::new(Gate::default());
+        let opens = Arc::clone(&gate);
+        spawn(world, |world| {
+            world.happen(Event::Request(Job::Hogs(gate)));
+            world.happen(Event::Request(Job::Quick));
+        });
+        spawn(world, |world| world.happen(Event::File(opens)));
+    });
+}
+
+#[test]
+fn files_are_served_while_somebody_keeps_the_lock() {
+    for hands_over in [true, false] {
+        check("a lock that is kept", move || {
+            let mut rules = Rules::new(3, 2);
+            rules.hands_over = hands_over;
+            a_file_behind_a_hog(rules);
+        });
+    }
+}
+
+#[test]
+fn threads_that_are_killed_are_missed_by_nobody() {
+    check("kills", || {
+        World::run(Rules::new(2, 3), |world| {
+            spawn(world, |world| {
+                (0..3).for_each(|_| world.happen(Event::Request(Job::Quick)))
+            });
+            spawn(world, |world| world.kill_one());
+        });
+    });
+}
+
+#[test]
+fn there_are_never_more_threads_than_allowed() {
+    check("starts", || {
+        World::run(Rules::new(3, 5), |world| {
+            let gate = Arc::new(Gate::default());
+            let opens = Arc::clone(&gate);
+            spawn(world, move |world| {
+                (0..2).for_each(|_| world.happen(Event::Request(Job::Blocks(Arc::clone(&gate)))));
+            });
+            spawn(world, |world| {
+                (0..2).for_each(|_| world.push(Job::Quick));
+                world.push(Job::Opens(opens));
+            });
+        });
+    });
+}
+
+/// A rule that polls only where no thread could be woken to do it, and forgets that one which was woken may want the lock first.
+fn rule_that_trusts_sleepers(tick: Tick) -> Help {
+    if tick.now.any(Doing::Waiting) || tick.now.any(Doing::Wanting) {
+        Help::WakeToRun
+    } else {
+        schedule::help(tick)
+    }
+}
+
+#[test]
+#[should_panic(expected = "exceeded max_steps")]
+fn a_rule_that_trusts_sleepers_is_found() {
+    check("a broken rule", || {
+        let mut rules = Rules::new(3, 2);
+        rules.watchdog = Some(rule_that_trusts_sleepers);
+        a_file_behind_a_hog(rules);
+    });
+}

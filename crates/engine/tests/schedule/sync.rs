@@ -1,0 +1,69 @@
+//! The primitives of the model checker, in the shape of those of `src/sync.rs`.
+
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+#[derive(Default)]
+pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+pub(crate) struct Guard<'a, T>(Option<shuttle::sync::MutexGuard<'a, T>>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(shuttle::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        Guard(Some(self.0.lock().expect("no panic")))
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.0.try_lock().ok().map(|guard| Guard(Some(guard)))
+    }
+
+    pub(crate) fn is_locked(&self) -> bool {
+        self.0.try_lock().is_err()
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("not waiting")
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("not waiting")
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Condvar(shuttle::sync::Condvar);
+
+impl Condvar {
+    pub(crate) fn new() -> Condvar {
+        Condvar::default()
+    }
+
+    pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+        let inner = guard.0.take().expect("not waiting");
+        guard.0 = Some(self.0.wait(inner).expect("no panic"));
+    }
+
+    /// Time does not pass in the model: whoever needs the time-out is stuck, and is found.
+    pub(crate) fn wait_for<T>(&self, guard: &mut Guard<'_, T>, _: Duration) {
+        self.wait(guard);
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

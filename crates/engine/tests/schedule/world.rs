@@ -1,0 +1,343 @@
+//! A world for the threads of `src/schedule` to live in: a lock of the language, a kernel that has events, jobs that run,
+//! block, or keep the lock. The loop of a thread and the watchdog's tick are those of `src/serve.rs` and `src/watchdog.rs` without
+//! sockets.
+
+use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst};
+use shuttle::rand::Rng;
+use shuttle::thread;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Opened once; others wait for that.
+#[derive(Default)]
+pub(crate) struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        *self.is_open.lock() = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut is_open = self.is_open.lock();
+        while !*is_open {
+            self.opened.wait(&mut is_open);
+        }
+    }
+}
+
+/// What a thread runs.
+pub(crate) enum Job {
+    Quick,
+    Opens(Arc<Gate>),
+    /// Gives the lock up until the gate is open.
+    Blocks(Arc<Gate>),
+    /// Keeps the lock until the gate is open, as C code may.
+    Hogs(Arc<Gate>),
+}
+
+/// What the kernel tells whoever polls.
+pub(crate) enum Event {
+    Request(Job),
+    /// Served by whoever polls, without the language.
+    File(Arc<Gate>),
+}
+
+#[derive(Default)]
+struct Kernel {
+    events: VecDeque<Event>,
+    is_woken: bool,
+}
+
+/// How a world differs from others.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) most: usize,
+    pub(crate) jobs: usize,
+    /// Whether the language tells when a thread gives the lock up.
+    pub(crate) hands_over: bool,
+    /// What the watchdog does about a tick; `None`: there is no watchdog.
+    pub(crate) watchdog: Option<fn(Tick) -> Help>,
+}
+
+impl Rules {
+    pub(crate) fn new(most: usize, jobs: usize) -> Rules {
+        Rules {
+            most,
+            jobs,
+            hands_over: true,
+            watchdog: Some(help),
+        }
+    }
+}
+
+pub(crate) struct World {
+    rules: Rules,
+    threads: Threads,
+    parking: Parking,
+    ready: Mutex<VecDeque<Job>>,
+    length: AtomicUsize,
+    reactor: Mutex<()>,
+    watchdog_polls: AtomicBool,
+    kernel: Mutex<Kernel>,
+    told: Condvar,
+    lock: Mutex<()>,
+    done: AtomicUsize,
+    is_stopped: AtomicBool,
+    /// Threads that leave at the next interruption.
+    killed: AtomicUsize,
+    alive: AtomicUsize,
+}
+
+impl Site for World {
+    fn has_jobs(&self) -> bool {
+        self.length.load(SeqCst) > 0
+    }
+
+    fn calls_back(&self) -> bool {
+        self.is_stopped.load(SeqCst)
+    }
+
+    fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
+        let Some(reactor) = self.reactor.try_lock() else {
+            return false;
+        };
+        if begin() {
+            self.take_events(true);
+        }
+        drop(reactor);
+        true
+    }
+
+    fn is_polled(&self) -> bool {
+        self.reactor.is_locked()
+    }
+
+    fn end_poll(&self) {
+        self.kernel.lock().is_woken = true;
+        self.told.notify_all();
+    }
+
+    fn relieve_watchdog(&self) {
+        if self.watchdog_polls.load(SeqCst) {
+            self.end_poll();
+        }
+    }
+
+    fn rouse_watchdog(&self) {
+        self.parking.end();
+    }
+}
+
+impl World {
+    /// Runs until every job is done and every thread has left. `outside` is what clients and native threads do meanwhile.
+    pub(crate) fn run(rules: Rules, outside: impl FnOnce(&Arc<World>)) {
+        let world = Arc::new(World {
+            rules,
+            threads: Threads::new(rules.most),
+            parking: Parking::default(),
+            ready: Mutex::default(),
+            length: AtomicUsize::new(0),
+            reactor: Mutex::default(),
+            watchdog_polls: AtomicBool::new(false),
+            kernel: Mutex::default(),
+            told: Condvar::new(),
+            lock: Mutex::default(),
+            done: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
+            killed: AtomicUsize::new(0),
+            alive: AtomicUsize::new(0),
+        });
+        while world.threads.reserve() {
+            if world.threads.now().total() <= 2 {
+                world.start_thread();
+            } else {
+                world.threads.forgo();
+                break;
+            }
+        }
+        let watchdog = rules.watchdog.map(|rule| {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.watch(rule))
+        });
+        outside(&world);
+        if let Some(watchdog) = watchdog {
+            watchdog.join().expect("the watchdog does not panic");
+        }
+    }
+
+    /// The kernel has an event.
+    pub(crate) fn happen(&self, event: Event) {
+        self.kernel.lock().events.push_back(event);
+        self.told.notify_all();
+    }
+
+    /// A native thread has something to run.
+    pub(crate) fn push(&self, job: Job) {
+        self.add(job);
+        self.threads.announce(self);
+    }
+
+    /// Kills whichever thread notices first.
+    pub(crate) fn kill_one(&self) {
+        self.killed.fetch_add(1, SeqCst);
+        self.threads.interrupt(self);
+    }
+
+    fn add(&self, job: Job) {
+        let mut ready = self.ready.lock();
+        ready.push_back(job);
+        self.length.store(ready.len(), SeqCst);
+    }
+
+    fn pop(&self) -> Option<Job> {
+        let mut ready = self.ready.lock();
+        let job = ready.pop_front();
+        self.length.store(ready.len(), SeqCst);
+        job
+    }
+
+    /// What the reactor does: one wait, and then everything that it has brought.
+    fn take_events(&self, waits: bool) {
+        let mut kernel = self.kernel.lock();
+        while waits && kernel.events.is_empty() && !kernel.is_woken {
+            self.told.wait(&mut kernel);
+        }
+        kernel.is_woken = false;
+        let events = std::mem::take(&mut kernel.events);
+        drop(kernel);
+        for event in events {
+            match event {
+                Event::Request(job) => self.add(job),
+                Event::File(gate) => gate.open(),
+            }
+        }
+    }
+
+    fn start_thread(self: &Arc<World>) {
+        let world = Arc::clone(self);
+        thread::spawn(move || world.serve());
+    }
+
+    fn serve(self: Arc<World>) {
+        let mut lock = self.lock.lock();
+        let seat = self.threads.enter().expect("it was counted");
+        let alive = self.alive.fetch_add(1, SeqCst) + 1;
+        assert!(alive <= self.rules.most, "{alive} threads");
+        let mut was_killed = false;
+        while !self.is_stopped.load(SeqCst) && !was_killed {
+            match self.next_job() {
+                Some(job) => lock = self.execute(job, &seat, lock),
+                None => {
+                    let interrupts = self.threads.interrupts();
+                    drop(lock);
+                    self.threads.wait(&seat, &*self, interrupts);
+                    lock = self.lock.lock();
+                    seat.becomes(Doing::Looking);
+                }
+            }
+            was_killed = self.is_killed();
+        }
+        self.alive.fetch_sub(1, SeqCst);
+        drop(seat);
+        self.threads.hand_over(&*self);
+        if was_killed && self.threads.reserve() {
+            self.start_thread();
+        }
+        drop(lock);
+    }
+
+    fn is_killed(&self) -> bool {
+        self.killed
+            .fetch_update(SeqCst, SeqCst, |killed| killed.checked_sub(1))
+            .is_ok()
+    }
+
+    fn next_job(&self) -> Option<Job> {
+        if let Some(reactor) = self.reactor.try_lock() {
+            self.take_events(false);
+            drop(reactor);
+        }
+        self.pop()
+    }
+
+    fn execute<'a>(self: &'a Arc<World>, job: Job, seat: &Seat<'_>, mut lock: Guard<'a, ()>) -> Guard<'a, ()> {
+        let now = seat.becomes(Doing::Running);
+        self.rouse_watchdog();
+        if now.free() == 0 && self.threads.reserve_for(self.length.load(SeqCst)) {
+            self.start_thread();
+        }
+        match job {
+            Job::Quick => {}
+            Job::Opens(gate) => gate.open(),
+            Job::Hogs(gate) => gate.pass(),
+            Job::Blocks(gate) => {
+                if self.rules.hands_over {
+                    self.threads.suspend(&**self);
+                }
+                drop(lock);
+                gate.pass();
+                if self.rules.hands_over {
+                    self.threads.resume();
+                }
+                lock = self.lock.lock();
+            }
+        }
+        seat.becomes(Doing::Looking);
+        if self.done.fetch_add(1, SeqCst) + 1 == self.rules.jobs {
+            self.is_stopped.store(true, SeqCst);
+            self.threads.interrupt(&**self);
+            self.parking.end();
+        }
+        lock
+    }
+
+    fn watch(&self, rule: fn(Tick) -> Help) {
+        let mut done = 0;
+        let mut stuck = 0;
+        while !self.is_stopped.load(SeqCst) {
+            let now = self.threads.now();
+            let before = std::mem::replace(&mut done, self.done.load(SeqCst));
+            stuck = if now.is_active() && done == before {
+                stuck + 1
+            } else {
+                0
+            };
+            if !now.is_active() {
+                let is_stopped = || self.is_stopped.load(SeqCst);
+                self.parking.rest(|| self.threads.now(), is_stopped);
+            } else if stuck > 0 {
+                let tick = Tick {
+                    now,
+                    has_jobs: self.has_jobs(),
+                    // Where the language does not tell, any guess may be made.
+                    lock_is_taken: now.any(Doing::Running)
+                        && (self.rules.hands_over || shuttle::rand::thread_rng().gen()),
+                    is_patience_over: stuck > 3,
+                };
+                self.act(rule(tick));
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn act(&self, help: Help) {
+        match help {
+            Help::Nothing => {}
+            Help::WakeToPoll | Help::WakeToRun => self.threads.wake_one(),
+            Help::Poll => {
+                if let Some(reactor) = self.reactor.try_lock() {
+                    self.watchdog_polls.store(true, SeqCst);
+                    self.take_events(false);
+                    self.watchdog_polls.store(false, SeqCst);
+                    drop(reactor);
+                    self.threads.hand_over(self);
+                }
+            }
+        }
+    }
+}
