@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::holding::Key;
 use crate::listener::Origin;
 use crate::output::{Files, Flush, Output, Spill};
+use crate::place::Place;
 use crate::poller::Interest;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head};
 use rustix::io::{self, Errno};
@@ -20,7 +21,6 @@ use rustix::net;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
@@ -101,7 +101,7 @@ enum Then {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Arc<OwnedFd>,
-    key: Key,
+    place: Place,
     origin: Arc<Origin>,
     peer: Option<SocketAddr>,
     state: State,
@@ -123,14 +123,14 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(
         socket: Arc<OwnedFd>,
-        key: Key,
+        place: Place,
         origin: Arc<Origin>,
         peer: Option<SocketAddr>,
         now: u64,
     ) -> Connection {
         Connection {
             socket,
-            key,
+            place,
             origin,
             peer,
             state: State::Idle,
@@ -163,7 +163,12 @@ impl Connection {
     }
 
     pub(crate) fn key(&self) -> Key {
-        self.key
+        self.place.key()
+    }
+
+    /// What becomes of the socket when the connection goes is to be said here.
+    pub(crate) fn place(&mut self) -> &mut Place {
+        &mut self.place
     }
 
     pub(crate) fn socket(&self) -> &Arc<OwnedFd> {
@@ -518,7 +523,7 @@ impl Connection {
         let stands_still = self.output.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
             // Without this the kernel would keep, for minutes, megabytes that nobody reads.
-            let _ = net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+            self.place.reset();
             return Next::Close;
         }
         next

@@ -9,7 +9,8 @@ use crate::files::Files;
 use crate::holding::Holding;
 use crate::journal::Journal;
 use crate::listener::{Listener, Origin};
-use crate::poller::{token, Interest, Poller};
+use crate::place::Place;
+use crate::poller::{Interest, Poller};
 use crate::pubsub::Hub;
 use crate::reactor::{Reactor, Timer};
 use crate::ready::{Job, ReadyQueue};
@@ -21,6 +22,7 @@ use crate::serve::Pace;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
+use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
@@ -57,6 +59,10 @@ pub struct Engine {
     pub(crate) drain_deadline: AtomicU64,
     pub(crate) finished: (Mutex<bool>, Condvar),
     counters: Counters,
+    /// The process that serves; one that the app forks has a copy of everything, and must leave all of it alone.
+    home: u32,
+    #[cfg(test)]
+    pub(crate) faults: crate::fault::Faults,
 }
 
 enum Counters {
@@ -79,9 +85,6 @@ impl Engine {
     ) -> std::io::Result<Arc<Engine>> {
         let poller = Poller::new()?;
         let files = Files::open(&config.files)?;
-        for (index, listener) in listeners.iter().enumerate() {
-            poller.add_shared(listener.socket(), token::LISTENER - index as u64)?;
-        }
         let (room, counters) = match shared {
             Some((room, slot)) => {
                 let board = room.board();
@@ -89,9 +92,6 @@ impl Engine {
             }
             None => (None, Counters::Own(Box::default())),
         };
-        if let Some(room) = &room {
-            poller.add_shared(room.receiver(), token::ROOM)?;
-        }
         let engine = Arc::new_cyclic(|me| Engine {
             me: me.clone(),
             origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
@@ -114,6 +114,9 @@ impl Engine {
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
             counters,
+            home: std::process::id(),
+            #[cfg(test)]
+            faults: crate::fault::Faults::default(),
         });
         engine.counters().serving.store(1, SeqCst);
         Ok(engine)
@@ -125,6 +128,11 @@ impl Engine {
             Counters::Own(slot) => slot,
             Counters::Shared(board, slot) => board.slot(*slot),
         }
+    }
+
+    /// Whether this is the process that serves, and not one that the app has forked.
+    pub(crate) fn is_at_home(&self) -> bool {
+        std::process::id() == self.home
     }
 
     /// Whether other workers wait for the same listeners.
@@ -152,24 +160,22 @@ impl Engine {
         !self.is_draining() || !others_serve()
     }
 
-    /// Takes in a connection that was just accepted.
-    pub(crate) fn welcome(&self, socket: OwnedFd, peer: Option<SocketAddr>, origin: &Arc<Origin>, now: u64) {
-        let mut holding = self.holding.lock();
-        if self.is_stopped() {
-            return;
-        }
-        let key = holding.reserve();
-        if self.poller.add(&socket, key, Interest::Read).is_err() {
-            holding.release(key);
-            return;
-        }
+    /// Takes in a connection that was just accepted. One that cannot be watched comes back.
+    pub(crate) fn welcome(
+        &self,
+        socket: OwnedFd,
+        peer: Option<SocketAddr>,
+        origin: &Arc<Origin>,
+        now: u64,
+    ) -> Result<(), (Arc<OwnedFd>, Errno)> {
         let socket = Arc::new(socket);
-        holding.register(key, &socket, Some(Interest::Read));
-        let connection = Box::new(Connection::new(socket, key, Arc::clone(origin), peer, now));
-        let deadline = connection.deadline(&self.config);
-        self.counters().connections.fetch_add(1, Relaxed);
-        self.timer.expect(deadline, &self.poller);
-        holding.put(connection, deadline);
+        let place = Place::new(self);
+        if let Err(error) = place.register(self, &socket, Some(Interest::Read)) {
+            return Err((socket, error));
+        }
+        let connection = Connection::new(socket, place, Arc::clone(origin), peer, now);
+        self.park(Box::new(connection), Interest::Read);
+        Ok(())
     }
 
     /// Does with a connection what it asks for.
@@ -250,15 +256,13 @@ impl Engine {
     }
 
     pub(crate) fn close(&self, connection: Box<Connection>) {
-        self.holding.lock().release(connection.key());
         drop(connection);
-        self.counters().connections.fetch_sub(1, Relaxed);
         self.finish_if_drained();
     }
 
     /// Forgets a connection whose socket belongs to somebody else now.
-    pub(crate) fn let_go(&self, connection: Box<Connection>) {
-        self.poller.remove(connection.socket());
+    pub(crate) fn let_go(&self, mut connection: Box<Connection>) {
+        connection.place().give_away();
         self.close(connection);
     }
 
@@ -296,27 +300,13 @@ impl Engine {
             body,
         } = self.room.as_ref()?.receive()?;
         let origin = Arc::clone(self.origins.get(origin)?);
-        let mut holding = self.holding.lock();
-        let key = holding.reserve();
-        if self.poller.add_silent(&socket, key).is_err() {
-            holding.release(key);
-            return None;
-        }
         let socket = Arc::new(socket);
-        holding.register(key, &socket, None);
-        drop(holding);
-        let connection = Connection::new(socket, key, origin, peer, milliseconds());
-        match connection.adopted(input, body, arrived, served, &self.config) {
-            Some(connection) => {
-                self.counters().connections.fetch_add(1, Relaxed);
-                self.counters().moved_in.fetch_add(1, Relaxed);
-                Some(Box::new(connection))
-            }
-            None => {
-                self.holding.lock().release(key);
-                None
-            }
-        }
+        let place = Place::new(self);
+        place.register(self, &socket, None).ok()?;
+        let connection = Connection::new(socket, place, origin, peer, milliseconds());
+        let connection = connection.adopted(input, body, arrived, served, &self.config)?;
+        self.counters().moved_in.fetch_add(1, Relaxed);
+        Some(Box::new(connection))
     }
 
     /// Lets idle connections go soon: called once, when draining begins.

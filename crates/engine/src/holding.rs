@@ -52,16 +52,19 @@ impl Holding {
         key(index, self.slots[index as usize].generation)
     }
 
-    /// Gives a key back: events that still carry it are ignored from now on.
-    pub(crate) fn release(&mut self, key: Key) {
+    /// Gives a key back: events that still carry it are ignored from now on. Returns the socket, which is still registered.
+    pub(crate) fn release(&mut self, key: Key) -> Option<Arc<OwnedFd>> {
         let (index, generation) = parts(key);
         let slot = &mut self.slots[index as usize];
         debug_assert_eq!(slot.generation, generation);
+        debug_assert!(
+            slot.connection.is_none(),
+            "a connection has its key as long as it lives"
+        );
         slot.generation = generation.wrapping_add(1) & 0x7fff_ffff;
-        slot.socket = None;
         slot.interest = None;
-        slot.connection = None;
         self.free.push(index);
+        slot.socket.take()
     }
 
     /// Notes the socket of a new connection and what the poller wants of it.

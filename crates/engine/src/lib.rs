@@ -4,8 +4,8 @@
 //! * [`Engine`] (`engine.rs`): what the threads of one worker share; `serve.rs` is the loop of a thread, `schedule/` has its
 //!   states and the rules of who wakes whom, `watchdog.rs` is the native thread that helps when all of them are busy, `drain.rs`
 //!   the way out.
-//! * `reactor.rs` polls, accepts and expires; `holding.rs` keeps the connections that it owns; `ready.rs` queues those
-//!   that have a request to run.
+//! * `reactor.rs` polls and expires; `accepting.rs` takes connections in, as `courtesy.rs` leaves them to other workers;
+//!   `holding.rs` keeps the connections that it owns; `ready.rs` queues those that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
 //! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
 //!   sends it.
@@ -18,20 +18,31 @@
 //! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as fairlead_engine;
+
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+mod accepting;
 mod access_log;
 mod board;
 mod body;
 mod clock;
 mod config;
 mod connection;
+mod courtesy;
 mod drain;
 mod engine;
 mod exchange;
+mod fault;
 mod files;
 mod holding;
 mod journal;
 mod listener;
 mod output;
+mod place;
 mod poller;
 pub mod pubsub;
 mod reactor;

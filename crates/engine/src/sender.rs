@@ -8,7 +8,6 @@ use crate::connection::{Connection, Next};
 use crate::engine::Engine;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -103,21 +102,18 @@ enum Turn {
 
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
-        let was_late = connection.is_late();
-        let step = AssertUnwindSafe(|| connection.send(&self.config, milliseconds()));
-        let Ok(next) = catch_unwind(step) else {
-            self.journal
-                .error(format_args!("[BUG] a connection made the sender panic; it is closed"));
-            return self.close(connection);
-        };
-        if was_late && next == Next::Close {
-            self.tell_of_slow_client();
-        }
-        let may_bring_work = next == Next::Ready;
-        self.settle(connection, next);
-        if may_bring_work && !self.ready.is_empty() {
-            self.rouse();
-        }
+        self.guard("the sender", || {
+            let was_late = connection.is_late();
+            let next = connection.send(&self.config, milliseconds());
+            if was_late && next == Next::Close {
+                self.tell_of_slow_client();
+            }
+            let may_bring_work = next == Next::Ready;
+            self.settle(connection, next);
+            if may_bring_work && !self.ready.is_empty() {
+                self.rouse();
+            }
+        });
     }
 
     pub(crate) fn tell_of_slow_client(&self) {

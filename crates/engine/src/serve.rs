@@ -122,8 +122,7 @@ impl Engine {
         self.publish_threads();
         let mut date = DateCache::default();
         while !self.is_stopped() {
-            if catch_unwind(AssertUnwindSafe(|| self.turn(&seat, app, &mut date))).is_err() {
-                self.journal.error(format_args!("[BUG] a thread panicked; it goes on"));
+            if self.guard("a thread", || self.turn(&seat, app, &mut date)).is_none() {
                 seat.becomes(Doing::Looking);
                 std::thread::sleep(PANIC_PAUSE);
             }
@@ -189,6 +188,7 @@ impl Engine {
 
     /// One job, or one wait for it.
     fn turn(&self, seat: &Seat<'_>, app: &impl App, date: &mut DateCache) {
+        self.fault("turn");
         match self.next_job() {
             Some(job) => self.run(seat, job, app, date),
             None => {
@@ -230,6 +230,7 @@ impl Engine {
         if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
             self.threads.forgo();
         }
+        self.fault("run");
         let begun = self.pace.begin(|| self.hand_over());
         match job {
             Job::Request(connection) => self.run_request(connection, app, date),

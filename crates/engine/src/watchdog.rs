@@ -8,7 +8,6 @@ use crate::clock::{nanoseconds, processor_nanoseconds};
 use crate::engine::Engine;
 use crate::poller::Poller;
 use crate::schedule::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -65,10 +64,7 @@ fn watch(engine: &Weak<Engine>, watch: &mut Watch) {
         if engine.is_stopped() {
             return;
         }
-        if catch_unwind(AssertUnwindSafe(|| watch.tick(&engine))).is_err() {
-            engine
-                .journal
-                .error(format_args!("[BUG] the watchdog panicked; it goes on"));
+        if engine.guard("the watchdog", || watch.tick(&engine)).is_none() {
             engine.watchdog.polls.store(false, SeqCst);
             std::thread::sleep(PANIC_PAUSE);
         }
@@ -100,6 +96,7 @@ impl Watch {
     }
 
     fn tick(&mut self, engine: &Engine) {
+        engine.fault("watchdog");
         let now = engine.threads.now();
         engine.publish_gauges();
         let ended = engine.counters().turns();

@@ -16,12 +16,13 @@ use crate::clock::milliseconds;
 use crate::connection::LINGER_MILLISECONDS;
 use crate::engine::Engine;
 use crate::holding::NEVER;
+use crate::place::reset;
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
-use rustix::net::{shutdown, sockopt, Shutdown};
+use rustix::net::{shutdown, Shutdown};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How long the peer may take to answer our close frame.
 const CLOSE_MILLISECONDS: u64 = 5_000;
@@ -160,32 +161,42 @@ impl Client {
         false
     }
 
-    /// The connection is gone, or ends here and now.
+    /// The connection is gone, or ends here and now; the app will be told.
     pub(crate) fn end(&self) {
+        if self.end_now() {
+            self.tell(Event::Close);
+        }
+    }
+
+    /// Ends the connection, whoever else has the socket; false if that has happened before.
+    pub(super) fn end_now(&self) -> bool {
+        self.end_by(|socket| _ = shutdown(socket, Shutdown::Both))
+    }
+
+    fn end_by(&self, how: impl FnOnce(&OwnedFd)) -> bool {
         if !self.advance(State::Closed) {
-            return;
+            return false;
         }
         let mut outbox = self.outbox.lock();
         outbox.frames.clear();
         if let (Some(engine), Some(socket)) = (self.engine.upgrade(), &outbox.socket) {
-            engine.poller.remove(socket);
-            let _ = shutdown(socket, Shutdown::Both);
+            if engine.is_at_home() {
+                engine.poller.remove(socket);
+                how(socket);
+            }
         }
-        drop(outbox);
-        self.tell(Event::Close);
+        true
     }
 
     /// Ends the connection without a farewell, so that the kernel does not keep, for minutes, what nobody reads.
-    fn cut_off(&self, mut outbox: MutexGuard<'_, Outbox>, why: &str) {
-        if let Some(socket) = &outbox.socket {
-            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
-        }
+    fn cut_off(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
+        drop(outbox);
         if let Some(engine) = self.engine.upgrade() {
             engine.journal.error(format_args!("closed {} ({why})", self.describe()));
         }
-        outbox.frames.clear();
-        drop(outbox);
-        self.end();
+        if self.end_by(reset) {
+            self.tell(Event::Close);
+        }
     }
 
     fn describe(&self) -> String {

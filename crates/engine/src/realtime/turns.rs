@@ -1,18 +1,20 @@
 //! Turns of what is no request: an event of a client, something published for the process, a task of the app. Each joins
 //! the ready queue and runs like a request.
 
-use super::client::{Client, State};
+use super::client::Client;
 use super::inbox::Event;
 use super::process::ProcessSubscription;
 use crate::engine::Engine;
 use crate::ready::Job;
 use crate::serve::App;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Close code of a server that goes away (RFC 6455 §7.4.1).
 const GOING_AWAY: u16 = 1001;
+
+/// What has panicked, in the log.
+const AN_EVENT: &str = "an event";
 
 impl Engine {
     /// Puts a client that has events into the ready queue.
@@ -46,7 +48,7 @@ impl Engine {
         drop(inbox);
         let is_shutdown = matches!(event, Event::Shutdown);
         let is_close = matches!(event, Event::Close);
-        self.guard(|| app.event(client, event));
+        self.guard(AN_EVENT, || app.event(client, event));
         self.counters().events.fetch_add(1, Relaxed);
         if is_shutdown {
             client.close(Some(GOING_AWAY), "");
@@ -54,7 +56,7 @@ impl Engine {
         if is_close {
             client.inbox.lock().end_turn();
             let forgotten = client.bury(self);
-            self.guard(|| app.gone(client, forgotten));
+            self.guard(AN_EVENT, || app.gone(client, forgotten));
             self.finish_if_drained();
             return;
         }
@@ -73,7 +75,7 @@ impl Engine {
 
     pub(crate) fn run_published(&self, subscription: &Arc<ProcessSubscription>, app: &impl App) {
         if let Some(publication) = subscription.take() {
-            self.guard(|| app.published(subscription.id(), &publication));
+            self.guard(AN_EVENT, || app.published(subscription.id(), &publication));
             self.counters().events.fetch_add(1, Relaxed);
         }
         if subscription.end_turn() {
@@ -82,15 +84,8 @@ impl Engine {
     }
 
     pub(crate) fn run_task(&self, app: &impl App) {
-        self.guard(|| app.task());
+        self.guard(AN_EVENT, || app.task());
         self.counters().events.fetch_add(1, Relaxed);
-    }
-
-    fn guard(&self, code: impl FnOnce()) {
-        if catch_unwind(AssertUnwindSafe(code)).is_err() {
-            self.journal
-                .error(format_args!("[BUG] the server panicked while it ran an event"));
-        }
     }
 
     /// Ends every client without its last events: the engine has been stopped.
@@ -99,9 +94,7 @@ impl Engine {
     }
 
     pub(super) fn end_client(&self, client: &Client) {
-        if client.advance(State::Closed) {
-            client.outbox.lock().frames.clear();
-        }
+        client.end_now();
         client.bury(self);
     }
 }

@@ -180,7 +180,7 @@ impl Engine {
     pub(crate) fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
         let head = connection.output.take_unsent();
         let mut ahead = connection.take_read_ahead();
-        self.holding.lock().release(connection.key());
+        connection.place().become_client();
         drop(connection);
         // The first event is there before all others, but runs only when nothing can overtake the head any more; and the
         // poller reads only what comes behind that which has been read.

@@ -3,7 +3,7 @@
 //!
 //! The code under test is the engine's own; only its primitives are the checker's. All of it is sequentially consistent, which
 //! is what the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets how many each case tries.
-#![allow(dead_code, reason = "the engine uses what the model does not")]
+#![allow(dead_code, unused_imports, reason = "the engine uses what the model does not")]
 
 #[path = "../../src/schedule/mod.rs"]
 mod schedule;
@@ -23,7 +23,7 @@ const STEPS: usize = 100_000;
 const DEPTH: usize = 4;
 
 fn check(name: &str, case: impl Fn() + Send + Sync + Clone + 'static) {
-    let each = std::env::var("FAIRLEAD_INTERLEAVINGS").map_or(2_000, |text| text.parse().expect("a number"));
+    let each = std::env::var("FAIRLEAD_INTERLEAVINGS").map_or(500, |text| text.parse().expect("a number"));
     let mut config = Config::new();
     config.max_steps = MaxSteps::FailAfter(STEPS);
     let tried = Runner::new(RandomScheduler::new(each), config.clone()).run(case.clone())

@@ -1,0 +1,160 @@
+//! Which worker accepts the next connection, where several wait for the same listeners.
+//!
+//! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has accepted
+//! steps out of the line and joins its end before it waits again. The rule:
+//!
+//! 1. A worker that is *ahead* (another one has fewer connections) stays out for a millisecond: one that runs already would take
+//!    a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
+//! 2. If the millisecond went by and nobody else has become even, and then a connection is there *at once*, the rest was *in
+//!    vain*: that connection has waited for it. The other worker may hang. So the next connection is accepted without such a
+//!    rest, after another rest in vain the next two, then four, up to 64.
+//! 3. A rest that was not in vain, because the others have caught up, ends that.
+
+use std::time::Duration;
+
+/// How long a worker leaves the next connection to one that has fewer.
+const REST: Duration = Duration::from_millis(1);
+
+/// A connection that is there so soon after a rest has waited during it.
+const AT_ONCE: Duration = Duration::from_micros(50);
+
+/// Most connections accepted without a rest after those that were in vain.
+const MOST_HURRIED: u32 = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Courtesy {
+    state: State,
+    /// Connections still to be accepted without a rest, and how many they were the last time.
+    hurried: u32,
+    last_hurried: u32,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    InLine,
+    /// Out of the line, in nanoseconds.
+    Resting { until: u64 },
+    /// Back in line; a connection before that many nanoseconds shows that the rest was in vain.
+    JustBack { until: u64 },
+}
+
+impl Courtesy {
+    /// A connection was accepted, at `now` in nanoseconds.
+    pub(crate) fn accepted(&mut self, now: u64, is_ahead: impl FnOnce() -> bool) {
+        let was_in_vain = matches!(self.state, State::JustBack { until } if now < until);
+        self.state = State::InLine;
+        if was_in_vain {
+            self.last_hurried = (self.last_hurried * 2).clamp(1, MOST_HURRIED);
+            self.hurried = self.last_hurried;
+        }
+        if self.hurried > 0 {
+            self.hurried -= 1;
+        } else if is_ahead() {
+            self.state = State::Resting {
+                until: now + nanoseconds(REST),
+            };
+        }
+    }
+
+    /// How long the worker still stays out of the line; `None`: it joins it.
+    pub(crate) fn rest(&mut self, now: impl FnOnce() -> u64, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
+        let State::Resting { until } = self.state else {
+            return None;
+        };
+        if !is_ahead() {
+            self.state = State::InLine;
+            self.last_hurried = 0;
+            return None;
+        }
+        let now = now();
+        if now < until {
+            return Some(Duration::from_nanos(until - now));
+        }
+        self.state = State::JustBack {
+            until: now + nanoseconds(AT_ONCE),
+        };
+        None
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AHEAD: fn() -> bool = || true;
+    const EVEN: fn() -> bool = || false;
+    const MILLISECOND: u64 = 1_000_000;
+
+    #[test]
+    fn a_worker_that_is_not_ahead_joins_the_line_at_once() {
+        let mut courtesy = Courtesy::default();
+        courtesy.accepted(0, EVEN);
+        assert_eq!(courtesy.rest(|| 0, EVEN), None);
+    }
+
+    #[test]
+    fn one_that_is_ahead_rests_for_a_millisecond() {
+        let mut courtesy = Courtesy::default();
+        courtesy.accepted(0, AHEAD);
+        assert_eq!(courtesy.rest(|| 0, AHEAD), Some(Duration::from_millis(1)));
+        assert_eq!(
+            courtesy.rest(|| MILLISECOND / 4, AHEAD),
+            Some(Duration::from_micros(750))
+        );
+        assert_eq!(courtesy.rest(|| MILLISECOND, AHEAD), None);
+    }
+
+    #[test]
+    fn it_comes_back_as_soon_as_the_others_have_caught_up() {
+        let mut courtesy = Courtesy::default();
+        courtesy.accepted(0, AHEAD);
+        assert!(courtesy.rest(|| 1, AHEAD).is_some());
+        assert_eq!(courtesy.rest(|| 2, EVEN), None);
+    }
+
+    /// How many connections are accepted without a rest after the next one that is.
+    fn hurried(courtesy: &mut Courtesy, now: &mut u64) -> usize {
+        let mut count = 0;
+        loop {
+            courtesy.accepted(*now, AHEAD);
+            if courtesy.rest(|| *now, AHEAD).is_some() {
+                *now += MILLISECOND;
+                assert_eq!(courtesy.rest(|| *now, AHEAD), None);
+                return count;
+            }
+            count += 1;
+        }
+    }
+
+    #[test]
+    fn rests_in_vain_make_it_hurry_twice_as_long_each_time() {
+        let (mut courtesy, mut now) = (Courtesy::default(), 0);
+        let counts: Vec<usize> = (0..9).map(|_| hurried(&mut courtesy, &mut now)).collect();
+        assert_eq!(counts, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
+    }
+
+    #[test]
+    fn a_rest_that_was_not_in_vain_ends_the_hurry() {
+        let (mut courtesy, mut now) = (Courtesy::default(), 0);
+        (0..4).for_each(|_| _ = hurried(&mut courtesy, &mut now));
+        while courtesy.rest(|| now, AHEAD).is_none() {
+            courtesy.accepted(now, AHEAD);
+        }
+        assert_eq!(courtesy.rest(|| now, EVEN), None);
+        assert_eq!(hurried(&mut courtesy, &mut now), 0);
+    }
+
+    #[test]
+    fn a_connection_that_comes_later_did_not_wait() {
+        let (mut courtesy, mut now) = (Courtesy::default(), 0);
+        for _ in 0..3 {
+            assert_eq!(hurried(&mut courtesy, &mut now), 0);
+            now += MILLISECOND / 10;
+        }
+    }
+}
