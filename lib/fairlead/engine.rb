@@ -18,10 +18,12 @@ module Fairlead
       @created = Thread::Queue.new
       @ending = false
       @gone = false
+      @pid = nil
     end
 
     # Starts serving; returns at once.
     def start
+      @pid = Process.pid
       run_hooks(:boot)
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
       @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
@@ -109,11 +111,20 @@ module Fairlead
       @native.run
       sent_home = true
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
+      raise unless at_home?
+
       @service.log.thread_died(name, e)
     ensure
+      leave(replaced: !sent_home, counted: !serves) if at_home?
+    end
+
+    # False in a process that the application has forked from a request: it ends with its one thread.
+    def at_home? = Process.pid == @pid
+
+    def leave(replaced:, counted:)
       run_hooks(:before_thread_exit)
       @lock.synchronize { @threads.delete(Thread.current) }
-      succeed(counted: !serves) unless sent_home || process_ends?
+      succeed(counted: counted) if replaced && !process_ends?
     end
 
     # Another thread in the place of this one, which is still counted if it has never served.

@@ -7,6 +7,7 @@ use crate::connection::{Connection, Next, Refusal};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
 use crate::files::Files;
 use crate::holding::Holding;
+use crate::home::Home;
 use crate::journal::Journal;
 use crate::listener::{Listener, Origin};
 use crate::place::Place;
@@ -59,8 +60,7 @@ pub struct Engine {
     pub(crate) drain_deadline: AtomicU64,
     pub(crate) finished: (Mutex<bool>, Condvar),
     counters: Counters,
-    /// The process that serves; one that the app forks has a copy of everything, and must leave all of it alone.
-    home: u32,
+    home: Home,
     #[cfg(test)]
     pub(crate) faults: crate::fault::Faults,
 }
@@ -114,7 +114,7 @@ impl Engine {
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
             counters,
-            home: std::process::id(),
+            home: Home::here(),
             #[cfg(test)]
             faults: crate::fault::Faults::default(),
         });
@@ -130,9 +130,9 @@ impl Engine {
         }
     }
 
-    /// Whether this is the process that serves, and not one that the app has forked.
-    pub(crate) fn is_at_home(&self) -> bool {
-        std::process::id() == self.home
+    /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
+    pub fn is_at_home(&self) -> bool {
+        self.home.is_here()
     }
 
     /// Whether other workers wait for the same listeners.

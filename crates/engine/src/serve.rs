@@ -115,8 +115,8 @@ impl Pace {
 }
 
 impl Engine {
-    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted. Returns
-    /// at once if `max_threads` serve already.
+    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted, or has
+    /// forked and this is the child. Returns at once if `max_threads` serve already.
     pub fn serve(&self, app: &impl App) {
         let Some(seat) = self.threads.enter() else { return };
         self.publish_threads();
@@ -126,7 +126,7 @@ impl Engine {
                 seat.becomes(Doing::Looking);
                 std::thread::sleep(PANIC_PAUSE);
             }
-            if app.is_interrupted() {
+            if app.is_interrupted() || !self.is_at_home() {
                 break;
             }
         }

@@ -5,6 +5,7 @@
 //! * `rack_app.rs`: the [`fairlead_engine::App`] that calls a Rack application; `request/` makes its env, `answer/` writes
 //!   what it returns.
 //! * `events.rs` calls what a client's handler has (`callbacks.rs`); `hijack.rs` gives sockets away.
+//! * `fork.rs` tells the engine when this process is a child of the one that serves.
 //! * `gvl.rs`: everything about the GVL, protection from exceptions, and the hook that tells when a thread waits.
 //!
 //! # Rules
@@ -18,6 +19,7 @@
 mod answer;
 mod callbacks;
 mod events;
+mod fork;
 mod gvl;
 mod hijack;
 mod native;
@@ -31,5 +33,6 @@ use magnus::{Error, Ruby};
 fn init(ruby: &Ruby) -> Result<(), Error> {
     strings::init();
     gvl::init();
+    fork::init();
     native::init(ruby)
 }

@@ -61,7 +61,11 @@ impl App for OnThread<'_> {
             hijack::begin(env.hash, &mut answer);
             // SAFETY: live objects, the GVL is held, exceptions are stopped.
             let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env.hash) };
-            answer.write(triple);
+            if self.engine.is_at_home() {
+                answer.write(triple);
+            } else {
+                answer.exchange.abort();
+            }
         });
         hijack::end();
         if hints != Qnil as VALUE {
@@ -138,7 +142,9 @@ impl OnThread<'_> {
 
     /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
     fn failed(&self, jump: Jump, env: VALUE, answer: &mut Answer<'_, '_>) -> VALUE {
-        let Some(error) = take_error() else {
+        // In a process that the application has forked it is how that one ends.
+        let error = if self.engine.is_at_home() { take_error() } else { None };
+        let Some(error) = error else {
             // Not an exception but the end of this thread.
             self.leave.set(Some(jump));
             answer.exchange.abort();

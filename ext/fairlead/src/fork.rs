@@ -1,0 +1,22 @@
+//! Tells the engine when this process is a child of the one that it was made in.
+
+use std::ffi::c_int;
+
+extern "C" {
+    fn pthread_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// From now on every fork is noted in the child, however the application forks.
+pub(crate) fn init() {
+    unsafe extern "C" fn forked() {
+        fairlead_engine::note_fork();
+    }
+
+    // SAFETY: the function has this signature (POSIX). The handler stays for as long as the process does, as the extension is
+    // never unloaded; it changes one atomic number, which is allowed in the child of a process with threads.
+    unsafe { pthread_atfork(None, None, Some(forked)) };
+}

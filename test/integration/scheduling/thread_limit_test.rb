@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# max_threads counts those that are still starting, too.
+class ThreadLimitTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  # The first two threads start at once, the others take as long as there is no file "go". Each says so.
+  CONFIGURATION = <<~RUBY
+    starts = 0
+    before_thread_start do
+      $stderr.syswrite("a thread starts\\n")
+      sleep 0.005 until (starts += 1) <= 2 || File.exist?("go")
+    end
+  RUBY
+
+  APP = "run ->(env) { sleep 0.02; [200, {}, ['ok']] }"
+
+  def test_threads_that_start_slowly_count
+    server = serve(APP, "-t", "0:5", "-C", "fairlead.rb", files: { "fairlead.rb" => CONFIGURATION })
+    clients = Array.new(20) { connect(server) }
+    10.times do
+      clients.each(&:request)
+
+      assert_equal ["ok"], clients.map { |client| client.answer.body }.uniq
+    end
+    started = server.stderr.scan("a thread starts").size
+    server.write("go", "")
+
+    assert_includes 3..5, started
+  end
+
+  def test_a_thread_that_dies_while_it_starts_is_replaced
+    server = serve(APP, "-t", "2:4", "-C", "fairlead.rb", files: { "fairlead.rb" => <<~RUBY })
+      starts = 0
+      before_thread_start { Thread.current.kill if (starts += 1).odd? && starts < 9 }
+    RUBY
+    clients = Array.new(8) { connect(server).request }
+
+    assert_equal ["ok"], clients.map { |client| client.answer.body }.uniq
+  end
+end
