@@ -23,7 +23,7 @@ const STEPS: usize = 100_000;
 const DEPTH: usize = 4;
 
 fn check(name: &str, case: impl Fn() + Send + Sync + Clone + 'static) {
-    let each = std::env::var("FAIRLEAD_INTERLEAVINGS").map_or(500, |text| text.parse().expect("a number"));
+    let each = std::env::var("FAIRLEAD_INTERLEAVINGS").map_or(1_000, |text| text.parse().expect("a number"));
     let mut config = Config::new();
     config.max_steps = MaxSteps::FailAfter(STEPS);
     let tried = Runner::new(RandomScheduler::new(each), config.clone()).run(case.clone())
