@@ -272,12 +272,18 @@ module Fairlead
     option :client_pending_bytes, Types::Bytes.new(least: 1024),
            scope: :engine, default: 1024**2, valid: ["4m"], invalid: ["none"],
            doc: "How many bytes may wait for a client (a WebSocket or an event stream) that does not take them. What happens " \
-                "when there are more is for `client_overflow` to say. It also bounds what may wait for its callbacks."
+                "when there are more is for `client_overflow` to say. It also bounds what may wait for its callbacks: a WebSocket " \
+                "whose messages are not taken is not read on."
 
     option :client_overflow, Types::Choice.new(:close, :drop),
            scope: :engine, default: :close, valid: ["drop"], invalid: ["grow"],
            doc: "What becomes of a client for which too much waits: `close` closes it (a WebSocket with 1013), so that it can connect " \
                 "again; `drop` leaves out what is sent to it until it has caught up."
+
+    option :messages_pending_bytes, Types::Bytes.new(least: 64 * 1024),
+           scope: :engine, default: 64 * 1024**2, valid: ["128m"], invalid: ["1k"],
+           doc: "How many bytes of messages may wait for callbacks, those of all WebSockets of a process together. Beyond it none is " \
+                "read on until there is room; who waits longest is next."
 
     option :ping_interval, Types::Count.new(0..255),
            scope: :engine, default: 40, valid: [25], invalid: [-1, 256],

@@ -12,6 +12,9 @@ module Fairlead
       # Memory in use, in bytes.
       def memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmRSS:\s+(\d+)/, 1], 10) * 1024
 
+      # The most memory it has had in use at any time.
+      def peak_memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+)/, 1], 10) * 1024
+
       # Processor time used so far, in seconds. The fields follow the command name, which may hold anything.
       def processor_time(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split

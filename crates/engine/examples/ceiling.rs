@@ -71,6 +71,7 @@ fn config(threads: usize) -> Config {
         message_max_bytes: 1 << 20,
         client_pending_bytes: 1 << 20,
         client_overflow: Overflow::Close,
+        messages_pending_bytes: 64 << 20,
         ping_interval: 40,
         max_pings: 100,
         deflate: Some(Context::PerMessage),

@@ -50,10 +50,12 @@ pub struct Config {
     pub early_hints: bool,
     /// Longest message of a client in bytes (1009).
     pub message_max_bytes: usize,
-    /// A client that has more unsent bytes than this gets no more.
+    /// A client that has more unsent bytes than this gets no more; one of which so much waits for the app is not read on.
     pub client_pending_bytes: usize,
-    /// What becomes of such a client.
+    /// What becomes of a client that has too many unsent bytes.
     pub client_overflow: Overflow,
+    /// Bytes of messages that may wait for the app, of all clients together; beyond it none is read on.
+    pub messages_pending_bytes: usize,
     /// Seconds of silence after which a client gets a sign of life; 0 for never.
     pub ping_interval: u32,
     /// Control frames that a client may send in a second (1008); 0 for any number.

@@ -15,7 +15,7 @@ use crate::poller::{Interest, Poller};
 use crate::pubsub::Hub;
 use crate::reactor::{Reactor, Timer};
 use crate::ready::{Job, ReadyQueue};
-use crate::realtime::Clients;
+use crate::realtime::{Clients, Intake};
 use crate::room::{Guest, Room};
 use crate::schedule::Threads;
 use crate::sender::Sender;
@@ -45,6 +45,7 @@ pub struct Engine {
     /// Connections that the reactor owns. Held for moments only, never while an app runs.
     pub(crate) holding: Mutex<Holding>,
     pub(crate) clients: Clients,
+    pub(crate) intake: Intake,
     pub(crate) hub: Arc<Hub>,
     pub(crate) ready: ReadyQueue,
     pub(crate) timer: Timer,
@@ -98,6 +99,7 @@ impl Engine {
             reactor: Mutex::new(Reactor::new(listeners)),
             threads: Threads::new(config.max_threads),
             pace: Pace::default(),
+            intake: Intake::new(config.messages_pending_bytes),
             config,
             poller,
             holding: Mutex::default(),

@@ -9,7 +9,7 @@ use crate::holding::NEVER;
 use crate::listener::Listener;
 use crate::poller::{events, token, Happened, Poller};
 use crate::ready::Job;
-use crate::realtime::is_client;
+use crate::realtime::{is_client, Client};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
@@ -17,6 +17,9 @@ use std::time::Duration;
 
 /// Bytes read at a time. One buffer for all: what arrives is copied into the connection at its true size.
 const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// Clients that are read on in one turn, before others have theirs.
+const READ_ON: usize = 16;
 
 /// Time-outs are looked at no more often than this.
 const EXPIRY_STEP_MILLISECONDS: u64 = 50;
@@ -112,6 +115,11 @@ impl Reactor {
     /// One turn: waits for events, at the most for `timeout` (`None`: until a time-out is due), and deals with them.
     pub(crate) fn poll(&mut self, engine: &Engine, timeout: Option<Duration>) {
         let rest = self.accepting.end_rest(engine);
+        let timeout = if engine.intake.is_due() {
+            Some(Duration::ZERO)
+        } else {
+            timeout
+        };
         let blocking = timeout != Some(Duration::ZERO);
         let timeout = if blocking { engine.timer.sleep(timeout) } else { timeout };
         let timeout = rest.map_or(timeout, |rest| Some(timeout.map_or(rest, |timeout| timeout.min(rest))));
@@ -130,6 +138,7 @@ impl Reactor {
             }),
             Err(error) => engine.journal.error(format_args!("[BUG] cannot poll: {error}")),
         }
+        self.guard(engine, now, |reactor| reactor.read_on(engine, now));
         if engine.timer.earliest.load(Relaxed) <= now {
             self.guard(engine, now, |reactor| reactor.expire(engine, now));
         }
@@ -185,13 +194,33 @@ impl Reactor {
 
     fn serve_client(&mut self, engine: &Engine, key: u64, happened: Happened, now: u64) {
         let Some(client) = engine.clients.get(key) else { return };
+        self.step_client(engine, &client, happened, now);
+    }
+
+    /// Gives a turn to clients that can be read on although no event says so.
+    fn read_on(&mut self, engine: &Engine, now: u64) {
+        if !engine.intake.is_due() {
+            return;
+        }
+        for _ in 0..engine.intake.len().min(READ_ON) {
+            let Some(client) = engine.intake.next() else { return };
+            client.resume(engine);
+            let happened = Happened {
+                readable: true,
+                writable: false,
+            };
+            self.step_client(engine, &client, happened, now);
+        }
+    }
+
+    fn step_client(&mut self, engine: &Engine, client: &Arc<Client>, happened: Happened, now: u64) {
         let scratch = &mut self.scratch;
         let step = engine.guard("a client", || {
             if happened.writable {
                 client.writable();
             }
             if happened.readable && client.read(scratch, engine, now) {
-                engine.ready.push(Job::Client(Arc::clone(&client)));
+                engine.ready.push(Job::Client(Arc::clone(client)));
             }
         });
         if step.is_none() {

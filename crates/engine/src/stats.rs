@@ -30,6 +30,8 @@ pub struct Stats {
     pub clients: u64,
     /// Events of clients and tasks that were run.
     pub events: u64,
+    /// Bytes of messages of clients that wait for the app.
+    pub pending_message_bytes: usize,
     /// Messages that were dropped because a client or a block did not keep up.
     pub dropped: u64,
     /// Clients that were closed for that.
@@ -63,6 +65,7 @@ impl Engine {
             refused_connections: counters.refused_connections.load(Relaxed),
             clients: counters.clients.load(Relaxed).max(0) as u64,
             events: counters.events.load(Relaxed),
+            pending_message_bytes: self.intake.bytes(),
             dropped: counters.dropped.load(Relaxed),
             overflowed: counters.overflowed.load(Relaxed),
             published: self.hub.counters().published.load(Relaxed),

@@ -82,7 +82,7 @@ pub(super) struct Outbox {
 
 /// A client; see the head of this file.
 pub struct Client {
-    me: Weak<Client>,
+    pub(super) me: Weak<Client>,
     pub(super) key: Key,
     pub(super) id: u64,
     pub(super) protocol: Protocol,
@@ -93,6 +93,10 @@ pub struct Client {
     wanted: AtomicU8,
     /// Whether reading has stopped because the app does not keep up.
     pub(super) paused: AtomicBool,
+    /// Whether something that was read waits to be decoded.
+    pub(super) is_behind: AtomicBool,
+    /// Whether it waits in line for room in the inboxes of all.
+    pub(super) in_line: AtomicBool,
     /// Seconds of silence after which a sign of life is sent; 0 for never.
     pub(super) timeout: AtomicU32,
     /// Milliseconds at which the peer was last heard, and at which it was last asked whether it is there.
@@ -147,6 +151,8 @@ impl Client {
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             paused: AtomicBool::new(false),
+            is_behind: AtomicBool::new(false),
+            in_line: AtomicBool::new(false),
             timeout: AtomicU32::new(beginning.timeout),
             heard: AtomicU64::new(now),
             pinged: AtomicU64::new(now),

@@ -131,6 +131,10 @@ impl Client {
             engine.expect_client(now + patience);
         }
         self.flush_locked(outbox);
+        // What the peer still says does not go to the app, so it need not wait for that.
+        if let Some(engine) = self.engine.upgrade() {
+            self.resume(&engine);
+        }
     }
 
     fn last_word(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
@@ -294,6 +298,8 @@ impl Client {
     /// subscribed to any more.
     pub(super) fn bury(&self, engine: &Engine) -> Vec<Box<[u8]>> {
         self.reader.lock().end();
+        let unheard = self.inbox.lock().clear();
+        engine.intake.remove(unheard, &engine.poller);
         let mut outbox = self.outbox.lock();
         let socket: Option<Arc<_>> = outbox.socket.take();
         outbox.deflater = None;

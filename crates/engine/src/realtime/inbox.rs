@@ -33,9 +33,37 @@ pub enum Event {
 impl Event {
     fn bytes(&self) -> usize {
         match self {
-            Event::Message { data, .. } => data.len(),
             Event::Published(_, publication) => publication.message.len(),
+            _ => self.own_bytes(),
+        }
+    }
+
+    /// The memory that it alone takes, if a peer decides how much that is.
+    pub(super) fn own_bytes(&self) -> usize {
+        match self {
+            Event::Message { data, .. } => size_of::<Event>() + data.capacity(),
             _ => 0,
+        }
+    }
+}
+
+/// What still fits into an inbox, or how much of a message may be taken otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) bytes: usize,
+    pub(super) events: usize,
+}
+
+impl Room {
+    pub(super) fn is_empty(self) -> bool {
+        self.bytes == 0 || self.events == 0
+    }
+
+    /// What is left after a message.
+    pub(super) fn less(self, message: &Event) -> Room {
+        Room {
+            bytes: self.bytes.saturating_sub(message.own_bytes()),
+            events: self.events.saturating_sub(1),
         }
     }
 }
@@ -94,9 +122,27 @@ impl Inbox {
         !std::mem::replace(&mut self.scheduled, true)
     }
 
-    /// Whether no more than `most_bytes` wait.
-    pub(crate) fn has_room(&self, most_bytes: usize) -> bool {
-        self.bytes <= most_bytes && self.events.len() < MOST_EVENTS
+    /// What may come where `most_bytes` may wait: whoever finds none left stops there.
+    pub(super) fn room(&self, most_bytes: usize) -> Room {
+        Room {
+            bytes: most_bytes.saturating_sub(self.bytes),
+            events: MOST_EVENTS.saturating_sub(self.events.len()),
+        }
+    }
+
+    pub(super) fn has_room(&self, most_bytes: usize) -> bool {
+        !self.room(most_bytes).is_empty()
+    }
+
+    /// Whether the last event has come: no other will.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Forgets all events; returns what they took, as [`Event::own_bytes`].
+    pub(super) fn clear(&mut self) -> usize {
+        self.bytes = 0;
+        self.events.drain(..).map(|event| event.own_bytes()).sum()
     }
 
     /// Takes the next event; the thread that has the client's turn calls this.
@@ -217,11 +263,17 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_up_to_a_number_of_bytes() {
+    fn there_is_room_up_to_a_number_of_bytes_and_of_events() {
         let mut inbox = Inbox::default();
+        let own = message(1).own_bytes();
+        assert!(own > 1, "an event takes some itself");
         inbox.push(message(1));
-        assert!(inbox.has_room(1) && !inbox.has_room(0));
+        assert!(inbox.has_room(own + 1) && !inbox.has_room(own));
         inbox.take();
-        assert!(inbox.has_room(0));
+        assert!(inbox.has_room(1));
+        (0..MOST_EVENTS).for_each(|_| _ = inbox.push(message(1)));
+        assert!(!inbox.has_room(usize::MAX));
+        assert_eq!(inbox.clear(), MOST_EVENTS * own);
+        assert!(inbox.has_room(1));
     }
 }

@@ -2,14 +2,16 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::{Event, Farewell};
+use super::inbox::{Event, Farewell, Room};
 use crate::clock::milliseconds;
 use crate::engine::Engine;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
+use std::mem::take;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
@@ -23,9 +25,39 @@ pub(super) struct Reader {
     pub(super) socket: Option<Arc<OwnedFd>>,
     /// None for a peer that has nothing to say, or has broken the protocol.
     decoder: Option<Decoder>,
+    /// What was read and has not been decoded, of one read at the most; nothing else is read before it.
+    rest: Rest,
     /// The current second, and the control frames that came in it.
     second: u64,
     controls: u32,
+}
+
+/// The end of a read.
+#[derive(Default)]
+struct Rest {
+    bytes: Vec<u8>,
+    /// Bytes that have been decoded.
+    decoded: usize,
+}
+
+impl Rest {
+    fn is_empty(&self) -> bool {
+        self.decoded == self.bytes.len()
+    }
+}
+
+/// What has been done in one turn.
+#[derive(Default)]
+struct Turn {
+    read: usize,
+    /// Bytes of the messages that came out of it: a thousand times as many, if they were compressed.
+    decoded: usize,
+}
+
+impl Turn {
+    fn is_over(&self) -> bool {
+        self.read >= READ_TURN || self.decoded >= READ_TURN
+    }
 }
 
 impl Reader {
@@ -33,12 +65,14 @@ impl Reader {
     pub(super) fn end(&mut self) {
         self.socket = None;
         self.decoder = None;
+        self.rest = Rest::default();
     }
 
     pub(super) fn new(socket: Arc<OwnedFd>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
         Reader {
             socket: Some(socket),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
+            rest: Rest::default(),
             second: 0,
             controls: 0,
         }
@@ -61,17 +95,34 @@ enum Remark {
     Close(Option<u16>),
 }
 
+impl Remark {
+    fn of(incoming: &Incoming<'_>) -> Option<Remark> {
+        match incoming {
+            Incoming::Ping(data) => Some(Remark::Ping(data.to_vec())),
+            Incoming::Pong(_) => Some(Remark::Pong),
+            Incoming::Close(code, _) => Some(Remark::Close(*code)),
+            Incoming::Text(_) | Incoming::Binary(_) => None,
+        }
+    }
+}
+
 impl Client {
-    /// The socket is readable: takes what has come. Called by the poller alone; true when the client has to be put into
-    /// the ready queue.
+    /// The socket is readable, or there is a rest to decode: takes what has come. Called by the poller alone; true when the
+    /// client has to be put into the ready queue.
     pub(crate) fn read(&self, scratch: &mut [u8], engine: &Engine, now: u64) -> bool {
         let mut schedule = false;
-        let mut turn = 0;
+        let mut turn = Turn::default();
         let mut reader = self.reader.lock();
         let Some(socket) = reader.socket.clone() else {
             return false;
         };
-        while turn < READ_TURN && !self.paused.load(Relaxed) {
+        if self.keeps_messages() && engine.intake.room() == 0 {
+            self.pause(engine);
+        }
+        if !reader.rest.is_empty() && !self.paused.load(SeqCst) {
+            schedule |= self.take_in_rest(&mut reader, &mut turn, engine, now);
+        }
+        while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
             match recv(&socket, &mut *scratch, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => {
                     drop(reader);
@@ -80,10 +131,8 @@ impl Client {
                 }
                 Ok((count, _)) => {
                     self.heard.store(now, Relaxed);
-                    turn += count;
-                    if self.state() < State::Failed {
-                        schedule |= self.take_in(&mut reader, &mut scratch[..count], engine, now);
-                    }
+                    turn.read += count;
+                    schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, engine, now);
                     if count < scratch.len() {
                         break;
                     }
@@ -103,19 +152,62 @@ impl Client {
     /// Bytes that came with the handshake.
     pub(super) fn read_ahead(&self, bytes: &mut [u8], engine: &Engine) -> bool {
         let mut reader = self.reader.lock();
-        self.take_in(&mut reader, bytes, engine, milliseconds())
+        self.take_in_read(&mut reader, bytes, &mut Turn::default(), engine, milliseconds())
     }
 
     /// From now on the poller reads, unless the app has enough to do already.
     pub(super) fn start_reading(&self) {
         let mut outbox = self.outbox.lock();
-        outbox.reads = !self.paused.load(Relaxed);
+        outbox.reads = !self.paused.load(SeqCst);
         self.watch(&mut outbox);
     }
 
-    fn take_in(&self, reader: &mut Reader, bytes: &mut [u8], engine: &Engine, now: u64) -> bool {
-        let Some(decoder) = &mut reader.decoder else {
-            return false;
+    /// Takes in what was just read. What is not decoded now is kept.
+    fn take_in_read(&self, reader: &mut Reader, bytes: &mut [u8], turn: &mut Turn, engine: &Engine, now: u64) -> bool {
+        let (schedule, taken) = self.take_in(reader, bytes, turn, engine, now);
+        if taken < bytes.len() {
+            reader.rest = Rest {
+                bytes: bytes[taken..].to_vec(),
+                decoded: 0,
+            };
+            self.stay_behind(engine);
+        }
+        schedule
+    }
+
+    /// Takes in what an earlier turn has left.
+    fn take_in_rest(&self, reader: &mut Reader, turn: &mut Turn, engine: &Engine, now: u64) -> bool {
+        let mut rest = take(&mut reader.rest);
+        self.is_behind.store(false, SeqCst);
+        let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, engine, now);
+        rest.decoded += taken;
+        if !rest.is_empty() {
+            reader.rest = rest;
+            self.stay_behind(engine);
+        }
+        schedule
+    }
+
+    /// Something is left: whoever is not paused has it decoded in its next turn, all others when they are resumed.
+    fn stay_behind(&self, engine: &Engine) {
+        self.is_behind.store(true, SeqCst);
+        if !self.paused.load(SeqCst) {
+            self.catch_up(engine);
+        }
+    }
+
+    /// Decodes as much as may wait for the app, and as belongs to one turn. Returns whether the client has to be put into
+    /// the ready queue, and how many of the bytes have been decoded.
+    fn take_in(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut [u8],
+        turn: &mut Turn,
+        engine: &Engine,
+        now: u64,
+    ) -> (bool, usize) {
+        let (Some(decoder), true) = (&mut reader.decoder, self.state() < State::Failed) else {
+            return (false, bytes.len());
         };
         let limits = Limits {
             message_bytes: engine.config.message_max_bytes,
@@ -123,44 +215,75 @@ impl Client {
         };
         let mut messages = Vec::new();
         let mut remarks = Vec::new();
-        let wanted = self.wants(Events::MESSAGE);
-        let fed = decoder.feed(bytes, &limits, &mut |incoming| match incoming {
-            Incoming::Text(data) if wanted => messages.push(Event::Message {
-                text: true,
-                data: data.into_owned(),
-            }),
-            Incoming::Binary(data) if wanted => messages.push(Event::Message {
-                text: false,
-                data: data.into_owned(),
-            }),
-            Incoming::Text(_) | Incoming::Binary(_) => {}
-            Incoming::Ping(data) => remarks.push(Remark::Ping(data.to_vec())),
-            Incoming::Pong(_) => remarks.push(Remark::Pong),
-            Incoming::Close(code, _) => remarks.push(Remark::Close(code)),
+        let keeps = self.keeps_messages();
+        let mut room = self.room(engine);
+        let fed = decoder.feed_while(bytes, &limits, &mut |incoming| {
+            let (text, data) = match incoming {
+                Incoming::Text(data) => (true, data),
+                Incoming::Binary(data) => (false, data),
+                other => {
+                    remarks.extend(Remark::of(&other));
+                    return ControlFlow::Continue(());
+                }
+            };
+            turn.decoded += data.len();
+            if keeps {
+                let data = data.into_owned();
+                let message = Event::Message { text, data };
+                room = room.less(&message);
+                messages.push(message);
+            }
+            if turn.is_over() || (keeps && room.is_empty()) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
             .iter()
             .try_for_each(|remark| self.answer(reader, remark, engine, now));
         let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
-        if let Err(failure) = fed.and(heard) {
+        if let Err(failure) = fed.and(heard.map(|()| 0)) {
             reader.decoder = None;
             self.hear_last(Farewell::Fault(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
             self.hear_last(Farewell::Goodbye(*code));
         }
-        schedule
+        let taken = match reader.decoder {
+            Some(_) => fed.unwrap_or(bytes.len()),
+            None => bytes.len(),
+        };
+        (schedule, taken)
+    }
+
+    /// Whether what comes goes to the app.
+    fn keeps_messages(&self) -> bool {
+        self.wants(Events::MESSAGE) && self.state() == State::Open
+    }
+
+    /// What the app may be left to hear later.
+    fn room(&self, engine: &Engine) -> Room {
+        let own = self.inbox.lock().room(engine.config.client_pending_bytes);
+        Room {
+            bytes: own.bytes.min(engine.intake.room()),
+            ..own
+        }
     }
 
     /// Gives messages to the app, and stops reading when it does not keep up.
     fn hand_in(&self, messages: Vec<Event>, engine: &Engine) -> bool {
         let mut inbox = self.inbox.lock();
+        if inbox.is_closed() {
+            return false;
+        }
+        engine.intake.add(messages.iter().map(Event::own_bytes).sum());
         let mut schedule = false;
         for message in messages {
             schedule |= inbox.push(message);
         }
-        if !inbox.has_room(engine.config.message_max_bytes) {
-            drop(inbox);
+        drop(inbox);
+        if self.room(engine).is_empty() {
             self.pause(engine);
         }
         schedule
@@ -168,7 +291,7 @@ impl Client {
 
     fn pause(&self, engine: &Engine) {
         let mut outbox = self.outbox.lock();
-        self.paused.store(true, Relaxed);
+        self.paused.store(true, SeqCst);
         outbox.reads = false;
         self.watch(&mut outbox);
         drop(outbox);
@@ -200,15 +323,48 @@ impl Client {
         }
     }
 
-    /// The app has caught up: goes on reading.
-    pub(super) fn resume(&self, engine: &Engine) {
-        if self.paused.load(Relaxed) && self.inbox.lock().has_room(engine.config.message_max_bytes / 2) {
-            let mut outbox = self.outbox.lock();
-            self.paused.store(false, Relaxed);
-            // What the peer has sent meanwhile is still to be read.
-            self.heard.store(milliseconds(), Relaxed);
-            outbox.reads = true;
-            self.watch(&mut outbox);
+    /// The app has caught up, or hears no more: goes on reading, once there is room in the inboxes of all.
+    pub(crate) fn resume(&self, engine: &Engine) {
+        if !self.paused.load(SeqCst) {
+            return;
         }
+        if self.keeps_messages() {
+            if !self.inbox.lock().has_room(engine.config.client_pending_bytes / 2) {
+                return;
+            }
+            if engine.intake.room() == 0 {
+                return self.wait_in_line(engine);
+            }
+        }
+        let mut outbox = self.outbox.lock();
+        self.paused.store(false, SeqCst);
+        // What the peer has sent meanwhile is still to be read.
+        self.heard.store(milliseconds(), Relaxed);
+        outbox.reads = true;
+        self.watch(&mut outbox);
+        drop(outbox);
+        self.catch_up(engine);
+    }
+
+    /// Has the poller decode what is left of a read.
+    fn catch_up(&self, engine: &Engine) {
+        if self.is_behind.load(SeqCst) {
+            if let Some(client) = self.me.upgrade() {
+                engine.intake.read_on(client, &engine.poller);
+            }
+        }
+    }
+
+    fn wait_in_line(&self, engine: &Engine) {
+        if !self.in_line.swap(true, SeqCst) {
+            if let Some(client) = self.me.upgrade() {
+                engine.intake.wait(client, &engine.poller);
+            }
+        }
+    }
+
+    /// It is this client's turn to go on.
+    pub(super) fn leave_line(&self) {
+        self.in_line.store(false, SeqCst);
     }
 }

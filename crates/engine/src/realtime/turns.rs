@@ -48,7 +48,11 @@ impl Engine {
         drop(inbox);
         let is_shutdown = matches!(event, Event::Shutdown);
         let is_close = matches!(event, Event::Close);
+        let bytes = event.own_bytes();
         self.guard(AN_EVENT, || app.event(client, event));
+        if bytes > 0 {
+            self.intake.remove(bytes, &self.poller);
+        }
         self.counters().events.fetch_add(1, Relaxed);
         if is_shutdown {
             client.close(Some(GOING_AWAY), "");

@@ -1,7 +1,7 @@
 //! A WebSocket client that speaks to a test's engine.
 
 use super::PATIENCE;
-use fairlead_wire::websocket::{masked_frame, Decoder, Incoming, Limits, Opcode, Role};
+use fairlead_wire::websocket::{masked_frame, Decoder, Deflater, Incoming, Limits, Opcode, Role};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -31,10 +31,21 @@ impl WebSocket {
 
     /// Sends `ahead` together with the handshake.
     pub fn connect_with(address: SocketAddr, ahead: &[u8]) -> WebSocket {
+        WebSocket::open(address, HANDSHAKE, ahead)
+    }
+
+    /// A client that may compress what it sends. Short answers come as they are.
+    pub fn connect_deflating(address: SocketAddr) -> WebSocket {
+        let extension = "Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover\r\n\r\n";
+        let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{extension}"));
+        WebSocket::open(address, &handshake, &[])
+    }
+
+    fn open(address: SocketAddr, handshake: &str, ahead: &[u8]) -> WebSocket {
         let mut stream = TcpStream::connect(address).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         stream
-            .write_all(&[HANDSHAKE.as_bytes(), ahead].concat())
+            .write_all(&[handshake.as_bytes(), ahead].concat())
             .expect("the server reads");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -90,6 +101,14 @@ impl WebSocket {
 pub fn frame(opcode: Opcode, data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     masked_frame(&mut bytes, opcode, false, [1, 2, 3, 4], data);
+    bytes
+}
+
+/// A message of zeros, a thousandth of which is sent.
+pub fn bomb(length: usize) -> Vec<u8> {
+    let (mut compressed, mut bytes) = (Vec::new(), Vec::new());
+    Deflater::new(15).message(&vec![0; length], false, &mut compressed);
+    masked_frame(&mut bytes, Opcode::Binary, true, [1, 2, 3, 4], &compressed);
     bytes
 }
 

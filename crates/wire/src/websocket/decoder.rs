@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A message that arrives in one frame and one read is unmasked where it is and handed out from there. Only what is cut
-//! is assembled, in memory that never exceeds what the limits allow nor twice what has arrived.
+//! is assembled, in memory that never exceeds what the limits allow nor twice what has arrived: what is compressed stays so
+//! until its message is whole, and whoever gets messages may stop after each of them.
 
 use super::close::parse_close;
 use super::extension::Deflate;
@@ -18,6 +19,7 @@ use super::inflater::Inflater;
 use super::{mask, utf8};
 use std::borrow::Cow;
 use std::mem::take;
+use std::ops::ControlFlow;
 
 /// What a message may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,17 +125,37 @@ impl Decoder {
     /// failure depend on the bytes alone, not on how they are split. After a failure every call gives the same one; what
     /// comes after a close frame is ignored (RFC 6455 §5.5.1).
     pub fn feed(&mut self, bytes: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
+        self.feed_while(bytes, limits, &mut |incoming| {
+            on(incoming);
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
+    /// The same until `on` wants no more. Returns how many bytes were taken; the rest is as it was, to be fed before what
+    /// comes behind it.
+    pub fn feed_while(
+        &mut self,
+        bytes: &mut [u8],
+        limits: &Limits,
+        on: &mut dyn FnMut(Incoming<'_>) -> ControlFlow<()>,
+    ) -> Result<usize, Failure> {
+        let length = bytes.len();
         let mut rest = bytes;
+        let mut flow = ControlFlow::Continue(());
         while !rest.is_empty() {
-            match self.step(rest, limits, on) {
+            match self.step(rest, limits, &mut |incoming| flow = on(incoming)) {
                 Ok(taken) => rest = &mut take(&mut rest)[taken..],
                 Err(failure) => {
                     self.fail(failure);
                     return Err(failure);
                 }
             }
+            if flow.is_break() {
+                break;
+            }
         }
-        Ok(())
+        Ok(length - rest.len())
     }
 
     /// Takes a frame, or what there is of it. `input` is not empty. Returns how many bytes that were.
@@ -252,47 +274,53 @@ impl Decoder {
     }
 
     fn plain(&mut self, payload: &[u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
-        let message = &mut self.message;
-        if message.text && !message.utf8.feed(payload) {
+        if self.message.text && !self.message.utf8.feed(payload) {
             return Err(Failure::INVALID_UTF8);
         }
-        let ends = self.frame.fin && self.frame.left == 0;
-        if ends && message.bytes.is_empty() {
-            return message.end(Cow::Borrowed(payload), on);
+        match self.assemble(payload, limits) {
+            Some(bytes) => self.message.end(bytes, on),
+            None => Ok(()),
         }
-        let most = if self.frame.fin {
-            payload.len() + usize::try_from(self.frame.left).unwrap_or(usize::MAX)
-        } else {
-            limits.message_bytes.saturating_sub(message.bytes.len())
-        };
-        grow(&mut message.bytes, payload.len(), most);
-        message.bytes.extend_from_slice(payload);
-        if ends {
-            let bytes = take(&mut message.bytes);
-            return message.end(Cow::Owned(bytes), on);
-        }
-        Ok(())
     }
 
     fn compressed(&mut self, payload: &[u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
-        let message = &mut self.message;
+        let Some(compressed) = self.assemble(payload, limits) else {
+            return Ok(());
+        };
         let inflater = self.inflater.get_or_insert_with(|| Box::new(Inflater::new()));
-        let before = message.bytes.len();
-        let inflated = inflater.inflate(payload, &mut message.bytes, limits.message_bytes);
+        let mut bytes = Vec::new();
+        let inflated = inflater.inflate(&compressed, &mut bytes, limits.message_bytes);
         // What came before the fault of the compression counts first, as it would if it had come alone.
-        if message.text && !message.utf8.feed(&message.bytes[before..]) {
+        if self.message.text && !self.message.utf8.feed(&bytes) {
             return Err(Failure::INVALID_UTF8);
         }
         inflated?;
-        if !self.frame.fin || self.frame.left > 0 {
-            return Ok(());
-        }
-        inflater.finish(&mut message.bytes, self.keep_context)?;
+        inflater.finish(&mut bytes, self.keep_context)?;
         if !self.keep_context {
             self.inflater = None;
         }
-        let bytes = take(&mut message.bytes);
-        message.end(Cow::Owned(bytes), on)
+        self.message.end(Cow::Owned(bytes), on)
+    }
+
+    /// Adds to the message; gives all of it, as it came, when it is whole.
+    fn assemble<'a>(&mut self, payload: &'a [u8], limits: &Limits) -> Option<Cow<'a, [u8]>> {
+        let message = &mut self.message;
+        let ends = self.frame.fin && self.frame.left == 0;
+        if ends && message.bytes.is_empty() {
+            return Some(Cow::Borrowed(payload));
+        }
+        let most = if self.frame.fin {
+            payload.len() as u64 + self.frame.left
+        } else {
+            most_announced(limits, message.compressed).saturating_sub(message.bytes.len() as u64)
+        };
+        grow(
+            &mut message.bytes,
+            payload.len(),
+            usize::try_from(most).unwrap_or(usize::MAX),
+        );
+        message.bytes.extend_from_slice(payload);
+        ends.then(|| Cow::Owned(take(&mut message.bytes)))
     }
 
     fn fail(&mut self, failure: Failure) {
@@ -389,6 +417,22 @@ mod tests {
             assert_eq!(feed(&mut decoder, end), Ok(()));
             assert!(!holds_something(&decoder));
         }
+    }
+
+    #[test]
+    fn a_compressed_message_that_goes_on_takes_no_more_than_has_come() {
+        let mut compressed = Vec::new();
+        Deflater::new(15).message(&vec![0; 1 << 20], false, &mut compressed);
+        let limits = Limits {
+            message_bytes: 1 << 20,
+            fragments: 10,
+        };
+        let bytes = sent(Opcode::Binary, true, &compressed);
+        let mut decoder = decoder();
+        let mut begun = bytes[..bytes.len() - 1].to_vec();
+        assert_eq!(decoder.feed(&mut begun, &limits, &mut |_| {}), Ok(()));
+        let held = decoder.message.bytes.capacity();
+        assert!((1..bytes.len()).contains(&held) && decoder.inflater.is_none(), "{held}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use super::model;
 use super::support::{Heard, Outcome, Setup};
 
-/// Checks what is read against the model and against the same bytes in pieces: of each of these sizes, and of these in
-/// turn. Returns what was read.
+/// Checks what is read against the model, against the same bytes in pieces (of each of these sizes, and of these in turn),
+/// and against a reader that stops after each message. Returns what was read.
 pub(crate) fn connection(bytes: &[u8], setup: &Setup, sizes: &[usize]) -> Outcome {
     let outcome = setup.read([bytes]);
     let told = || format!("{} in {setup:?}", bytes.escape_ascii());
@@ -13,6 +13,7 @@ pub(crate) fn connection(bytes: &[u8], setup: &Setup, sizes: &[usize]) -> Outcom
         assert_eq!(setup.read(bytes.chunks(size)), outcome, "{} by {size}", told());
     }
     assert_eq!(setup.read(uneven(bytes, sizes)), outcome, "{} by {sizes:?}", told());
+    assert_eq!(setup.read_one_by_one(bytes), outcome, "{} one by one", told());
     for heard in &outcome.0 {
         assert_sound(heard, setup);
     }

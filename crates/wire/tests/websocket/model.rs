@@ -171,7 +171,10 @@ impl<'a> Model<'a> {
         message.payload.extend_from_slice(payload);
         let text = message.text;
         let bytes = if message.compressed {
-            self.inflated(ends)?
+            if !ends {
+                return Ok(());
+            }
+            self.inflated()?
         } else {
             let bytes = message.payload.clone();
             check(&bytes, text, usize::MAX)?;
@@ -188,8 +191,8 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// What the present message holds so far; when it ends, without a trace of what its sender left out.
-    fn inflated(&mut self, ends: bool) -> Result<Vec<u8>, Failure> {
+    /// What the present message holds, now that it has come, without a trace of what its sender left out.
+    fn inflated(&mut self) -> Result<Vec<u8>, Failure> {
         let message = self.message.as_ref().expect("there is one");
         let before = inflate(&self.stream).bytes.len();
         let mut stream = [&self.stream[..], &message.payload].concat();
@@ -198,9 +201,6 @@ impl<'a> Model<'a> {
         check(bytes, message.text, self.setup.limits.message_bytes)?;
         if inflated.end == End::Broken {
             return Err(Failure::BROKEN_DEFLATE);
-        }
-        if !ends {
-            return Ok(bytes.to_vec());
         }
         let nothing_left_out = message.payload.is_empty() || inflated.complete;
         if !nothing_left_out {

@@ -2,6 +2,7 @@
 
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use fairlead_wire::{Head, HeadLimits};
+use std::ops::ControlFlow;
 
 pub(crate) const FIN: u8 = 0x80;
 pub(crate) const RSV1: u8 = 0x40;
@@ -90,6 +91,28 @@ impl Setup {
             });
             if fed.is_err() {
                 return (heard, fed);
+            }
+        }
+        (heard, Ok(()))
+    }
+
+    /// The same with a stop after each thing that is heard.
+    pub(crate) fn read_one_by_one(&self, bytes: &[u8]) -> Outcome {
+        let mut decoder = Decoder::new(self.role, self.deflate);
+        let mut heard = Vec::new();
+        let mut rest = &mut bytes.to_vec()[..];
+        while !rest.is_empty() {
+            let before = heard.len();
+            let fed = decoder.feed_while(rest, &self.limits, &mut |incoming| {
+                heard.push(incoming.into());
+                ControlFlow::Break(())
+            });
+            match fed {
+                Ok(taken) => {
+                    assert!(heard.len() - before == 1 || (heard.len() == before && taken == rest.len()));
+                    rest = &mut rest[taken..];
+                }
+                Err(failure) => return (heard, Err(failure)),
             }
         }
         (heard, Ok(()))

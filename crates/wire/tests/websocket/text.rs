@@ -151,13 +151,13 @@ fn binary_messages_hold_anything() {
 }
 
 #[test]
-fn compressed_text_is_checked_as_it_is_inflated() {
+fn compressed_text_is_checked_before_what_follows() {
     for invalid in INVALID {
         let text = ["κόσμε".as_bytes(), invalid, &[b'z'; 300]].concat();
         let mut compressed = Vec::new();
         Deflater::new(15).message(&text, false, &mut compressed);
         // A byte follows that would be a fault of its own, were it looked at first.
-        let bytes = [sent(RSV1 | TEXT, &compressed), vec![0xff]].concat();
+        let bytes = [sent(FIN | RSV1 | TEXT, &compressed), vec![0xff]].concat();
         assert_eq!(
             SERVER.with(ALONE).refuse(&bytes),
             Failure::INVALID_UTF8,

@@ -54,6 +54,7 @@ impl<'a> Settings<'a> {
             early_hints: self.get("early_hints")?,
             message_max_bytes: self.get("message_max_bytes")?,
             client_pending_bytes: self.get("client_pending_bytes")?,
+            messages_pending_bytes: self.get("messages_pending_bytes")?,
             client_overflow: self.client_overflow()?,
             ping_interval: self.get("ping_interval")?,
             max_pings: self.get("max_pings")?,

@@ -63,6 +63,26 @@ class WebSocketFloodsTest < Minitest::Test
     assert_logged(server, 3)
   end
 
+  # Each message is within the limit, and one read holds sixty of them: what has no room stays compressed.
+  def test_many_messages_that_are_small_only_while_they_are_compressed
+    server = pushing("def on_message(client, data) = (sleep 0.002; client.write(data.bytesize))", "-t", 1, "--messages-pending-bytes", "16m")
+    assert_inflated_in_turn(server) do |clients|
+      clients.each { |client| assert_equal ["1048576"], client.receive_all(55).uniq }
+    end
+  end
+
+  # Nobody wants them, and nothing is kept of them.
+  def test_many_such_messages_without_a_handler_for_them
+    server = pushing("def on_close(client) = nil", "-t", 1)
+    assert_inflated_in_turn(server) do |clients|
+      clients.each do |client|
+        client.ping("behind them")
+
+        assert_equal "behind them", client.receive_pong
+      end
+    end
+  end
+
   # 500 silent peers, each in the middle of the largest frame it may send, of which it has sent nothing but the head.
   def test_announced_frames_take_no_memory_before_they_come
     server = pushing(ECHO, "-t", 1, "--message-max-bytes", "8m")
@@ -86,6 +106,18 @@ class WebSocketFloodsTest < Minitest::Test
   end
 
   private
+
+  # Twenty clients send 55 MiB each, which is 57 KB of frames. What Ruby has not collected yet counts, too.
+  def assert_inflated_in_turn(server)
+    clients = Array.new(20) { web_socket(server, deflate: true) }
+    before = memory(server.pid)
+    messages = FRAMES.build(2, clients.first.deflate.compress("\0" * (1 << 20)), rsv: 4) * 55
+    clients.each { |client| client.send_raw(messages) }
+    yield clients
+    most = peak_memory(server.pid) - before
+
+    assert_operator most, :<, 5 * ROOM
+  end
 
   # Sends +bytes+ again and again, until the server has had enough; meanwhile others are served.
   def flooded(server, bytes, first: "")

@@ -1,0 +1,135 @@
+//! What the clients of an engine have sent and the app has not taken yet: how much of it there may be, and who is read on
+//! without a word from the poller.
+//!
+//! ```text
+//!            own inbox full                         an event of it has run
+//!   read ────────────────────▶ paused ─────────────────────────────────────────┐
+//!    ▲ │     all inboxes full                       there is room: who has waited ▼ longest
+//!    │ ├────────────────────▶ paused, waiting in line ──────────────────────▶ resumed
+//!    │ └─ turn over ─▶ behind ◀── something of it was read and not decoded ───────┤
+//!    └────────────────────┴───────────────── the poller says that there is more ──┘
+//! ```
+//! Whoever is paused leaves what comes in the kernel, and that makes its peer wait.
+
+use super::client::Client;
+use crate::poller::Poller;
+use crate::reactor::is_in_reactor;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::Arc;
+
+#[derive(Default)]
+struct Line {
+    clients: Mutex<VecDeque<Arc<Client>>>,
+    /// The length, readable without the lock; written only while it is held.
+    length: AtomicUsize,
+}
+
+impl Line {
+    fn push(&self, client: Arc<Client>) {
+        let mut clients = self.clients.lock();
+        clients.push_back(client);
+        self.length.store(clients.len(), SeqCst);
+    }
+
+    fn pop(&self) -> Option<Arc<Client>> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut clients = self.clients.lock();
+        let client = clients.pop_front();
+        self.length.store(clients.len(), SeqCst);
+        client
+    }
+
+    fn len(&self) -> usize {
+        self.length.load(SeqCst)
+    }
+}
+
+/// See the head of this file.
+pub(crate) struct Intake {
+    most_bytes: usize,
+    /// Bytes of the messages in all inboxes, and of those that the app has right now.
+    bytes: AtomicUsize,
+    /// Clients that have a part of a read left and may go on.
+    behind: Line,
+    /// Clients that go on when there is room in `bytes`.
+    waiting: Line,
+}
+
+impl Intake {
+    pub(crate) fn new(most_bytes: usize) -> Intake {
+        Intake {
+            most_bytes,
+            bytes: AtomicUsize::new(0),
+            behind: Line::default(),
+            waiting: Line::default(),
+        }
+    }
+
+    /// Bytes of messages that wait for the app.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(SeqCst)
+    }
+
+    /// How much more may wait.
+    pub(super) fn room(&self) -> usize {
+        self.most_bytes.saturating_sub(self.bytes())
+    }
+
+    pub(super) fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, SeqCst);
+    }
+
+    /// The app has done with so much of it.
+    pub(super) fn remove(&self, bytes: usize, poller: &Poller) {
+        self.bytes.fetch_sub(bytes, SeqCst);
+        self.call_in(poller);
+    }
+
+    /// Lets a client wait for room.
+    pub(super) fn wait(&self, client: Arc<Client>, poller: &Poller) {
+        self.waiting.push(client);
+        // Whoever has made room meanwhile has seen nobody wait.
+        self.call_in(poller);
+    }
+
+    /// The poller is to read a client on in its next turn.
+    pub(super) fn read_on(&self, client: Arc<Client>, poller: &Poller) {
+        self.behind.push(client);
+        if !is_in_reactor() {
+            poller.wake();
+        }
+    }
+
+    fn call_in(&self, poller: &Poller) {
+        if self.waiting.len() > 0 && self.room() > 0 && !is_in_reactor() {
+            poller.wake();
+        }
+    }
+
+    /// Whether the poller has somebody to read on.
+    pub(crate) fn is_due(&self) -> bool {
+        self.behind.len() > 0 || (self.waiting.len() > 0 && self.room() > 0)
+    }
+
+    /// How many there are in both lines.
+    pub(crate) fn len(&self) -> usize {
+        self.behind.len() + self.waiting.len()
+    }
+
+    /// The next one to be read on.
+    pub(crate) fn next(&self) -> Option<Arc<Client>> {
+        if let Some(client) = self.behind.pop() {
+            return Some(client);
+        }
+        if self.room() == 0 {
+            return None;
+        }
+        let client = self.waiting.pop()?;
+        client.leave_line();
+        Some(client)
+    }
+}

@@ -1,0 +1,287 @@
+//! What clients send and the app does not take in time: how much of it waits, who waits for room, and that nothing is lost,
+//! mixed up or said too late for it.
+
+mod support;
+
+use fairlead_engine::{App, Client as Peer, Config, Event, Events, Exchange};
+use fairlead_wire::websocket::Opcode;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use support::web_socket::{bomb, frame, text, Received, WebSocket};
+use support::{config, eventually, listen, Server};
+
+const MEGABYTE: usize = 1 << 20;
+
+/// What a message takes beside its bytes, and more than that.
+const OVERHEAD: usize = 1024;
+
+/// Answers each message with its length once it may, and notes how much waits meanwhile.
+#[derive(Default)]
+struct Slow {
+    may_go_on: AtomicBool,
+    keeps_nothing: bool,
+    closes_at_once: bool,
+    most_pending: AtomicUsize,
+    server: Mutex<Option<Arc<fairlead_engine::Engine>>>,
+    messages: AtomicUsize,
+    closed: AtomicUsize,
+}
+
+impl App for Slow {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        if exchange.start_upgrade() {
+            let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+            if let (Some(client), true) = (exchange.end_upgrade(), self.keeps_nothing) {
+                client.want(Events(0));
+            }
+        } else {
+            exchange.answer_plainly(200);
+        }
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        match event {
+            Event::Message { data, .. } => {
+                eventually("leave to go on", || self.may_go_on.load(SeqCst));
+                let server = self.server.lock().expect("no panic").clone().expect("it was set");
+                let pending = server.stats().pending_message_bytes;
+                self.most_pending.fetch_max(pending, SeqCst);
+                self.messages.fetch_add(1, SeqCst);
+                client.write(data.len().to_string().as_bytes(), true);
+                if self.closes_at_once {
+                    client.close(Some(1000), "enough");
+                }
+            }
+            Event::Close => _ = self.closed.fetch_add(1, SeqCst),
+            _ => {}
+        }
+    }
+}
+
+fn serve(config: Config, app: Slow) -> (Server, Arc<Slow>) {
+    let app = Arc::new(app);
+    let server = Server::run(&listen(), config, None, Arc::clone(&app));
+    *app.server.lock().expect("no panic") = Some(Arc::clone(&server.engine));
+    (server, app)
+}
+
+/// Sends everything, although the server does not read all of it at once.
+fn send_all(client: &WebSocket, bytes: Vec<u8>) -> std::thread::JoinHandle<()> {
+    let mut stream = client.stream.try_clone().expect("a descriptor");
+    std::thread::spawn(move || stream.write_all(&bytes).expect("the server reads"))
+}
+
+#[test]
+fn messages_of_a_client_wait_compressed_where_its_inbox_is_full() {
+    let limits = Config {
+        client_pending_bytes: 2 * MEGABYTE,
+        ..config()
+    };
+    let (server, app) = serve(limits, Slow::default());
+    let mut client = WebSocket::connect_deflating(server.address);
+    let sent = send_all(&client, bomb(MEGABYTE).repeat(100));
+    eventually("a full inbox", || {
+        server.engine.stats().pending_message_bytes >= 2 * MEGABYTE
+    });
+    app.may_go_on.store(true, SeqCst);
+    (0..100).for_each(|_| assert_eq!(client.receive(), text("1048576")));
+    sent.join().expect("all was sent");
+    let most = app.most_pending.load(SeqCst);
+    // One message more than fits has to be there before that shows, and the app has one.
+    assert!(most <= 4 * (MEGABYTE + OVERHEAD), "{most}");
+    eventually("no message to wait", || {
+        server.engine.stats().pending_message_bytes == 0
+    });
+}
+
+#[test]
+fn small_messages_of_a_client_wait_by_number() {
+    let (server, app) = serve(config(), Slow::default());
+    let mut client = WebSocket::connect(server.address);
+    let sent = send_all(&client, frame(Opcode::Text, b"").repeat(20_000));
+    eventually("a first message", || server.engine.stats().pending_message_bytes > 0);
+    app.may_go_on.store(true, SeqCst);
+    (0..20_000).for_each(|_| assert_eq!(client.receive(), text("0")));
+    sent.join().expect("all was sent");
+    let most = app.most_pending.load(SeqCst);
+    assert!(most <= 4_100 * 64, "{most}");
+}
+
+#[test]
+fn messages_of_all_clients_together_have_a_limit_and_who_waits_is_read_on_in_turn() {
+    let limits = Config {
+        messages_pending_bytes: 3 * MEGABYTE,
+        max_threads: 2,
+        ..config()
+    };
+    let (server, app) = serve(limits, Slow::default());
+    let mut clients: Vec<_> = (0..12).map(|_| WebSocket::connect_deflating(server.address)).collect();
+    let sent: Vec<_> = clients
+        .iter()
+        .map(|client| send_all(client, bomb(MEGABYTE).repeat(20)))
+        .collect();
+    eventually("full inboxes", || {
+        server.engine.stats().pending_message_bytes >= 3 * MEGABYTE
+    });
+    app.may_go_on.store(true, SeqCst);
+    for _ in 0..20 {
+        clients
+            .iter_mut()
+            .for_each(|client| assert_eq!(client.receive(), text("1048576")));
+    }
+    sent.into_iter().for_each(|sent| sent.join().expect("all was sent"));
+    let most = app.most_pending.load(SeqCst);
+    assert!(most <= 4 * (MEGABYTE + OVERHEAD), "{most}");
+    eventually("no message to wait", || {
+        server.engine.stats().pending_message_bytes == 0
+    });
+    let mut late = WebSocket::connect(server.address);
+    late.send(Opcode::Text, b"late");
+    assert_eq!(late.receive(), text("4"));
+}
+
+#[test]
+fn what_is_said_behind_messages_that_wait_is_heard_behind_them() {
+    let limits = Config {
+        client_pending_bytes: 10_000,
+        ..config()
+    };
+    let (server, app) = serve(limits, Slow::default());
+    let mut client = WebSocket::connect_deflating(server.address);
+    let mut bytes = bomb(9_000).repeat(50);
+    bytes.extend(frame(Opcode::Ping, b"behind"));
+    bytes.extend(frame(Opcode::Close, &1000u16.to_be_bytes()));
+    client.stream.write_all(&bytes).expect("the server reads");
+    eventually("a full inbox", || server.engine.stats().pending_message_bytes >= 10_000);
+    app.may_go_on.store(true, SeqCst);
+    let mut answers = Vec::new();
+    let pong_at = loop {
+        match client.receive() {
+            Received::Pong(data) => {
+                assert_eq!(data, b"behind");
+                break answers.len();
+            }
+            answer => answers.push(answer),
+        }
+    };
+    // A pong does not wait for the two messages that have been read before it.
+    assert!(pong_at >= 45, "the pong came behind {pong_at} answers");
+    (pong_at..50).for_each(|_| answers.push(client.receive()));
+    assert!(answers.iter().all(|answer| *answer == text("9000")), "{answers:?}");
+    assert_eq!(client.receive(), Received::Close(Some(1000)));
+    assert_eq!(client.receive(), Received::End);
+    eventually("the last event", || app.closed.load(SeqCst) == 1);
+}
+
+#[test]
+fn the_end_of_a_peer_behind_messages_that_wait_is_heard_behind_them() {
+    let limits = Config {
+        client_pending_bytes: 10_000,
+        ..config()
+    };
+    let (server, app) = serve(limits, Slow::default());
+    let mut client = WebSocket::connect_deflating(server.address);
+    let bytes = bomb(9_000).repeat(50);
+    client.stream.write_all(&bytes).expect("the server reads");
+    client
+        .stream
+        .shutdown(std::net::Shutdown::Write)
+        .expect("an open socket");
+    eventually("a full inbox", || server.engine.stats().pending_message_bytes >= 10_000);
+    assert_eq!(app.closed.load(SeqCst), 0);
+    app.may_go_on.store(true, SeqCst);
+    eventually("the last event", || app.closed.load(SeqCst) == 1);
+    assert_eq!(app.messages.load(SeqCst), 50);
+    assert_eq!(server.engine.stats().pending_message_bytes, 0);
+}
+
+#[test]
+fn a_client_that_is_closed_hears_no_more_and_its_goodbye_is_found() {
+    let limits = Config {
+        client_pending_bytes: 10_000,
+        ..config()
+    };
+    let app = Slow {
+        closes_at_once: true,
+        ..Slow::default()
+    };
+    let (server, app) = serve(limits, app);
+    let mut client = WebSocket::connect_deflating(server.address);
+    client
+        .stream
+        .write_all(&bomb(9_000).repeat(50))
+        .expect("the server reads");
+    eventually("a full inbox", || server.engine.stats().pending_message_bytes >= 10_000);
+    app.may_go_on.store(true, SeqCst);
+    assert_eq!(client.receive(), text("9000"));
+    assert_eq!(client.receive(), Received::Close(Some(1000)));
+    client.send(Opcode::Close, &1000u16.to_be_bytes());
+    assert_eq!(client.receive(), Received::End);
+    eventually("the end", || server.engine.stats().clients == 0);
+    let heard = app.messages.load(SeqCst);
+    assert!(heard < 5, "{heard} messages were heard");
+}
+
+#[test]
+fn an_engine_that_drains_ends_clients_whose_messages_wait() {
+    let limits = Config {
+        client_pending_bytes: 10_000,
+        messages_pending_bytes: 20_000,
+        ..config()
+    };
+    let (server, app) = serve(limits, Slow::default());
+    let mut clients: Vec<_> = (0..5).map(|_| WebSocket::connect_deflating(server.address)).collect();
+    for client in &mut clients {
+        client
+            .stream
+            .write_all(&bomb(9_000).repeat(50))
+            .expect("the server reads");
+    }
+    eventually("full inboxes", || server.engine.stats().pending_message_bytes >= 20_000);
+    server.engine.drain();
+    app.may_go_on.store(true, SeqCst);
+    for client in &mut clients {
+        let last = loop {
+            match client.receive() {
+                Received::Text(_) => {}
+                last => break last,
+            }
+        };
+        assert_eq!(last, Received::Close(Some(1001)));
+        client.send(Opcode::Close, &1001u16.to_be_bytes());
+        assert_eq!(client.receive(), Received::End);
+    }
+    assert!(server.engine.wait(Some(support::PATIENCE)));
+    assert_eq!(server.engine.stats().pending_message_bytes, 0);
+}
+
+#[test]
+fn messages_that_nobody_wants_take_turns_with_other_clients() {
+    let app = Slow {
+        keeps_nothing: true,
+        ..Slow::default()
+    };
+    let limits = Config {
+        max_pings: 0,
+        ..config()
+    };
+    let (server, _) = serve(limits, app);
+    let mut clients = [0; 2].map(|_| WebSocket::connect_deflating(server.address));
+    // One is a turn, and the pong tells that it has been inflated.
+    let message = [bomb(MEGABYTE / 4), frame(Opcode::Ping, b"")].concat();
+    let mut ahead = [0; 3].map(|_| {
+        for client in &mut clients {
+            client.stream.write_all(&message.repeat(30)).expect("the server reads");
+        }
+        (0..30).for_each(|_| assert_eq!(clients[0].receive(), Received::Pong(vec![])));
+        clients[1].stream.set_nonblocking(true).expect("a socket");
+        let behind = clients[1].stream.peek(&mut [0; 60]).unwrap_or(0) / 2;
+        clients[1].stream.set_nonblocking(false).expect("a socket");
+        (0..30).for_each(|_| assert_eq!(clients[1].receive(), Received::Pong(vec![])));
+        30 - behind
+    });
+    ahead.sort_unstable();
+    assert!(ahead[1] < 10, "one client was {ahead:?} turns ahead of another one");
+    assert_eq!(server.engine.stats().pending_message_bytes, 0);
+}
