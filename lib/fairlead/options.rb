@@ -175,12 +175,12 @@ module Fairlead
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
-           doc: "How long a request body may stand still, and the grace it has before `body_min_rate` applies to it. One that takes " \
-                "longer is answered 408."
+           doc: "How long a request body may stand still, or be behind `body_min_rate`. One that takes longer is answered 408."
 
     option :body_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],
-           doc: "The slowest average, in bytes a second, at which a request body may arrive; 0 means any. A slower one is answered 408."
+           doc: "The slowest rate, in bytes a second, at which a request body may arrive; 0 means any. A body that falls behind it by " \
+                "`body_timeout` is answered 408, however fast it came before."
 
     option :body_max_bytes, Types::Bytes.new,
            scope: :engine, default: 1024**3, aliases: %i[http_content_length_limit], valid: ["50m"], invalid: ["huge"],
@@ -204,11 +204,12 @@ module Fairlead
 
     option :write_timeout, Types::Seconds.new,
            scope: :engine, default: 30, valid: [10], invalid: [0],
-           doc: "A client that takes nothing of its answer for that long is cut off."
+           doc: "A client that takes nothing of its answer for that long, or is that far behind `write_min_rate`, is cut off."
 
     option :write_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],
-           doc: "The slowest average, in bytes a second, at which a client may take its answer; 0 means any."
+           doc: "The slowest rate, in bytes a second, at which a client may take its answer, or what waits for a WebSocket; 0 means any. " \
+                "One that falls behind it by `write_timeout` is cut off, however fast it was before."
 
     option :response_memory_bytes, Types::Bytes.new(least: 4096),
            scope: :engine, default: 256 * 1024, valid: ["1m"], invalid: [0],

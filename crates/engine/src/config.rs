@@ -1,6 +1,7 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
 use crate::access_log;
+use crate::meter::Rate;
 use fairlead_wire::http1::HeadLimits;
 use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;
@@ -22,9 +23,9 @@ pub struct Config {
     pub head_max_fields: usize,
     /// Longest request target in bytes (414).
     pub target_max_bytes: usize,
-    /// Time a body may stand still, and the time it gets before `body_min_rate` applies (408).
+    /// Time a body may stand still, or fall behind `body_min_rate` (408).
     pub body_timeout: Duration,
-    /// Bytes a second that a body must bring on average after `body_timeout` (408).
+    /// Bytes a second that a body must bring; 0 for any.
     pub body_min_rate: u64,
     /// Largest body in bytes (413); 0 for no limit.
     pub body_max_bytes: u64,
@@ -34,9 +35,9 @@ pub struct Config {
     pub temp_dir: PathBuf,
     /// Idle time between requests.
     pub keep_alive_timeout: Duration,
-    /// Time an unsent answer may stand still, and the time it gets before `write_min_rate` applies.
+    /// Time an unsent answer may stand still, or fall behind `write_min_rate`.
     pub write_timeout: Duration,
-    /// Bytes a second that a client must take on average after `write_timeout`.
+    /// Bytes a second that a client must take; 0 for any.
     pub write_min_rate: u64,
     /// Unsent bytes of an answer above this go to an unlinked temporary file.
     pub response_memory_bytes: usize,
@@ -71,6 +72,22 @@ pub struct Config {
 }
 
 impl Config {
+    /// How fast a body has to come.
+    pub(crate) fn body_rate(&self) -> Rate {
+        Rate {
+            grace: self.body_timeout,
+            bytes: self.body_min_rate,
+        }
+    }
+
+    /// How fast a client has to take what it is sent.
+    pub(crate) fn write_rate(&self) -> Rate {
+        Rate {
+            grace: self.write_timeout,
+            bytes: self.write_min_rate,
+        }
+    }
+
     /// What the parser of request heads has to know.
     pub(crate) fn head_limits(&self) -> HeadLimits {
         HeadLimits {

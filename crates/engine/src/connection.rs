@@ -12,6 +12,7 @@ use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
 use crate::holding::Key;
 use crate::listener::Origin;
+use crate::meter::Meter;
 use crate::output::{Files, Flush, Output, Spill};
 use crate::place::Place;
 use crate::poller::Interest;
@@ -68,22 +69,15 @@ enum State {
     Idle,
     /// Part of a head is here; `since` is when its first byte came.
     Head { since: u64 },
-    /// The head is complete, the body is not; `moved` is when some of it last came.
+    /// The head is complete, the body is not.
     Body {
-        since: u64,
-        moved: u64,
+        meter: Meter,
         decoder: Option<Box<ChunkedDecoder>>,
     },
     /// A whole request is here, or runs.
     Ready,
-    /// An answer is on its way, `since` when; `moved` is when the socket last took some of it. `late`: its deadline has come,
-    /// and the sender is to find out whether the client takes more.
-    Flush {
-        since: u64,
-        moved: u64,
-        then: Then,
-        late: bool,
-    },
+    /// An answer is on its way. `late`: its deadline has come, and the sender is to find out whether the client takes more.
+    Flush { meter: Meter, then: Then, late: bool },
     /// Everything is said; what still comes is thrown away.
     Linger,
 }
@@ -198,23 +192,12 @@ impl Connection {
 
     /// When the reactor has to look at the connection even if nothing happens, in milliseconds.
     pub(crate) fn deadline(&self, config: &Config) -> u64 {
-        let rate = |since: u64, grace, bytes: u64, rate: u64| {
-            let earned = bytes.saturating_mul(1000).checked_div(rate).unwrap_or(u64::MAX);
-            (since + as_milliseconds(grace)).saturating_add(earned)
-        };
         match self.state {
             State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
             State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
             State::Head { since } => since + as_milliseconds(config.head_timeout),
-            State::Body { since, moved, .. } => rate(since, config.body_timeout, self.body.len(), config.body_min_rate)
-                .min(moved + as_milliseconds(config.body_timeout)),
-            State::Flush { since, moved, .. } => rate(
-                since,
-                config.write_timeout,
-                self.output.progress(),
-                config.write_min_rate,
-            )
-            .min(moved + as_milliseconds(config.write_timeout)),
+            State::Body { meter, .. } => meter.deadline(config.body_rate()),
+            State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Linger => self.idle_since + LINGER_MILLISECONDS,
             State::Ready => u64::MAX,
         }
@@ -266,9 +249,20 @@ impl Connection {
             };
             let next = self.feed(&scratch[..count], config, now);
             turn += count;
-            if next != Next::Wait(Interest::Read) || count < scratch.len() || turn >= READ_TURN {
+            if next != Next::Wait(Interest::Read) || count < scratch.len() {
                 return next;
             }
+            if turn >= READ_TURN {
+                self.forgive(now);
+                return next;
+            }
+        }
+    }
+
+    /// The client has sent more than this turn takes: it is not the slow one.
+    fn forgive(&mut self, now: u64) {
+        if let State::Body { meter, .. } = &mut self.state {
+            *meter = Meter::begin(now);
         }
     }
 
@@ -311,8 +305,7 @@ impl Connection {
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
         self.state = State::Body {
-            since: now,
-            moved: now,
+            meter: Meter::begin(now),
             decoder,
         };
         let rest = self.input.split_off(self.head.len);
@@ -330,10 +323,10 @@ impl Connection {
     }
 
     fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
-        let State::Body { decoder, moved, .. } = &mut self.state else {
+        let State::Body { decoder, meter } = &mut self.state else {
             return Next::Close;
         };
-        *moved = now;
+        let before = self.body.len();
         let body = &mut self.body;
         let mut stored = Ok(());
         let mut keep = |part: &[u8]| {
@@ -360,6 +353,7 @@ impl Connection {
                 (count, count as u64 == missing)
             }
         };
+        meter.moved(self.body.len() - before, now, config.body_rate());
         match stored {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => too_large(),
             Err(_) => Next::Refuse(Refusal {
@@ -409,8 +403,7 @@ impl Connection {
 
     fn begin_flush(&mut self, then: Then, now: u64) {
         self.state = State::Flush {
-            since: now,
-            moved: now,
+            meter: Meter::begin(now),
             then,
             late: false,
         };
@@ -469,7 +462,7 @@ impl Connection {
 
     fn flush(&mut self, config: &Config, now: u64, files: Files) -> Next {
         let before = self.output.progress();
-        let State::Flush { then, moved, .. } = &mut self.state else {
+        let State::Flush { then, meter, .. } = &mut self.state else {
             return Next::Close;
         };
         let then = *then;
@@ -479,8 +472,12 @@ impl Connection {
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
-                if self.output.progress() > before {
-                    *moved = now;
+                let taken = self.output.progress() - before;
+                if flushed == Flush::Turn && taken > 0 {
+                    // It takes whatever it is offered.
+                    *meter = Meter::begin(now);
+                } else {
+                    meter.moved(taken, now, config.write_rate());
                 }
                 let is_for_the_sender = flushed == Flush::Turn && self.output.is_at_file();
                 return if is_for_the_sender {

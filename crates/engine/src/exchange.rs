@@ -92,6 +92,8 @@ pub struct Exchange<'a> {
     /// Length of the output before this answer: where to cut if it has to be taken back.
     start: usize,
     body_bytes: u64,
+    /// What the app has waited for the client so far.
+    waits: Option<body::Waits>,
     /// Whether the kernel may have some of this answer.
     flushed: bool,
     gone: bool,
@@ -118,6 +120,7 @@ impl<'a> Exchange<'a> {
             close,
             start,
             body_bytes: 0,
+            waits: None,
             flushed: false,
             gone: false,
             faulty: None,

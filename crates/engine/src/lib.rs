@@ -6,7 +6,8 @@
 //!   the way out.
 //! * `reactor.rs` polls and expires; `accepting.rs` takes connections in, as `courtesy.rs` leaves them to other workers;
 //!   `holding.rs` keeps the connections that it owns; `ready.rs` queues those that have a request to run.
-//! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`).
+//! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`);
+//!   `meter.rs` finds out whether it is too slow.
 //! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
 //!   sends it.
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
@@ -42,6 +43,7 @@ mod holding;
 mod home;
 mod journal;
 mod listener;
+mod meter;
 mod output;
 mod place;
 mod poller;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::Config;
+use fairlead_engine::{Config, Exchange, FilesConfig};
 use std::io::{Read, Write};
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
@@ -57,6 +57,53 @@ fn a_body_below_the_least_rate_is_refused() {
     let mut slow = server.connect();
     slow.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nsome");
     assert_eq!(slow.answer().status, 408);
+}
+
+#[test]
+fn a_body_that_came_fast_and_then_trickles_is_refused() {
+    let server = Server::start(
+        Config {
+            body_timeout: SHORT,
+            body_min_rate: 1_000,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let framings = [
+        "Content-Length: 1000000\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\nf4240\r\n",
+    ];
+    for framing in framings {
+        let mut client = server.connect();
+        client.send(&format!("POST / HTTP/1.1\r\nHost: test\r\n{framing}"));
+        // On average these are worth six minutes.
+        client.send(&"x".repeat(400_000));
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE && client.stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(began.elapsed() < PATIENCE, "it may trickle for ever: {framing}");
+        assert_eq!(client.answer().status, 408);
+    }
+}
+
+#[test]
+fn a_body_that_is_steady_may_take_as_long_as_it_likes() {
+    let server = Server::start(
+        Config {
+            body_timeout: SHORT * 2,
+            body_min_rate: 1_000,
+            ..config()
+        },
+        |exchange| reply(exchange, "ok"),
+    );
+    let mut client = server.connect();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\n\r\n");
+    for _ in 0..50 {
+        client.send(&"x".repeat(100));
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    assert_eq!(client.answer().text(), "ok");
 }
 
 #[test]
@@ -148,6 +195,70 @@ fn a_slow_but_steady_reader_gets_its_answer() {
         }
     }
     assert!(taken > 32 << 20, "only {taken} bytes came");
+}
+
+/// Writes so many bytes, as far as the client takes them.
+fn write_much(exchange: &mut Exchange<'_>, bytes: usize) {
+    exchange.start(200);
+    exchange.end_head(Some(bytes as u64));
+    let part = vec![b'x'; 1 << 20];
+    for _ in 0..bytes >> 20 {
+        let mut rest = &part[..];
+        while !rest.is_empty() {
+            match exchange.write(rest) {
+                Ok(taken) if taken < rest.len() && exchange.wait_for_client().is_err() => return,
+                Ok(taken) => rest = &rest[taken..],
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Takes `bytes` in haste and then little by little, until `is_over`.
+fn haste_and_sip(stream: &mut std::net::TcpStream, mut bytes: usize, what: &str, is_over: impl Fn() -> bool) {
+    let mut space = [0; 16_384];
+    while bytes > 0 {
+        bytes -= stream.read(&mut space).expect("the server sends").min(bytes);
+    }
+    eventually(&format!("{what} is cut off"), || {
+        let _ = stream.read(&mut space);
+        std::thread::sleep(Duration::from_millis(40));
+        is_over()
+    });
+}
+
+#[test]
+fn a_client_that_took_much_and_then_sips_is_cut_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = std::fs::File::create(folder.path().join("large")).expect("a file");
+    file.set_len(48 << 20).expect("room");
+    // What is taken in haste is worth half a minute on average.
+    let sluggish = Config {
+        write_timeout: Duration::from_millis(400),
+        write_min_rate: 1 << 20,
+        files: FilesConfig {
+            public_dir: Some(folder.path().into()),
+            ..FilesConfig::default()
+        },
+        ..config()
+    };
+    let with_little_room = Config {
+        response_disk_bytes: 0,
+        ..sluggish.clone()
+    };
+    for (what, config, path) in [
+        ("an answer that waits", sluggish.clone(), "/app"),
+        ("a file", sluggish, "/large"),
+        ("an answer for which the app waits", with_little_room, "/app"),
+    ] {
+        let server = Server::start(config, |exchange| write_much(exchange, 48 << 20));
+        let mut client = server.connect();
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        let engine = &server.engine;
+        haste_and_sip(&mut client.stream, 32 << 20, what, || {
+            engine.stats().connections == 0 && engine.stats().busy_threads == 0
+        });
+    }
 }
 
 #[test]

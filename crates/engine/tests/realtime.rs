@@ -136,6 +136,34 @@ fn what_is_published_reaches_everyone_and_one_who_does_not_read_is_cut_off() {
 }
 
 #[test]
+fn a_client_that_took_much_and_then_sips_is_cut_off() {
+    let limits = Config {
+        client_pending_bytes: 80 << 20,
+        write_timeout: Duration::from_millis(400),
+        write_min_rate: 4 << 20,
+        ..config()
+    };
+    let (server, _) = chat(limits, Duration::ZERO);
+    let mut client = WebSocket::connect(server.address);
+    eventually("the subscription", || server.hub.stats().subscriptions == 1);
+    let message = "m".repeat(1 << 20);
+    for _ in 0..64 {
+        let publish = server
+            .hub
+            .publish(b"all", message.as_bytes(), Scope::Process, &mut |wait| wait());
+        assert_eq!(publish.undelivered, 0);
+    }
+    // On average these are worth eleven seconds, and what it sips as much again.
+    (0..44).for_each(|_| assert_eq!(client.receive(), text(&message)));
+    let mut space = [0; 16_384];
+    eventually("the client is cut off", || {
+        let _ = client.stream.read(&mut space);
+        std::thread::sleep(Duration::from_millis(10));
+        server.engine.stats().clients == 0
+    });
+}
+
+#[test]
 fn messages_for_one_who_does_not_read_can_be_dropped_instead() {
     let (server, _) = chat(
         Config {

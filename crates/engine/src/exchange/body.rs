@@ -1,6 +1,8 @@
 //! The body of an answer: framed, counted, and handed to the kernel as far as it takes it.
 
 use super::{BodyFraming, Exchange, Gone, Phase};
+use crate::clock::milliseconds;
+use crate::meter::Meter;
 use crate::output::Spill;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -123,7 +125,7 @@ impl<'a> Exchange<'a> {
     /// Blocks until the client takes more, at most for the write time-out. Call it without holding any lock of a language.
     ///
     /// # Errors
-    /// When the client is gone or took nothing for that long.
+    /// When the client is gone, took nothing for that long or, in all waits together, fell behind `write_min_rate` by it.
     pub fn wait_for_client(&mut self) -> Result<(), Gone> {
         let mut wait = self.wait();
         wait.run();
@@ -135,6 +137,7 @@ impl<'a> Exchange<'a> {
         Wait {
             socket: Arc::clone(self.connection.socket()),
             timeout: self.engine.config.write_timeout,
+            began: milliseconds(),
             polled: Err(Errno::INTR),
         }
     }
@@ -148,11 +151,33 @@ impl<'a> Exchange<'a> {
         // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
         let has_moved =
             self.flush() && (self.connection.output.is_empty() || self.connection.output.progress() > before);
-        match wait.polled {
-            Ok(1..) | Err(Errno::INTR) if !self.gone => Ok(()),
-            Ok(0) if has_moved => Ok(()),
-            _ => Err(self.lost()),
+        let goes_on = match wait.polled {
+            Ok(1..) | Err(Errno::INTR) => !self.gone,
+            Ok(0) => has_moved,
+            _ => false,
+        };
+        if goes_on && self.is_fast_enough(wait.began) {
+            Ok(())
+        } else {
+            Err(self.lost())
         }
+    }
+
+    /// Whether the client takes enough in all the time that it is waited for, of which a part began at `began`.
+    fn is_fast_enough(&mut self, began: u64) -> bool {
+        let rate = self.engine.config.write_rate();
+        let now = milliseconds();
+        let taken = self.body_bytes.saturating_sub(self.connection.output.pending());
+        let waits = self.waits.get_or_insert(Waits {
+            meter: Meter::begin(began),
+            until: began,
+            taken: 0,
+        });
+        waits.meter.forgive(began.saturating_sub(waits.until));
+        waits.meter.moved(taken.saturating_sub(waits.taken), now, rate);
+        waits.until = now;
+        waits.taken = taken;
+        waits.meter.deadline(rate) > now
     }
 
     /// Whether the kernel has everything that was written.
@@ -170,11 +195,21 @@ impl<'a> Exchange<'a> {
     }
 }
 
+/// What several waits for one client have in common.
+#[derive(Debug)]
+pub(super) struct Waits {
+    meter: Meter,
+    /// When the last one ended, and what the client had taken by then.
+    until: u64,
+    taken: u64,
+}
+
 /// A wait for a client; see [`Exchange::wait`].
 #[derive(Debug)]
 pub struct Wait {
     socket: Arc<OwnedFd>,
     timeout: Duration,
+    began: u64,
     polled: rustix::io::Result<usize>,
 }
 

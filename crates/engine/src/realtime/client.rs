@@ -10,6 +10,7 @@ use super::reader::Reader;
 use crate::clock::milliseconds;
 use crate::engine::Engine;
 use crate::holding::Key;
+use crate::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use fairlead_wire::websocket::{Deflate, Deflater};
 use parking_lot::Mutex;
@@ -70,6 +71,8 @@ pub(super) struct Outbox {
     pub(super) frames: Frames,
     /// Milliseconds at which the socket last took something, or was first offered what it has not taken.
     pub(super) moved: u64,
+    /// How fast it takes what waits.
+    pub(super) meter: Meter,
     /// What the poller waits for.
     pub(super) reads: bool,
     pub(super) writes: bool,
@@ -78,6 +81,16 @@ pub(super) struct Outbox {
     /// Made when first needed, where the context is kept.
     pub(super) deflater: Option<Box<Deflater>>,
     pub(super) ending: Option<Ending>,
+}
+
+impl Outbox {
+    /// Something is about to be queued: where nothing waits, the client is offered something from now on.
+    pub(super) fn begin(&mut self) {
+        if self.frames.is_empty() {
+            self.moved = milliseconds();
+            self.meter = Meter::begin(self.moved);
+        }
+    }
 }
 
 /// A client; see the head of this file.
@@ -165,6 +178,7 @@ impl Client {
                 socket: Some(beginning.socket),
                 frames: Frames::default(),
                 moved: now,
+                meter: Meter::begin(now),
                 reads: false,
                 writes: false,
                 owes_drained: false,

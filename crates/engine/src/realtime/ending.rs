@@ -122,9 +122,7 @@ impl Client {
             is_shut: false,
         });
         if !has_spoken {
-            if outbox.frames.is_empty() {
-                outbox.moved = now;
-            }
+            outbox.begin();
             outbox.frames.push(Frame::Own(self.last_word(code, reason)));
         }
         if let Some(engine) = self.engine.upgrade() {
@@ -231,7 +229,7 @@ impl Client {
             }
         }
         if !outbox.frames.is_empty() {
-            let due = outbox.moved + engine.write_timeout();
+            let due = outbox.meter.deadline(engine.config.write_rate());
             if due <= now {
                 return self.offer_again(engine, outbox, now);
             }
@@ -250,12 +248,15 @@ impl Client {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
         let outbox = self.outbox.lock();
-        if self.state() != State::Closed && outbox.frames.bytes() >= before {
+        let due = outbox.meter.deadline(engine.config.write_rate());
+        let stands_still = outbox.frames.bytes() >= before;
+        if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
             let seconds = engine.write_timeout() / 1000;
-            self.cut_off(outbox, &format!("it has taken nothing for {seconds} s"));
+            let how_much = if stands_still { "nothing" } else { "too little" };
+            self.cut_off(outbox, &format!("it has taken {how_much} for {seconds} s"));
             return NEVER;
         }
-        now + engine.write_timeout()
+        due.max(now + 1)
     }
 
     /// Signs of life (RFC 6455 §5.5.2): a ping for a WebSocket, which has to be answered; a comment for an event stream.

@@ -64,9 +64,7 @@ impl Client {
         if outbox.frames.bytes() > engine.config.response_memory_bytes {
             return Offered::Full;
         }
-        if outbox.frames.is_empty() {
-            outbox.moved = milliseconds();
-        }
+        outbox.begin();
         outbox.frames.push(Frame::Own(encoding::piece(data, chunked)));
         if !outbox.writes {
             self.flush_locked(outbox);
@@ -136,11 +134,10 @@ impl Client {
 
     /// Queues a frame unless too much waits already.
     fn queue(&self, outbox: &mut Outbox, frame: Frame) -> Result<(), Frame> {
-        if outbox.frames.is_empty() {
-            outbox.moved = milliseconds();
-        } else if outbox.frames.bytes() > self.most_bytes() {
+        if !outbox.frames.is_empty() && outbox.frames.bytes() > self.most_bytes() {
             return Err(frame);
         }
+        outbox.begin();
         outbox.frames.push(frame);
         outbox.owes_drained = true;
         Ok(())
@@ -175,6 +172,7 @@ impl Client {
             socket: Some(socket),
             frames,
             moved,
+            meter,
             ..
         } = &mut *outbox
         else {
@@ -184,6 +182,9 @@ impl Client {
         let flushed = frames.flush(socket, &mut taken);
         if taken > 0 {
             *moved = milliseconds();
+            if let (Ok(Flushed::Part), Some(engine)) = (flushed, self.engine.upgrade()) {
+                meter.moved(taken as u64, *moved, engine.config.write_rate());
+            }
         }
         match flushed {
             Ok(Flushed::Part) => self.watch_writes(&mut outbox, true),
@@ -226,7 +227,7 @@ impl Client {
             .poller
             .change_client(socket, self.key, outbox.reads, outbox.writes);
         if outbox.writes {
-            let deadline = outbox.moved + engine.write_timeout();
+            let deadline = outbox.meter.deadline(engine.config.write_rate());
             engine.expect_client(deadline);
         }
     }
@@ -279,9 +280,7 @@ impl Client {
 
     /// Sends a frame that is none of the app's.
     pub(super) fn send_quietly(&self, mut outbox: MutexGuard<'_, Outbox>, frame: Vec<u8>) {
-        if outbox.frames.is_empty() {
-            outbox.moved = milliseconds();
-        }
+        outbox.begin();
         outbox.frames.push(Frame::Own(frame));
         if !outbox.writes {
             self.flush_locked(outbox);
