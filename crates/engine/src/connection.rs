@@ -16,7 +16,7 @@ use crate::meter::Meter;
 use crate::output::{Files, Flush, Output, Spill};
 use crate::place::Place;
 use crate::poller::Interest;
-use fairlead_wire::http1::{ChunkedDecoder, Framing, Head};
+use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
 use rustix::io::{self, Errno};
 use rustix::net;
 use std::net::SocketAddr;
@@ -107,8 +107,8 @@ pub(crate) struct Connection {
     served: u64,
     /// The head of the current request, then bytes of the next ones.
     pub(crate) input: Vec<u8>,
-    /// Bytes of `input` that were searched for the end of the head.
-    searched: usize,
+    /// How much of a head that is in `input` has been looked at.
+    progress: HeadProgress,
     pub(crate) head: Head,
     pub(crate) body: Body,
     pub(crate) output: Output,
@@ -132,7 +132,7 @@ impl Connection {
             arrived: 0,
             served: 0,
             input: Vec::new(),
-            searched: 0,
+            progress: HeadProgress::default(),
             head: Head::default(),
             body: Body::Empty,
             output: Output::default(),
@@ -279,18 +279,8 @@ impl Connection {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
         }
-        // A head cannot end where no line ends, so a trickle of bytes is not parsed again at each of them. What does not
-        // even begin like one, such as a TLS handshake, need not be waited for.
-        let line_ended = memchr::memchr(b'\n', &self.input[self.searched..]).is_some();
-        let begins_well = self
-            .input
-            .first()
-            .is_some_and(|byte| matches!(byte, b'\r' | b'!'..=b'~'));
-        self.searched = self.input.len();
-        if !line_ended && begins_well && self.input.len() <= config.target_max_bytes.min(config.head_max_bytes) {
-            return Next::Wait(Interest::Read);
-        }
-        match self.head.parse(&self.input, &config.head_limits()) {
+        let limits = config.head_limits();
+        match self.head.parse_on(&self.input, &limits, &mut self.progress) {
             Ok(true) => self.begin_body(config, now),
             Ok(false) => Next::Wait(Interest::Read),
             Err(error) => Next::Refuse(error.into()),
@@ -396,7 +386,7 @@ impl Connection {
         } else {
             self.input.drain(..parsed);
         }
-        self.searched = 0;
+        self.progress = HeadProgress::default();
         self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
         Next::Wait(Interest::Write)
     }

@@ -5,7 +5,7 @@
 
 use super::fields::{has_member, members};
 use super::framing::Framing;
-use super::scan::{scan, Scanned};
+use super::scan::{scan, HeadProgress, Scanned};
 use super::target::{agrees, host_and_port, is_target_byte, Target};
 use crate::{Error, Span};
 use std::mem::MaybeUninit;
@@ -78,29 +78,44 @@ impl Head {
     /// no fault so far. After that and after an error the contents of `self` mean nothing.
     ///
     /// The verdict depends on the bytes alone, not on earlier calls: a head fed in any pieces gets the same one as at
-    /// once. Every call reads from the start, so call it when a line feed has arrived or a limit could be reached and
-    /// not for every byte; then the work is bounded by the number of lines that the limits permit.
+    /// once. Every call reads from the start; see [`Head::parse_on`] for one that comes in pieces.
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
+        self.parse_on(bytes, limits, &mut HeadProgress::default())
+    }
+
+    /// The same for a head of which more has come: what `progress` has seen is not looked at again until the head is
+    /// complete, and then once. `progress` is a new one for each head, and given with all that has arrived of it.
+    pub fn parse_on(&mut self, bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgress) -> Result<bool, Error> {
         let longest = limits.head_bytes.min(u32::MAX as usize);
         let window = &bytes[..bytes.len().min(longest)];
         let limits = &HeadLimits {
             fields: limits.fields.min(MAX_FIELDS),
             ..*limits
         };
+        let is_new = progress.is_new();
+        if is_new && self.find(window, limits) {
+            return self.interpret(window).map(|()| true);
+        }
+        match scan(window, limits, progress)? {
+            Scanned::Incomplete if bytes.len() >= longest => Err(Error::HeadTooLarge),
+            Scanned::Incomplete => Ok(false),
+            Scanned::Complete if !is_new && self.find(window, limits) => self.interpret(window).map(|()| true),
+            // Not reached as long as `httparse` accepts every head that `scan` accepts.
+            Scanned::Complete => Err(Error::InvalidFieldName),
+        }
+    }
+
+    /// Finds the pieces of a head that is complete and has nothing that only `httparse` tolerates.
+    #[inline]
+    fn find(&mut self, window: &[u8], limits: &HeadLimits) -> bool {
+        #[cfg(test)]
+        super::scan::looked_at(window.len());
         let start = if window.starts_with(b"\r\n") { 2 } else { 0 };
         let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut []);
-        let parsed = request.parse_with_uninit_headers(&window[start..], &mut slots[..limits.fields]);
-        if let Ok(httparse::Status::Complete(len)) = parsed {
-            if self.take(window, start, start + len, &request, limits) {
-                return self.interpret(window).map(|()| true);
-            }
-        }
-        match scan(window, limits)? {
-            Scanned::Incomplete if bytes.len() >= longest => Err(Error::HeadTooLarge),
-            Scanned::Incomplete => Ok(false),
-            // Not reached as long as `httparse` accepts every head that `scan` accepts.
-            Scanned::Complete => Err(Error::InvalidFieldName),
+        match request.parse_with_uninit_headers(&window[start..], &mut slots[..limits.fields]) {
+            Ok(httparse::Status::Complete(len)) => self.take(window, start, start + len, &request, limits),
+            _ => false,
         }
     }
 
@@ -272,5 +287,62 @@ fn is_spelt(name: &[u8], field: &[u8]) -> Result<bool, Error> {
         Err(Error::FramingLookalike)
     } else {
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::looked_at;
+    use super::*;
+
+    const LIMITS: HeadLimits = HeadLimits {
+        head_bytes: 64 * 1024,
+        fields: 128,
+        target_bytes: 64 * 1024,
+    };
+
+    /// Bytes that were looked at until the verdict, when they come in such pieces.
+    fn work(bytes: &[u8], piece: usize) -> (usize, Result<bool, Error>) {
+        let (mut head, mut progress) = (Head::default(), HeadProgress::default());
+        let before = looked_at(0);
+        let mut verdict = Ok(false);
+        let mut end = 0;
+        while verdict == Ok(false) && end < bytes.len() {
+            end = (end + piece).min(bytes.len());
+            verdict = head.parse_on(&bytes[..end], &LIMITS, &mut progress);
+        }
+        (looked_at(0) - before, verdict)
+    }
+
+    #[test]
+    fn however_a_head_trickles_in_each_byte_is_looked_at_but_a_few_times() {
+        let long = "a".repeat(60_000);
+        let request = "GET / HTTP/1.1\r\nHost: a\r\n";
+        let fields: String = (0..120)
+            .map(|number| format!("X-{number}: {}\r\n", "a".repeat(400)))
+            .collect();
+        let heads = [
+            format!("{request}X: {long}\r\n\r\n"),
+            format!("{request}{fields}\r\n"),
+            format!("GET /{long} HTTP/1.1\r\nHost: a\r\n\r\n"),
+            format!("{request}{long}: b\r\n\r\n"),
+        ];
+        for head in heads {
+            for piece in [1, 2, 7, 1_000, head.len()] {
+                let (looked_at, verdict) = work(head.as_bytes(), piece);
+                assert_eq!(verdict, Ok(true));
+                assert!(looked_at <= 3 * head.len(), "{looked_at} of {} by {piece}", head.len());
+            }
+        }
+        let faulty = [
+            (format!("{request}X: {long}{long}"), Error::HeadTooLarge),
+            (format!("{request}X{}: b", " ".repeat(60_000)), Error::SpaceBeforeColon),
+            (format!("{request}X: {long}\0"), Error::NulByte),
+        ];
+        for (head, error) in faulty {
+            let (looked_at, verdict) = work(head.as_bytes(), 1);
+            assert_eq!(verdict, Err(error));
+            assert!(looked_at <= 3 * head.len(), "{looked_at} of {}", head.len());
+        }
     }
 }

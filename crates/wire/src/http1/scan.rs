@@ -1,7 +1,7 @@
 //! What exactly is wrong with a head: a strict scan, byte by byte, for heads the fast path did not accept.
 //!
 //! It decides each misdeed at one certain byte, so that the verdict never depends on how the bytes were split on
-//! their way. Slow is fine here: it runs only on heads that are incomplete or refused.
+//! their way. It goes on where it stopped: however a head trickles in, each byte is looked at once.
 
 use super::fields::{is_token_byte, is_value_byte};
 use super::head::HeadLimits;
@@ -17,6 +17,45 @@ pub(super) enum Scanned {
     Incomplete,
 }
 
+/// How far a head has been looked at that goes on behind the bytes that have come. A new one for each head.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeadProgress {
+    /// The first byte that was not.
+    at: usize,
+    part: Part,
+    /// Where that part begins.
+    start: usize,
+    fields: usize,
+}
+
+impl HeadProgress {
+    /// Whether nothing has been looked at yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.part == Part::Beginning && self.at == 0
+    }
+}
+
+/// ```text
+/// Beginning ─┬───────────────┬─► Method ─► Target ─► Version ─► Line ─► (complete)
+///            └─► EmptyLine ──┘                                   │ ▲
+///                                                                ▼ └───────────────┐
+///                                                               Name ──────────► Value
+///                                                                └─► Space (a misdeed, but which?)
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    Beginning,
+    EmptyLine,
+    Method,
+    Target,
+    Version,
+    Line,
+    Name,
+    Space,
+    Value,
+}
+
 /// Why the scan stopped early: the bytes ended, or a misdeed.
 enum Stop {
     End,
@@ -29,11 +68,33 @@ impl From<Error> for Stop {
     }
 }
 
-/// Reads `bytes` up to the end of the head, the end of the bytes, or the first misdeed.
-pub(super) fn scan(bytes: &[u8], limits: &HeadLimits) -> Result<Scanned, Error> {
-    match (Scan { bytes, at: 0 }).head(limits) {
+/// Reads `bytes` up to the end of the head, the end of the bytes, or the first misdeed. They begin with those that
+/// `progress` comes from.
+pub(super) fn scan(bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgress) -> Result<Scanned, Error> {
+    let HeadProgress {
+        at,
+        part,
+        start,
+        fields,
+    } = *progress;
+    let mut scan = Scan {
+        bytes,
+        at: at.min(bytes.len()),
+        part,
+        start,
+        fields,
+    };
+    match scan.head(limits) {
         Ok(()) => Ok(Scanned::Complete),
-        Err(Stop::End) => Ok(Scanned::Incomplete),
+        Err(Stop::End) => {
+            *progress = HeadProgress {
+                at: scan.at,
+                part: scan.part,
+                start: scan.start,
+                fields: scan.fields,
+            };
+            Ok(Scanned::Incomplete)
+        }
         Err(Stop::Misdeed(error)) => Err(error),
     }
 }
@@ -41,58 +102,54 @@ pub(super) fn scan(bytes: &[u8], limits: &HeadLimits) -> Result<Scanned, Error> 
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
+    part: Part,
+    start: usize,
+    fields: usize,
 }
 
 impl<'a> Scan<'a> {
     fn head(&mut self, limits: &HeadLimits) -> Result<(), Stop> {
-        if self.line_end()? && self.line_end()? {
-            return Err(Error::RepeatedEmptyLine.into());
+        loop {
+            let part = self.part;
+            let next = match part {
+                Part::Beginning if self.line_end()? => Part::EmptyLine,
+                Part::EmptyLine if self.line_end()? => return Err(Error::RepeatedEmptyLine.into()),
+                Part::Beginning | Part::EmptyLine => Part::Method,
+                Part::Method => self.method()?,
+                Part::Target => self.target(limits)?,
+                Part::Version => self.version()?,
+                Part::Line if self.line_end()? => return Ok(()),
+                Part::Line => self.field(limits)?,
+                Part::Name => self.field_name()?,
+                Part::Space => return Err(self.space_behind_name()),
+                Part::Value => self.field_value()?,
+            };
+            self.part = next;
+            self.start = self.at;
         }
-        self.method()?;
-        self.target(limits)?;
-        self.version()?;
-        let mut fields = 0;
-        while !self.line_end()? {
-            if matches!(self.peek()?, b' ' | b'\t') {
-                return Err(match fields {
-                    0 => Error::SpaceBeforeFirstField,
-                    _ => Error::ObsoleteFold,
-                }
-                .into());
-            }
-            if fields == limits.fields {
-                return Err(Error::TooManyFields.into());
-            }
-            fields += 1;
-            self.field_name()?;
-            self.field_value()?;
-        }
-        Ok(())
     }
 
-    fn method(&mut self) -> Result<(), Stop> {
-        let start = self.at;
+    fn method(&mut self) -> Result<Part, Stop> {
         self.skip(is_token_byte);
-        if self.peek()? != b' ' || self.at == start {
+        if self.peek()? != b' ' || self.at == self.start {
             return Err(self.misplaced(Error::InvalidMethod));
         }
         self.at += 1;
-        Ok(())
+        Ok(Part::Target)
     }
 
-    fn target(&mut self, limits: &HeadLimits) -> Result<(), Stop> {
-        let start = self.at;
+    fn target(&mut self, limits: &HeadLimits) -> Result<Part, Stop> {
         self.skip(is_target_byte);
-        let target = &self.bytes[start..self.at];
-        if target.len() > limits.target_bytes {
+        let length = self.at - self.start;
+        if length > limits.target_bytes {
             return Err(Error::TargetTooLong.into());
         }
         match self.peek()? {
             b'#' => Err(Error::FragmentInTarget.into()),
-            b' ' if target.is_empty() => Err(Error::InvalidTarget.into()),
+            b' ' if length == 0 => Err(Error::InvalidTarget.into()),
             b' ' => {
                 self.at += 1;
-                Ok(())
+                Ok(Part::Version)
             }
             // A request line that ends behind the target is HTTP/0.9's.
             b'\r' => Err(self.misplaced(Error::InvalidVersion)),
@@ -100,7 +157,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn version(&mut self) -> Result<(), Stop> {
+    /// The version and the end of its line: so few bytes that it begins anew when they have not all come.
+    fn version(&mut self) -> Result<Part, Stop> {
+        self.at = self.start;
         for &expected in b"HTTP/" {
             if self.peek()? != expected {
                 return Err(self.misplaced(Error::InvalidVersion));
@@ -119,7 +178,7 @@ impl<'a> Scan<'a> {
             _ => return Err(Error::UnsupportedVersion.into()),
         }
         if self.line_end()? {
-            Ok(())
+            Ok(Part::Line)
         } else {
             Err(self.misplaced(Error::InvalidVersion))
         }
@@ -134,25 +193,48 @@ impl<'a> Scan<'a> {
         Ok(byte)
     }
 
-    fn field_name(&mut self) -> Result<(), Stop> {
-        let start = self.at;
-        self.skip(is_token_byte);
-        let end = self.at;
-        self.skip(|byte| matches!(byte, b' ' | b'\t'));
-        if self.peek()? != b':' || end == start {
-            return Err(self.misplaced(Error::InvalidFieldName));
+    /// The beginning of a line that is not the empty one.
+    fn field(&mut self, limits: &HeadLimits) -> Result<Part, Stop> {
+        if matches!(self.peek()?, b' ' | b'\t') {
+            return Err(match self.fields {
+                0 => Error::SpaceBeforeFirstField,
+                _ => Error::ObsoleteFold,
+            }
+            .into());
         }
-        if self.at > end {
-            return Err(Error::SpaceBeforeColon.into());
+        if self.fields == limits.fields {
+            return Err(Error::TooManyFields.into());
         }
-        self.at += 1;
-        Ok(())
+        self.fields += 1;
+        Ok(Part::Name)
     }
 
-    fn field_value(&mut self) -> Result<(), Stop> {
+    fn field_name(&mut self) -> Result<Part, Stop> {
+        self.skip(is_token_byte);
+        match self.peek()? {
+            _ if self.at == self.start => Err(self.misplaced(Error::InvalidFieldName)),
+            b':' => {
+                self.at += 1;
+                Ok(Part::Value)
+            }
+            b' ' | b'\t' => Ok(Part::Space),
+            _ => Err(self.misplaced(Error::InvalidFieldName)),
+        }
+    }
+
+    fn space_behind_name(&mut self) -> Stop {
+        self.skip(|byte| matches!(byte, b' ' | b'\t'));
+        match self.peek() {
+            Ok(b':') => Error::SpaceBeforeColon.into(),
+            Ok(_) => self.misplaced(Error::InvalidFieldName),
+            Err(stop) => stop,
+        }
+    }
+
+    fn field_value(&mut self) -> Result<Part, Stop> {
         self.skip(is_value_byte);
         if self.line_end()? {
-            return Ok(());
+            return Ok(Part::Line);
         }
         Err(self.misplaced(Error::ControlCharacter))
     }
@@ -192,6 +274,20 @@ impl<'a> Scan<'a> {
 
     fn skip(&mut self, wanted: impl Fn(u8) -> bool) {
         let rest = &self.bytes[self.at..];
-        self.at += rest.iter().position(|&byte| !wanted(byte)).unwrap_or(rest.len());
+        let length = rest.iter().position(|&byte| !wanted(byte)).unwrap_or(rest.len());
+        #[cfg(test)]
+        looked_at(length);
+        self.at += length;
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts bytes that were looked at; returns how many it were before.
+#[cfg(test)]
+pub(super) fn looked_at(bytes: usize) -> usize {
+    LOOKED_AT.replace(LOOKED_AT.get() + bytes)
 }

@@ -1,7 +1,7 @@
 //! What must hold for any input whatsoever; used by the random tests and by the fuzz targets.
 
 use super::model;
-use fairlead_wire::{ChunkedDecoder, Error, Head, HeadLimits, Span, TargetForm};
+use fairlead_wire::{ChunkedDecoder, Error, Head, HeadLimits, HeadProgress, Span, TargetForm};
 
 /// Checks a head against the model, against itself, and against being fed piece by piece. Tells whether it is accepted.
 pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> bool {
@@ -17,6 +17,13 @@ pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> bool {
         assert_sound(bytes, &head);
     }
     assert_eq!(first_verdict(bytes, limits), verdict, "{}", bytes.escape_ascii());
+    for size in [1, 3] {
+        let (grown, found) = grown(bytes, limits, size);
+        assert_eq!(grown, verdict, "{} by {size}", bytes.escape_ascii());
+        if verdict == Ok(true) {
+            assert_eq!(format!("{found:?}"), format!("{head:?}"));
+        }
+    }
     verdict == Ok(true)
 }
 
@@ -68,6 +75,19 @@ fn first_verdict(bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
         }
     }
     Ok(false)
+}
+
+/// The same with what was seen kept, and more bytes at a time.
+fn grown(bytes: &[u8], limits: &HeadLimits, size: usize) -> (Result<bool, Error>, Head) {
+    let (mut head, mut progress) = (Head::default(), HeadProgress::default());
+    let ends = (0..bytes.len()).step_by(size).chain([bytes.len()]);
+    for end in ends {
+        match head.parse_on(&bytes[..end], limits, &mut progress) {
+            Ok(false) => {}
+            verdict => return (verdict, head),
+        }
+    }
+    (Ok(false), head)
 }
 
 /// How a chunked body came out: its data, the bytes consumed, and whether it is done.

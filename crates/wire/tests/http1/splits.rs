@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::support::{post, LIMITS};
-use fairlead_wire::{ChunkedDecoder, Head};
+use fairlead_wire::{ChunkedDecoder, Head, HeadProgress};
 
 fn heads() -> Vec<Vec<u8>> {
     let mut heads = vec![
@@ -56,6 +56,11 @@ fn a_head_in_two_pieces() {
                 "{split} of {}",
                 bytes.escape_ascii()
             );
+            let mut progress = HeadProgress::default();
+            if head.parse_on(&bytes[..split], &LIMITS, &mut progress) == Ok(false) {
+                let verdict = head.parse_on(&bytes, &LIMITS, &mut progress);
+                assert_eq!(verdict, whole, "{split} of {}, going on", bytes.escape_ascii());
+            }
         }
     }
 }
