@@ -1,6 +1,6 @@
 //! Tunnels: for a socket that is given away after more was read from it than the request. Its new owner gets one end of a
 //! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all tunnels
-//! of a process; it starts with the first one and ends with the last.
+//! of a process, in turn; it starts with the first one and ends with the last.
 
 use parking_lot::Mutex;
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
@@ -9,13 +9,42 @@ use rustix::net::{
     recv, send, shutdown, socketpair, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType,
 };
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes under way in one direction; a side that does not take them is not read for.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Tunnels of a process.
-static TUNNELS: Mutex<Option<Entrance>> = Mutex::new(None);
+/// Bytes that one direction carries before others have their turn.
+const TURN_BYTES: usize = 2 * PIPE_BYTES;
+
+/// The tunnels of a process.
+static TUNNELS: OnceLock<Tunnels> = OnceLock::new();
+
+/// Those of one process, and of those that are forked from it. A child inherits neither the thread nor the right to the lock,
+/// which that thread may have held at the time: it gets what is its own.
+struct Tunnels {
+    process: u32,
+    entrance: Mutex<Option<Entrance>>,
+    child: OnceLock<Box<Tunnels>>,
+}
+
+impl Tunnels {
+    fn new(process: u32) -> Tunnels {
+        Tunnels {
+            process,
+            entrance: Mutex::new(None),
+            child: OnceLock::new(),
+        }
+    }
+
+    fn of(process: u32) -> &'static Tunnels {
+        let mut tunnels = TUNNELS.get_or_init(|| Tunnels::new(process));
+        while tunnels.process != process {
+            tunnels = tunnels.child.get_or_init(|| Box::new(Tunnels::new(process)));
+        }
+        tunnels
+    }
+}
 
 /// Where new tunnels are handed to the thread.
 struct Entrance {
@@ -52,7 +81,8 @@ pub(crate) fn open(socket: &Arc<OwnedFd>, ahead: Vec<u8>) -> std::io::Result<Own
     let tunnel = Tunnel {
         pipes: [inward, Pipe::new(&ours, &socket)],
     };
-    let mut entrance = TUNNELS.lock();
+    let tunnels = Tunnels::of(std::process::id());
+    let mut entrance = tunnels.entrance.lock();
     match &mut *entrance {
         Some(entrance) => {
             entrance.new.push(tunnel);
@@ -63,7 +93,7 @@ pub(crate) fn open(socket: &Arc<OwnedFd>, ahead: Vec<u8>) -> std::io::Result<Own
             let thread_waker = Arc::clone(&waker);
             std::thread::Builder::new()
                 .name("fairlead tunnels".into())
-                .spawn(move || carry(&thread_waker))?;
+                .spawn(move || carry(tunnels, &thread_waker))?;
             *entrance = Some(Entrance {
                 new: vec![tunnel],
                 waker,
@@ -73,11 +103,11 @@ pub(crate) fn open(socket: &Arc<OwnedFd>, ahead: Vec<u8>) -> std::io::Result<Own
     Ok(theirs)
 }
 
-fn carry(waker: &OwnedFd) {
+fn carry(shared: &Tunnels, waker: &OwnedFd) {
     let mut tunnels: Vec<Tunnel> = Vec::new();
     loop {
         {
-            let mut entrance = TUNNELS.lock();
+            let mut entrance = shared.entrance.lock();
             if let Some(entrance) = &mut *entrance {
                 tunnels.append(&mut entrance.new);
             }
@@ -134,16 +164,20 @@ impl Pipe {
         }
     }
 
-    /// Carries as much as goes without waiting.
+    /// Carries as much as goes without waiting, and belongs to one turn.
     fn carry(&mut self) -> io::Result<()> {
-        while !self.has_ended {
+        let mut carried = 0;
+        while !self.has_ended && carried < TURN_BYTES {
             while self.sent < self.bytes.len() {
                 match send(
                     &self.to,
                     &self.bytes[self.sent..],
                     SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
                 ) {
-                    Ok(count) => self.sent += count,
+                    Ok(count) => {
+                        self.sent += count;
+                        carried += count;
+                    }
                     Err(Errno::AGAIN) => return Ok(()),
                     Err(Errno::INTR) => {}
                     Err(error) => return Err(error),
@@ -185,8 +219,51 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::sockopt;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+
+    /// Two sockets that hold more than a turn between them.
+    fn roomy_pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a pair");
+        sockopt::set_socket_send_buffer_size(&pair.0, 4 * TURN_BYTES).expect("a socket");
+        pair
+    }
+
+    #[test]
+    fn who_sends_much_lets_others_have_their_turn() {
+        let (peer, ours) = roomy_pair();
+        let (far, _owner) = roomy_pair();
+        let mut sent = 0;
+        while let Ok(count) = send(&peer, &[7; 64 * 1024], SendFlags::DONTWAIT) {
+            sent += count;
+        }
+        let mut pipe = Pipe::new(&Arc::new(ours), &Arc::new(far));
+        pipe.carry().expect("open sockets");
+        let mut left = pipe.bytes.len() - pipe.sent;
+        while let Ok((count @ 1.., _)) = recv(&pipe.from, &mut [0; 16 * 1024], RecvFlags::DONTWAIT) {
+            left += count;
+        }
+        let carried = sent - left;
+        assert!(
+            (TURN_BYTES..TURN_BYTES + PIPE_BYTES).contains(&carried),
+            "{carried} of {sent}"
+        );
+        assert!(left > 0, "{sent} bytes are not more than a turn");
+    }
+
+    #[test]
+    fn a_process_has_tunnels_of_its_own_and_always_the_same() {
+        let own = Tunnels::of(std::process::id());
+        // As if this were a child, and a child of that.
+        let (child, grandchild) = (Tunnels::of(u32::MAX - 1), Tunnels::of(u32::MAX));
+        assert!(!std::ptr::eq(own, child) && !std::ptr::eq(child, grandchild));
+        let held = own.entrance.lock();
+        assert!(std::ptr::eq(child, Tunnels::of(u32::MAX - 1)) && child.entrance.try_lock().is_some());
+        drop(held);
+        assert!(std::ptr::eq(own, Tunnels::of(std::process::id())));
+    }
 
     #[test]
     fn what_was_read_ahead_comes_first_and_both_sides_can_speak_and_end() {
