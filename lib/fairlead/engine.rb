@@ -60,12 +60,15 @@ module Fairlead
 
     def stats = @native.stats
 
+    # Whether the end of the engine waits for +thread+: it runs requests, or blocks of :shutdown.
+    def runs?(thread) = thread == @goodbye || threads.include?(thread)
+
     private
 
     # A block of :shutdown that takes long loses its head start, and at the deadline its time.
     def say_goodbye(head_start)
       Background.current.draining(self)
-      @goodbye = Thread.new { run_hooks(:shutdown) }
+      @lock.synchronize { @goodbye ||= Thread.new { run_hooks(:shutdown) } }
       @goodbye.join(head_start)
     end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fairlead/signals" # in a trap nothing can be loaded
+
 module Fairlead
   # A server inside another program: it serves from this process, on threads of its own, and touches neither signals nor
   # files outside what its options say. Neither configuration files nor environment variables count.
@@ -41,12 +43,18 @@ module Fairlead
     end
 
     # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False when something was cut
-    # off. Not to be called in a trap, where nothing may be waited for: start a thread there.
+    # off. An exception that another thread raises here, such as that of Timeout, ends the wait and not the stop.
+    #
+    # Called in a request, in another block that this server runs, or in a trap, it would wait for its caller: there it
+    # returns nil at once, and the server ends once the caller has returned. That a request waits for the thread that calls
+    # this cannot be seen from here; such a request is cut off in the end.
     def stop(seconds = @service.configuration.shutdown_timeout)
-      @engine.drain(seconds)
-    ensure
-      @service.close
-      @ended.close
+      waits = !(Signals.in_trap? || @engine.runs?(Thread.current))
+      ending = Thread.new do
+        Thread.current.report_on_exception = !waits
+        finish(seconds)
+      end
+      ending.value if waits
     end
 
     # The ports it listens on; those of Unix sockets are none.
@@ -59,5 +67,14 @@ module Fairlead
 
     # What the engine counts: connections, requests, threads and so on, by name.
     def stats = @engine.stats
+
+    private
+
+    def finish(seconds)
+      @engine.drain(seconds)
+    ensure
+      @service.close
+      @ended.close
+    end
   end
 end

@@ -4,6 +4,13 @@ module Fairlead
   # Signals, and other events that end a wait. A trap does no more than to note the event and wake the main loop through
   # a pipe (https://cr.yp.to/docs/selfpipe.html); the loop acts on it, outside the trap.
   class Signals
+    # Whether a trap runs, in which nothing may be waited for. Ruby tells by refusing a lock.
+    def self.in_trap?
+      Mutex.new.synchronize { false }
+    rescue ThreadError
+      true
+    end
+
     def initialize
       @events = Thread::Queue.new
       @reader, @writer = IO.pipe
