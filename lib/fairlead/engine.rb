@@ -111,8 +111,7 @@ module Fairlead
       @created.pop
       run_hooks(:before_thread_start)
       serves = true
-      @native.run
-      sent_home = true
+      sent_home = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
       raise unless at_home?
 

@@ -12,6 +12,13 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jump(pub(crate) c_int);
 
+impl Jump {
+    /// Whether it is an exception: TAG_RAISE of Ruby, which no header names.
+    pub(crate) fn is_exception(self) -> bool {
+        self.0 == 6
+    }
+}
+
 /// Calls `code`, which may call Ruby, and stops what it raises. Only with the GVL.
 ///
 /// Values that `code` owns and that have destructors are leaked when Ruby raises, so it must own none at such a moment.
@@ -43,6 +50,16 @@ pub(crate) fn protect(mut code: impl FnMut()) -> Result<(), Jump> {
     } else {
         Err(Jump(state))
     }
+}
+
+/// What other threads want of this one, which may be its end: for a method of Ruby to return.
+pub(crate) fn check_interrupts() -> Result<(), magnus::Error> {
+    magnus::rb_sys::protect(|| {
+        // SAFETY: the GVL is held; what is raised is stopped here and goes on as magnus' error.
+        unsafe { rb_sys::rb_thread_check_ints() };
+        Qnil as VALUE
+    })
+    .map(|_| ())
 }
 
 /// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it must

@@ -9,7 +9,8 @@ use crate::strings::{ids, strings};
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange, Protocol};
 use rb_sys::{
-    rb_eException, rb_errinfo, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE,
+    rb_eException, rb_errinfo, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, ruby_value_type::RUBY_T_IMEMO,
+    Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -173,8 +174,8 @@ impl OnThread<'_> {
         });
         if !can_answer {
             answer.exchange.abort();
-        } else if reported.is_err() {
-            let _ = take_error();
+        } else if let Err(jump) = reported {
+            self.leave_unless_raised(jump);
             if answer.exchange.take_back() {
                 answer.exchange.answer_plainly(500);
             } else {
@@ -243,8 +244,15 @@ impl OnThread<'_> {
         let reported = protect(|| unsafe {
             rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr());
         });
-        if reported.is_err() {
-            let _ = take_error();
+        if let Err(jump) = reported {
+            self.leave_unless_raised(jump);
+        }
+    }
+
+    /// Logging an exception has failed: another one changes nothing, but the end of the thread is not to be missed.
+    fn leave_unless_raised(&self, jump: Jump) {
+        if take_error().is_none() {
+            self.leave.set(Some(jump));
         }
     }
 }
@@ -261,16 +269,15 @@ fn length(list: VALUE) -> isize {
     }
 }
 
-/// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread.
+/// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread. Ruby forgets
+/// both: code that runs now would clear what is left of the end of a thread, and Ruby crashes when that is resumed without.
 fn take_error() -> Option<VALUE> {
-    // SAFETY: the GVL is held. rb_errinfo may be no object at all when a thread is being killed; is_a copes with
-    // immediates.
+    // SAFETY: the GVL is held. rb_errinfo is a number when a thread is being killed, and of an internal type, which has no
+    // class, for a `throw`.
     unsafe {
         let error = rb_errinfo();
-        let is_exception = error != Qnil as VALUE && crate::answer::is_a(error, rb_eException);
-        if is_exception {
-            rb_set_errinfo(Qnil as VALUE);
-        }
+        let is_exception = !RB_TYPE_P(error, RUBY_T_IMEMO) && crate::answer::is_a(error, rb_eException);
+        rb_set_errinfo(Qnil as VALUE);
         is_exception.then_some(error)
     }
 }

@@ -6,7 +6,7 @@
 //! touched with the GVL only, and looked up again after each wait, in which it may have gone.
 
 use super::Answer;
-use crate::gvl::wait_without_gvl;
+use crate::gvl::{check_interrupts, wait_without_gvl};
 use crate::strings::{ids, keep};
 use fairlead_engine::{Client, Exchange, Gone, Offered};
 use magnus::rb_sys::AsRawValue;
@@ -229,23 +229,13 @@ fn wait_for_room(client: &Client) -> Result<(), Error> {
     check_interrupts()
 }
 
-/// What other threads want of this one.
-fn check_interrupts() -> Result<(), Error> {
-    // SAFETY: the GVL is held; what is raised is stopped here and goes on as magnus' error.
-    magnus::rb_sys::protect(|| unsafe {
-        rb_sys::rb_thread_check_ints();
-        rb_sys::Qnil as VALUE
-    })
-    .map(|_| ())
-}
-
 /// Lets other threads get on.
 fn wait_a_moment() -> Result<(), Error> {
     let moment = rb_sys::timeval {
         tv_sec: 0,
         tv_usec: 5_000,
     };
-    // SAFETY: as above.
+    // SAFETY: the GVL is held; what is raised is stopped here and goes on as magnus' error.
     magnus::rb_sys::protect(|| unsafe {
         rb_sys::rb_thread_wait_for(moment);
         rb_sys::Qnil as VALUE

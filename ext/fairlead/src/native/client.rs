@@ -238,12 +238,14 @@ fn write(this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     Ok(written)
 }
 
+/// A String: what `to_str` gives, or else `to_s`. Raises what they raise.
 fn text(value: Value) -> Result<RString, Error> {
-    match RString::from_value(value) {
+    // SAFETY: a live object; what is raised is stopped, and goes on as magnus' error.
+    let string = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_check_string_type(value.as_raw()) })?;
+    // SAFETY: nil or a String, on the stack.
+    match RString::from_value(unsafe { Value::from_raw(string) }) {
         Some(string) => Ok(string),
-        None => value
-            .to_r_string()
-            .or_else(|_| value.funcall::<_, _, RString>("to_s", ())),
+        None => value.funcall("to_s", ()),
     }
 }
 

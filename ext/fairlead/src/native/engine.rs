@@ -3,7 +3,7 @@
 use super::process;
 use super::settings::Settings;
 use super::shared::Shared;
-use crate::gvl::HANDS_OVER;
+use crate::gvl::{check_interrupts, HANDS_OVER};
 use crate::rack_app::{OnThread, RackApp};
 use crate::request::{Template, ThreadTemplate};
 use fairlead_engine::{Engine, Listener, Origin};
@@ -140,8 +140,9 @@ fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
     Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
 }
 
-/// Serves on this thread until the engine has drained or stopped, or the thread is killed.
-fn run(this: Obj<NativeEngine>) {
+/// Serves on this thread until the engine has drained or stopped: true. False when the thread has been killed; it is to end
+/// then, which it does by returning, because Ruby ends a thread once only. Raises what another thread has raised in this one.
+fn run(this: Obj<NativeEngine>) -> bool {
     let thread = OnThread {
         app: &this.app,
         engine: &this.engine,
@@ -151,10 +152,16 @@ fn run(this: Obj<NativeEngine>) {
     this.engine.serve(&thread);
     let leave = thread.leave.get();
     drop(thread);
-    if let Some(jump) = leave {
-        // SAFETY: nothing is left on this stack that has a destructor that matters. `jump` came from rb_protect on this
-        // thread, whose error information is still set.
-        unsafe { rb_sys::rb_jump_tag(jump.0) };
+    match leave {
+        // SAFETY: nothing is left on this stack that has a destructor that matters. The exception came from rb_protect on
+        // this thread, which has run no Ruby since.
+        Some(jump) if jump.is_exception() => unsafe { rb_sys::rb_jump_tag(jump.0) },
+        Some(_) => {
+            // SAFETY: the GVL is held.
+            unsafe { rb_sys::rb_set_errinfo(rb_sys::Qnil as VALUE) };
+            false
+        }
+        None => true,
     }
 }
 
@@ -180,8 +187,9 @@ impl NativeEngine {
         process::leave(&self.engine);
     }
 
-    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
-    fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
+    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out. Raises what
+    /// ends the wait.
+    fn wait(&self, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
         loop {
@@ -189,13 +197,11 @@ impl NativeEngine {
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
             // Short waits, between which Ruby can have this thread back.
             let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
-            crate::gvl::without_gvl(&mut || done = this.engine.wait(Some(step)), &this.engine);
+            crate::gvl::without_gvl(&mut || done = self.engine.wait(Some(step)), &self.engine);
             if done || left.is_some_and(|left| left.is_zero()) {
                 return Ok(done);
             }
-            // SAFETY: the GVL is held; what is raised is stopped.
-            crate::gvl::protect(|| unsafe { rb_sys::rb_thread_check_ints() })
-                .map_err(|_| Error::new(ruby.exception_interrupt(), "interrupted"))?;
+            check_interrupts()?;
         }
     }
 

@@ -41,6 +41,27 @@ class ClientTest < Minitest::Test
     assert_includes [[:binary, "\xff".b], [:text, "! ArgumentError"], [:text, "\ufffd"]], client.receive
   end
 
+  # A String by `to_str`, as everywhere; `to_s` is for what has none, not for what has failed.
+  def test_what_a_conversion_raises_or_throws_is_passed_on
+    client = web_socket(pushing(<<~RUBY))
+      Odd = Struct.new(:code) do
+        def to_str = instance_eval(code)
+        def to_s = "to_s"
+      end
+
+      def on_message(client, code)
+        result = catch(:out) { client.write(Odd.new(code)) }
+        client.write("= \#{result}")
+      rescue IOError => e
+        client.write("! \#{e.message}")
+      end
+    RUBY
+
+    assert_equal [:text, "! no"], client.send_text("raise(IOError, 'no')").receive
+    assert_equal [:text, "= thrown"], client.send_text("throw(:out, 'thrown')").receive
+    assert_equal [[:text, "it"], [:text, "= true"]], [client.send_text("'it'").receive, client.receive]
+  end
+
   def test_what_is_written_can_be_changed_afterwards
     client = web_socket(pushing(<<~RUBY))
       def on_message(client, data)
