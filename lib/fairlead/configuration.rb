@@ -22,8 +22,9 @@ module Fairlead
     class << self
       # The configuration of a command line; raises ConfigurationError with everything that is wrong with it. +flags+:
       # a Layer. +environment+: the variables. +fallback+: a Layer that counts where nobody else says anything.
-      def load(flags, environment: ENV, fallback: Layer.new)
-        Loader.new(flags, environment, fallback).load
+      # +default_host+: where a port of the configuration file is that names no host; nil: on every interface.
+      def load(flags, environment: ENV, fallback: Layer.new, default_host: nil)
+        Loader.new(flags, environment, fallback, default_host).load
       end
 
       # The configuration of a program that carries the server in itself: neither a file nor the environment count.
@@ -35,9 +36,13 @@ module Fairlead
     # What the hooks of the configuration file are, and warnings about settings that have no effect.
     attr_reader :hooks, :warnings
 
+    # The host that stands in where the configuration file names only a port; nil when none does.
+    attr_reader :default_host
+
     # +layers+: the sources, the one that wins first.
-    def initialize(layers, hooks: Hooks.new)
+    def initialize(layers, hooks: Hooks.new, default_host: nil)
       @hooks = hooks.freeze
+      @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions
       raise ConfigurationError, problems if problems.any?

@@ -26,7 +26,8 @@ module Fairlead
     def ready(configuration)
       threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
       threads = "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each" if configuration.supervised?
-      info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment})")
+      host = ", port on #{configuration.default_host}" if configuration.default_host
+      info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
     end
 
     def warning(text) = warn("warning: #{text}")

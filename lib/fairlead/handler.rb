@@ -36,11 +36,21 @@ module Fairlead
 
     private
 
-    # What the user asked for wins over the configuration file; what the caller has filled in comes last.
+    # What the user asked for wins over the configuration file; what the caller has filled in comes last. But its host
+    # (localhost in development, says Rails) is also where a port of the file is that names none.
     def launcher(app, options)
-      given, filled_in = split(options).map { |part| Configuration::Layer.from(translate(part), origin: "the caller") }
-      Launcher.new(Configuration.load(given, fallback: filled_in), app: app)
+      parts = split(options)
+      given, filled_in = parts.map { |part| Configuration::Layer.from(translate(part), origin: "the caller") }
+      Launcher.new(Configuration.load(given, fallback: filled_in, default_host: default_host(parts.last)), app: app)
     end
+
+    # That of an interface; every one of them is what a port means anyway.
+    def default_host(filled_in)
+      host = filled_in[:Host].to_s
+      host unless host.empty? || unix?(host) || %w[0.0.0.0 ::].include?(host)
+    end
+
+    def unix?(host) = host.start_with?("/", ".", "@")
 
     # Only Rails says what was given. Host and Port are one address, and stay together.
     def split(options)
@@ -57,11 +67,9 @@ module Fairlead
     end
 
     def address(host, port)
-      case host
-      when nil, "" then Binding.uri_for_port(port)
-      when %r{\A[./@]} then "unix://#{host}"
-      else Binding.uri_for_port(port || Binding::DEFAULT_PORT, host)
-      end
+      return Binding.uri_for_port(port) if host.to_s.empty?
+
+      unix?(host) ? "unix://#{host}" : Binding.uri_for_port(port || Binding::DEFAULT_PORT, host)
     end
   end
 end

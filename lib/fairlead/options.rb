@@ -71,7 +71,7 @@ module Fairlead
     shorthand :port,
               placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
               doc: "Listens on this TCP port, on every interface. `port 3000, \"127.0.0.1\"` in the configuration file names the " \
-                   "host too." do |port, host = nil|
+                   "host too; without it, `rails server` and `rackup` decide, which in development is `localhost`." do |port, host = nil|
       port.nil? ? {} : { bind: Binding.uri_for_port(Types::Count.new(0..65_535).parse(port), host) }
     end
 

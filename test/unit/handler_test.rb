@@ -49,13 +49,40 @@ class HandlerTest < Minitest::Test
     in_folder { assert_equal ["tcp://localhost:3000"], configuration(**RAILS).bind }
   end
 
+  def test_a_port_of_the_configuration_file_is_on_the_host_that_rails_fills_in
+    in_folder("config/fairlead.rb" => "port 4000") do
+      assert_equal [["tcp://localhost:4000"], "localhost"], with_host(**RAILS)
+      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: nil)
+      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: "/run/app.sock")
+      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: "0.0.0.0")
+    end
+  end
+
+  def test_a_host_of_the_configuration_file_stays
+    in_folder("config/fairlead.rb" => "port 4000, '127.0.0.2'") do
+      assert_equal [["tcp://127.0.0.2:4000"], nil], with_host(**RAILS)
+    end
+  end
+
+  def test_no_port_of_the_configuration_file_is_none_with_a_host_either
+    in_folder("config/fairlead.rb" => "port nil") { assert_equal [["tcp://localhost:3000"], nil], with_host(**RAILS) }
+  end
+
   def test_what_was_given_to_rails_wins
     in_folder("config/fairlead.rb" => "bind 'tcp://127.0.0.1:4000'") do
       assert_equal ["tcp://localhost:5000"], configuration(**RAILS, Port: 5000, user_supplied_options: [:Port]).bind
     end
+    in_folder("config/fairlead.rb" => "port 4000") do
+      assert_equal [["tcp://0.0.0.0:3000"], nil], with_host(**RAILS, Host: "0.0.0.0", user_supplied_options: [:Host])
+    end
   end
 
   private
+
+  def with_host(**options)
+    made = configuration(**options)
+    [made.bind, made.default_host]
+  end
 
   # The configuration that the launcher gets.
   def configuration(**options)

@@ -12,11 +12,23 @@ module Fairlead
     class File < Layer
       attr_reader :path, :hooks
 
-      def initialize(path)
+      # +default_host+: where a port is that the file names no host for; nil: on every interface.
+      def initialize(path, default_host: nil)
         super()
         @path = path
+        @default_host = default_host
         @hooks = Hooks.new
       end
+
+      def set(name, *arguments, origin:)
+        return super unless name == :port && arguments.one? && arguments.first && @default_host
+
+        @uses_default_host = true
+        super(name, *arguments, @default_host, origin: origin)
+      end
+
+      # Whether it has a port without a host, and there was a default for that.
+      def uses_default_host? = @uses_default_host == true
 
       # Evaluates the file and returns itself. Whatever the file raises becomes a problem with its line.
       def read

@@ -4,15 +4,17 @@ module Fairlead
   class Configuration
     # Gathers the sources of a command line: finds the configuration file, reads it, and puts the layers in order.
     class Loader
-      def initialize(flags, environment, fallback)
+      def initialize(flags, environment, fallback, default_host)
         @flags = flags
         @fallback = fallback
+        @default_host = default_host
         @environment = Environment.read(environment)
       end
 
       def load
         file = read_file
-        Configuration.new([@flags, file, @environment, @fallback].compact, hooks: file ? file.hooks : Hooks.new)
+        layers = [@flags, file, @environment, @fallback].compact
+        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file))
       end
 
       private
@@ -21,10 +23,17 @@ module Fairlead
       def read_file
         path = @flags[:config] || default_path
         return if path.nil? || path == "-"
-        return File.new(path).read unless @flags[:directory]
+        return read(path) unless @flags[:directory]
 
         path = ::File.expand_path(path)
-        Dir.chdir(@flags[:directory]) { File.new(path).read }
+        Dir.chdir(@flags[:directory]) { read(path) }
+      end
+
+      def read(path) = File.new(path, default_host: @default_host).read
+
+      # The default host, if it is where the server is going to listen.
+      def effective_default_host(layers, file)
+        @default_host if file&.uses_default_host? && layers.find { |layer| layer[:bind] }.equal?(file)
       end
 
       # A given path is relative to the current folder, the default ones to the folder the server is to run in.

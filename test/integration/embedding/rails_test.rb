@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/http_client"
 require "support/launched_by"
+require "uri"
 
 # A small Rails application, started by `rails server -u fairlead` and by `fairlead`: in threads, in workers, with a
 # database of its own.
@@ -78,6 +79,29 @@ class RailsTest < Minitest::Test
     assert_equal 0, server.stop(:INT).exitstatus
   end
 
+  # As with Puma: in development Rails has localhost in mind, and a configuration file that names only a port does not
+  # open it to the network.
+  def test_in_development_a_port_is_on_this_machine_only
+    server = rails_server("port 0")
+
+    assert_equal(%w[localhost], server.addresses.map { |address| loopback?(address) ? "localhost" : address }.uniq)
+    assert_includes server.stdout, "development, port on localhost)"
+    assert_equal 200, get(server, "/items").status
+  end
+
+  def test_a_host_that_somebody_names_counts
+    assert_equal(%w[127.0.0.2], rails_server("port 0, '127.0.0.2'").addresses.map { |address| URI(address).host })
+    assert_equal(%w[0.0.0.0], rails_server("port 0", "-b", "0.0.0.0", "-p", 0).addresses.map { |address| URI(address).host })
+  end
+
+  def test_in_production_a_port_is_on_every_interface
+    database = FILES["config/database.yml"].sub("development", "production")
+    server = rails_server("port 0", "-e", "production", files: { "config/database.yml" => database })
+
+    refute(server.addresses.any? { |address| loopback?(address) })
+    assert_equal 200, get(server, "/items").status
+  end
+
   def test_fairlead_starts_it_with_threads
     server = rails("-t", 5)
 
@@ -100,6 +124,15 @@ class RailsTest < Minitest::Test
     server = launch(RACKUP, *arguments, files: FILES.merge(files), &:itself)
     server.start(seconds: 40)
   end
+
+  # `rails server` with that configuration file, in whose place nobody names an address.
+  def rails_server(configuration, *arguments, files: {})
+    files = FILES.merge("config/fairlead.rb" => configuration, **files)
+    server = Fairlead::Test::LaunchedBy.new("bin/rails", RACKUP, "server", "-u", "fairlead", *arguments, files: files)
+    own(server).start(seconds: 40)
+  end
+
+  def loopback?(address) = URI(address).hostname.then { |host| host == "::1" || host.start_with?("127.") }
 
   def assert_rails_works(server)
     created = ask(server, "POST", "/items", FORM, "name=blue+item")
