@@ -31,6 +31,10 @@ module Fairlead
       def from_options(options)
         new([Layer.from(options, origin: "Fairlead::Server")])
       end
+
+      # Whether a Ruby thread may go on on another native thread (the M:N scheduler of Ruby 3.3 and newer, where it is
+      # switched on).
+      def threads_wander?(description = RUBY_DESCRIPTION) = description.include?("+MN")
     end
 
     # What the hooks of the configuration file are, and warnings about settings that have no effect.
@@ -44,7 +48,7 @@ module Fairlead
       @hooks = hooks.freeze
       @default_host = default_host
       @settings = merge(layers)
-      problems = layers.flat_map(&:problems) + contradictions
+      problems = layers.flat_map(&:problems) + contradictions + wandering_threads
       raise ConfigurationError, problems if problems.any?
 
       @warnings = (idle_options + idle_without_workers).freeze
@@ -95,6 +99,13 @@ module Fairlead
 
       origin = [origin(:min_threads), origin(:max_threads)].find { |name| name != DEFAULT }
       [problem(:min_threads, origin, "is #{min_threads}, which is more than max_threads, #{max_threads}")]
+    end
+
+    # What the engine knows of the request that a thread runs is kept by native thread.
+    def wandering_threads
+      return [] unless self.class.threads_wander?
+
+      [problem(nil, "RUBY_MN_THREADS", "the server needs Ruby threads that each keep a native thread of their own; unset it")]
     end
 
     def problem(option, origin, message)

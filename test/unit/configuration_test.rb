@@ -96,6 +96,16 @@ class ConfigurationTest < Minitest::Test
     Fairlead::Options.settings.filter_map(&:needs).each { |name| assert_includes Configuration.from_options({}).engine_settings, name }
   end
 
+  def test_threads_that_change_their_native_one_are_refused
+    refute Configuration.threads_wander?("ruby 3.3.13 (2026-10-23 revision af48f08f21) [x86_64-linux-gnu]")
+    assert Configuration.threads_wander?("ruby 3.3.13 (2026-10-23 revision af48f08f21) +MN [x86_64-linux-gnu]")
+    Configuration.stub(:threads_wander?, true) do
+      [-> { load }, -> { Configuration.from_options({}) }].each do |make|
+        assert_match(/\ARUBY_MN_THREADS: .+\z/, assert_raises(Fairlead::ConfigurationError) { make.call }.message)
+      end
+    end
+  end
+
   def test_requests_are_logged_where_the_options_say
     assert_nil Configuration.from_options({}).access_log_path
     assert_equal "-", Configuration.from_options(log_requests: true).access_log_path
