@@ -19,7 +19,7 @@ use crate::realtime::{Clients, Intake};
 use crate::room::{Guest, Room};
 use crate::schedule::Threads;
 use crate::sender::Sender;
-use crate::serve::Pace;
+use crate::serve::Cadence;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
@@ -50,7 +50,7 @@ pub struct Engine {
     pub(crate) ready: ReadyQueue,
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
-    pub(crate) pace: Pace,
+    pub(crate) cadence: Cadence,
     pub(crate) watchdog: Watchdog,
     pub(crate) sender: Arc<Sender>,
     pub(crate) files: Files,
@@ -98,7 +98,7 @@ impl Engine {
             origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
             reactor: Mutex::new(Reactor::new(listeners)),
             threads: Threads::new(config.max_threads),
-            pace: Pace::default(),
+            cadence: Cadence::default(),
             intake: Intake::new(config.messages_pending_bytes),
             config,
             poller,

@@ -146,7 +146,7 @@ impl Reactor {
             self.guard(engine, now, |reactor| reactor.drain(engine, now));
         }
         drop(in_reactor);
-        engine.pace.polled(engine.ready.len());
+        engine.cadence.polled(engine.ready.len());
     }
 
     /// One of the things to deal with. After a panic nothing is forgotten: what is due is looked for again, and the listeners

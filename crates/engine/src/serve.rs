@@ -66,16 +66,16 @@ const LONG_NANOSECONDS: u64 = 500_000;
 /// After a turn that panicked: one that always does shall not fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
 
-/// What sets the pace of the threads; none of it is a state that another thread relies on.
+/// What the threads go by from job to job; none of it is a state that another thread relies on.
 #[derive(Default)]
-pub(crate) struct Pace {
+pub(crate) struct Cadence {
     /// Requests for which hand-over happens before the app is called.
     eager: AtomicUsize,
     /// Jobs that may run before the poller has to be asked again, so that no pipeline keeps the others out.
     until_poll: AtomicUsize,
 }
 
-impl Pace {
+impl Cadence {
     /// Makes the next requests hand over before they run, because one was found waiting.
     pub(crate) fn become_eager(&self) {
         self.eager.store(EAGER_REQUESTS, Relaxed);
@@ -95,7 +95,7 @@ impl Pace {
         left > 0
     }
 
-    /// Hands over before a job if one was found waiting lately. The result is for [`Pace::end`].
+    /// Hands over before a job if one was found waiting lately. The result is for [`Cadence::end`].
     fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, u64)> {
         let eager = self.eager.load(Relaxed);
         (eager > 0).then(|| {
@@ -212,7 +212,7 @@ impl Engine {
                 return Some(Job::Request(connection));
             }
         }
-        if self.pace.may_go_on() {
+        if self.cadence.may_go_on() {
             if let Some(job) = self.ready.pop() {
                 return Some(job);
             }
@@ -231,7 +231,7 @@ impl Engine {
             self.threads.forgo();
         }
         self.fault("run");
-        let begun = self.pace.begin(|| self.hand_over());
+        let begun = self.cadence.begin(|| self.hand_over());
         match job {
             Job::Request(connection) => self.run_request(connection, app, date),
             Job::Client(client) => self.run_event(&client, app),
@@ -239,7 +239,7 @@ impl Engine {
             Job::Task => self.run_task(app),
         }
         seat.becomes(Doing::Looking);
-        self.pace.end(begun);
+        self.cadence.end(begun);
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {

@@ -148,7 +148,7 @@ impl Engine {
             Help::WakeToRun => {
                 self.threads.wake_one();
                 if !hands_over {
-                    self.pace.become_eager();
+                    self.cadence.become_eager();
                 }
             }
             Help::Poll => {
