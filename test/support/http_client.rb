@@ -38,8 +38,10 @@ module Fairlead
 
       attr_reader :socket
 
-      def initialize(socket)
+      # +seconds+: how long to wait for anything.
+      def initialize(socket, seconds: SECONDS)
         @socket = socket
+        @seconds = seconds
         @received = "".b
       end
 
@@ -148,8 +150,8 @@ module Fairlead
       end
 
       def receive
-        @socket.wait_readable(SECONDS) or
-          raise Waiting::Expired, "waited #{SECONDS} s in vain for more than #{@received[-200..] || @received}"
+        @socket.wait_readable(@seconds) or
+          raise Waiting::Expired, "waited #{@seconds} s in vain for more than #{@received[-200..] || @received}"
         @received << @socket.readpartial(1 << 18)
       rescue EOFError, Errno::ECONNRESET
         raise CutOff, "the connection ended after #{@received.bytesize} bytes of an answer: #{@received[0, 200].inspect}"

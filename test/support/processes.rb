@@ -15,6 +15,34 @@ module Fairlead
       # The most memory it has had in use at any time.
       def peak_memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+)/, 1], 10) * 1024
 
+      # Its share of the memory in use, in bytes: what several processes have counts for each in part.
+      def proportional_memory(pid) = Integer(File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1], 10) * 1024
+
+      # What its descriptors are: paths, "socket:[INODE]" and the like.
+      def open_files(pid)
+        Dir.children("/proc/#{pid}/fd").filter_map do |fd|
+          File.readlink("/proc/#{pid}/fd/#{fd}")
+        rescue Errno::ENOENT
+          nil # it was closed meanwhile
+        end
+      end
+
+      # Its files in a folder that have no name, or no longer.
+      def unnamed_files(pid, folder) = open_files(pid).grep(/\A#{Regexp.escape(folder)}\/.* \(deleted\)\z/)
+
+      # "ADDRESS:PORT" of the peers of those of its IPv4 connections that came to +port+.
+      def clients(pid, port)
+        sockets = open_files(pid).grep(/\Asocket:/).to_h { |name| [name[/\d+/], true] }
+        File.readlines("/proc/net/tcp").drop(1).map(&:split).filter_map do |_, own, peer, *rest|
+          text_of(peer) if sockets[rest[6]] && own.end_with?(format(":%04X", port)) && !peer.end_with?(":0000")
+        end
+      end
+
+      # The processes of a group that run.
+      def group(id)
+        Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select { |pid| group_of(pid) == id && alive?(pid) }
+      end
+
       # Processor time used so far, in seconds. The fields follow the command name, which may hold anything.
       def processor_time(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
@@ -30,8 +58,25 @@ module Fairlead
         nil
       end
 
+      # Whether every thread of it is stopped, or it is over.
+      def halted?(pid)
+        Dir.glob("/proc/#{pid}/task/*/stat").all? { |path| %w[T Z X].include?(state(path[/task\/(\d+)/, 1])) }
+      end
+
       # Whether it runs: neither gone nor a zombie.
       def alive?(pid) = ![nil, "Z", "X"].include?(state(pid))
+
+      def group_of(pid)
+        Process.getpgid(pid)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      # An address as /proc has it: bytes in the order of the machine, then the port.
+      def text_of(address)
+        host, port = address.split(":")
+        "#{[host].pack("H*").unpack("C4").reverse.join(".")}:#{port.hex}"
+      end
     end
   end
 end

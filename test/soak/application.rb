@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "digest"
+require "fiddle"
+require "timeout"
+require_relative "pattern"
+require_relative "application/asked"
+require_relative "application/bodies"
+require_relative "application/answers"
+require_relative "application/keepers"
+require_relative "application/real_time"
+require_relative "application/resources"
+require_relative "application/sockets"
+require_relative "application/troubles"
+
+module Fairlead
+  # What bin/soak serves: an application that does what a request tells it to, good or bad, and answers with bytes of which the
+  # client knows how they have to look (pattern.rb).
+  module Soak
+    class Application
+      PLACES = [Answers, Keepers, RealTime, Resources, Sockets, Troubles].flat_map { |place| place.all.to_a }.to_h.freeze
+
+      def call(env)
+        asked = Asked.new(env)
+        return [404, {}, []] unless asked.known?
+
+        asked.check_peer
+        PLACES.fetch(asked.name).call(asked)
+      end
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require_relative "clients"
+require_relative "ledger"
+
+module Fairlead
+  module Soak
+    # Clients of all kinds at once, on as many threads as there are at a time. The kind and the deeds of each follow from its
+    # number and the seed.
+    class Crowd
+      include Test::Waiting
+
+      # The threads that still wait for the server after this many seconds have lost their answers.
+      LATEST = 3 * Site::PATIENCE
+
+      attr_reader :ledger, :kinds
+
+      # +lots+: kinds of clients, each as often as its share. +first+: the number before that of the first client.
+      def initialize(site, seed, lots, size:, first: 0)
+        @site = site
+        @seed = seed
+        @lots = lots
+        @size = size
+        @ledger = Ledger.new
+        @kinds = lots.uniq.map(&:kind)
+        @count = first
+        @lock = Mutex.new
+      end
+
+      # Lets clients come for so many seconds, then until the block, if any, is true; returns once all have left. When the server
+      # has ended there is nothing to wait for.
+      def run(seconds, &enough)
+        finish = monotonic + seconds
+        threads = Array.new(@size) { Thread.new { serve_until(finish, enough) } }
+        threads.each { |thread| thread.join([finish + LATEST - monotonic, 0.1].max) || give_up(thread) }
+      end
+
+      private
+
+      def serve_until(finish, enough)
+        one while @site.server.running? && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
+      end
+
+      def one
+        number = @lock.synchronize { @count += 1 }
+        kind = @lots.sample(random: Random.new(@seed ^ number))
+        Thread.current[:client] = [kind, number]
+        outcome, text = kind.new(@site, @seed, number).call
+        return unless @site.server.running? || outcome != :lost
+
+        @ledger.record(kind.kind, number, outcome, text)
+      end
+
+      def give_up(thread)
+        kind, number = thread[:client]
+        @ledger.record(kind.kind, number, :lost, "nothing came any more:\n#{thread.backtrace&.join("\n")}")
+        thread.kill
+      end
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "site"
+
+module Fairlead
+  module Soak
+    # What a server still holds when nobody asks anything of it any more: taken after a warm-up and at the end, and compared.
+    # Workers that were killed have others in their place, so the fullest process counts.
+    class Remains
+      # What there may be more of than after the warm-up: a few descriptors and threads, and memory, in MiB. A heap that was full
+      # once stays in pieces; what leaks grows with every request.
+      MORE = { descriptors: 3, threads: 2, memory: 64 }.freeze
+
+      # What there must not be at all: connections, files without a name, bodies that were not closed, processes that say nothing,
+      # and such that belong to nobody.
+      NONE = %i[connections unnamed bodies silent strays].freeze
+
+      # How much of a processor an idle process may take.
+      BUSY = 0.3
+
+      # Seconds for which it is watched, and how long it may take to become idle.
+      WATCHED = 1
+      PATIENCE = 30
+
+      extend Test::Waiting
+
+      class << self
+        # Waits until the connections are gone and each process has collected its garbage, then looks. Who is not idle in time
+        # shows it in the figures.
+        def of(site)
+          patiently("the workers to be back") { site.whole? }
+          patiently("the connections to end") { connections(site).zero? }
+          told = tidy(site)
+          patiently("the bodies to be closed") { (told = tidy(site)).values.sum { |figures| figures[:bodies] }.zero? }
+          patiently("the last connection to end") { connections(site).zero? }
+          new(site, told)
+        end
+
+        private
+
+        def connections(site) = site.serving.sum { |pid| Test::Processes.clients(pid, site.port).size }
+
+        def patiently(what, &condition)
+          wait_until(what, seconds: PATIENCE, &condition)
+        rescue Test::Waiting::Expired
+          nil
+        end
+
+        # Has each process collect its garbage; returns what it says of itself, by process.
+        def tidy(site)
+          id = format("%x", rand(2**40))
+          ask(site, "/tidy?id=#{id}")
+          lines = []
+          patiently("every process to collect its garbage") do
+            lines = site.lines("tidied").map(&:split).select { |line| line.first == id }
+            (site.serving - lines.map { |line| line[1].to_i }).empty?
+          end
+          lines.to_h { |_, pid, bodies, threads| [pid.to_i, { bodies: bodies.to_i, threads: threads.to_i }] }
+        end
+
+        def ask(site, target)
+          client = Test::HttpClient.new(TCPSocket.new("127.0.0.1", site.port))
+          client.request("GET", target).final_answer
+        rescue Test::HttpClient::CutOff, SystemCallError
+          nil
+        ensure
+          client&.close
+        end
+      end
+
+      # +told+: what each process says of itself.
+      def initialize(site, told)
+        @processes = site.serving.to_h { |pid| [pid, look(pid, site).merge(told.fetch(pid) { { silent: 1 } })] }
+        watch
+        @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid]
+      end
+
+      # The figure of the process that has most.
+      def most(name) = name == :strays ? @strays.size : @processes.values.map { |figures| figures[name] || 0 }.max
+
+      # [name, what it was before, what it is, whether that is right] for each figure.
+      def compared(before)
+        kept = MORE.map { |name, more| [name, before.most(name), most(name), most(name) <= before.most(name) + more] }
+        none = NONE.map { |name| [name, before.most(name), most(name), most(name).zero?] }
+        kept + none + [[:busy, before.most(:busy), most(:busy), most(:busy) <= BUSY]]
+      end
+
+      private
+
+      def look(pid, site)
+        processes = Test::Processes
+        { descriptors: processes.descriptors(pid), memory: processes.proportional_memory(pid) >> 20,
+          connections: processes.clients(pid, site.port).size, unnamed: processes.unnamed_files(pid, site.server.path("temp")).size }
+      end
+
+      def watch
+        before = @processes.keys.to_h { |pid| [pid, Test::Processes.processor_time(pid)] }
+        sleep(WATCHED)
+        @processes.each { |pid, figures| figures[:busy] = ((Test::Processes.processor_time(pid) - before[pid]) / WATCHED).round(2) }
+      end
+    end
+  end
+end

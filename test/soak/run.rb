@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# bin/soak: drives a real server with clients of all kinds at once for as long as asked, and checks every answer. What one
+# client does follows from the seed and its number.
+
+require "etc"
+require "optparse"
+require_relative "phase"
+
+module Fairlead
+  # Random load with a check of every answer, and of what is left when it is over.
+  module Soak
+    STRESS = { Clients::Stress => 2, Clients::Small => 10, Clients::Keep => 10, Clients::Failing => 10, Clients::Echo => 10 }.freeze
+    SCARCITY = { Clients::OpenFiles => 12, Clients::Standing => 6, Clients::Hog => 1, Clients::Upload => 15, Clients::Stall => 6 }.freeze
+
+    PLANS = [
+      Phase::Plan.new(name: "workers", share: 0.45, options: %w[-w 3 -t 1:5], kills: true),
+      Phase::Plan.new(name: "alone", share: 0.2, options: %w[-w 0 -t 0:5 --response-disk-bytes 1m]),
+      Phase::Plan.new(name: "few descriptors", share: 0.15, options: %w[-w 2 -t 5:5], limit: 500, shares: SCARCITY),
+      Phase::Plan.new(name: "collecting garbage", share: 0.2, options: %w[-w 2 -t 3:3], kills: true, shares: STRESS, crowd: 12)
+    ].freeze
+
+    # The command line.
+    class Command
+      def initialize(arguments)
+        @seed = Random.new_seed % (1 << 32)
+        @only = @except = []
+        @plans = PLANS
+        parser.parse!(arguments)
+        @seconds = Float(arguments.fetch(0, 60))
+        abort "there is no such kind of client" if Clients::Client.all.none? { |kind| comes?(kind) }
+      end
+
+      def run
+        puts "seed #{@seed}"
+        whole = @plans.sum(&:share)
+        phases = @plans.map { |plan| Phase.new(plan, @seed) { |kind| comes?(kind) }.run(@seconds * plan.share / whole) }
+        puts "", "#{phases.sum(&:passed)} passed, #{phases.sum(&:failed)} failed"
+        exit(phases.sum(&:failed).zero?)
+      end
+
+      private
+
+      def comes?(kind) = (@only.empty? || @only.include?(kind.kind)) && !@except.include?(kind.kind)
+
+      def parser
+        OptionParser.new("usage: bin/soak [options] [SECONDS]") do |options|
+          options.on("--seed N", Integer, "repeat what the clients of that seed did") { |seed| @seed = seed }
+          options.on("--only KINDS", Array, "clients of these kinds alone: #{Clients::Client.all.map(&:kind).join(", ")}") { |kinds| @only = kinds }
+          options.on("--except KINDS", Array, "all but these") { |kinds| @except = kinds }
+          options.on("--phase NAME", "one phase alone: #{PLANS.map(&:name).join(", ")}") do |name|
+            @plans = PLANS.select { |plan| plan.name == name }
+            raise OptionParser::InvalidArgument, name if @plans.empty?
+          end
+        end
+      end
+    end
+  end
+end
+
+$stdout.sync = true
+Fairlead::Soak::Command.new(ARGV).run
