@@ -38,7 +38,7 @@ module Fairlead
       private
 
       def serve_until(finish, enough)
-        one while @site.server.running? && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
+        one while @site.running? && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
       end
 
       def one
@@ -46,7 +46,7 @@ module Fairlead
         kind = @lots.sample(random: Random.new(@seed ^ number))
         Thread.current[:client] = [kind, number]
         outcome, text = kind.new(@site, @seed, number).call
-        return unless @site.server.running? || outcome != :lost
+        return unless @site.running? || outcome != :lost
 
         @ledger.record(kind.kind, number, outcome, text)
       end

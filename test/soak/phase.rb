@@ -37,7 +37,7 @@ module Fairlead
         @site.start
         before = warm_up
         put_under_load(seconds) if before
-        compare(before) if @site.server.running?
+        compare(before) if @site.running?
         finish
         self
       ensure
@@ -53,7 +53,7 @@ module Fairlead
         warm = crowd
         warm.run(1) { warm.kinds.all? { |kind| warm.ledger.count(kind) >= WARM_UP } }
         tell(warm, nil, "warm-up")
-        Remains.of(@site) if @site.server.running?
+        Remains.of(@site) if @site.running?
       end
 
       def put_under_load(seconds)
@@ -85,7 +85,7 @@ module Fairlead
       end
 
       def finish
-        return check("the server", false, "it has ended by itself: #{@site.server.status}") unless @site.server.running?
+        return check("the server", false, "it has ended by itself: #{@site.server.status}") unless @site.running?
 
         status = @site.server.stop(:TERM, seconds: Site::PATIENCE)
         check("exit status", status.success?, status.inspect)

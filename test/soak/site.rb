@@ -54,6 +54,8 @@ module Fairlead
       # The processes that serve.
       def serving = server.worker_pids.then { |pids| pids.empty? ? [server.pid] : pids }
 
+      def running? = @lock.synchronize { server.running? }
+
       # Whether as many workers serve as should.
       def whole?
         wanted = @options[@options.index("-w") + 1].to_i
@@ -85,7 +87,7 @@ module Fairlead
       def violations = lines("violations")
 
       # What went wrong in the server's own eyes.
-      def own_mistakes = server.stderr.lines.grep(/\[BUG\]|panicked|Segmentation fault|ruby: \[ASYNC BUG\]|==\d+==ERROR/)
+      def own_mistakes = server.stderr.lines.grep(/\[BUG\]|panicked|Segmentation fault|ruby: \[ASYNC BUG\]|^==\d+==|AddressSanitizer/)
 
       def lines(name) = File.exist?(server.path(name)) ? File.readlines(server.path(name), chomp: true) : []
 
