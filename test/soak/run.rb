@@ -14,7 +14,7 @@ module Fairlead
     SCARCITY = { Clients::OpenFiles => 12, Clients::Standing => 6, Clients::Hog => 1, Clients::Upload => 15, Clients::Stall => 6 }.freeze
 
     PLANS = [
-      Phase::Plan.new(name: "workers", share: 0.45, options: %w[-w 3 -t 1:5], kills: true),
+      Phase::Plan.new(name: "workers", share: 0.45, options: %w[-w 3 -t 1:2], kills: true),
       Phase::Plan.new(name: "alone", share: 0.2, options: %w[-w 0 -t 0:5 --response-disk-bytes 1m]),
       Phase::Plan.new(name: "few descriptors", share: 0.15, options: %w[-w 2 -t 5:5], limit: 500, shares: SCARCITY),
       Phase::Plan.new(name: "collecting garbage", share: 0.2, options: %w[-w 2 -t 3:3], kills: true, shares: STRESS, crowd: 12)
