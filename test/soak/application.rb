@@ -6,6 +6,7 @@ require "timeout"
 require_relative "pattern"
 require_relative "application/asked"
 require_relative "application/bodies"
+require_relative "application/ends"
 require_relative "application/answers"
 require_relative "application/keepers"
 require_relative "application/real_time"
@@ -25,7 +26,15 @@ module Fairlead
         return [404, {}, []] unless asked.known?
 
         asked.check_peer
+        count(env)
         PLACES.fetch(asked.name).call(asked)
+      end
+
+      private
+
+      def count(env)
+        Ends.open(:requests)
+        env["rack.response_finished"] << ->(*) { Ends.close(:requests) }
       end
     end
   end

@@ -91,6 +91,7 @@ module Fairlead
         check("exit status", status.success?, status.inspect)
         check("the application's complaints", @site.violations.empty?, @site.violations.tally.first(10))
         check("the server's own mistakes", @site.own_mistakes.empty?, @site.own_mistakes.tally.first(10))
+        check("lines of the access log", @site.broken_log_lines.empty?, @site.broken_log_lines.first(3))
         check("temporary files", Dir.empty?(@site.server.path("temp")), Dir.children(@site.server.path("temp")))
       rescue Test::Waiting::Expired => e
         check("the end", false, e.message)

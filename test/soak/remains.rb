@@ -11,9 +11,12 @@ module Fairlead
       # once stays in pieces; what leaks grows with every request.
       MORE = { descriptors: 3, threads: 2, memory: 64 }.freeze
 
-      # What there must not be at all: connections, files without a name, bodies that were not closed, processes that say nothing,
-      # and such that belong to nobody.
-      NONE = %i[connections unnamed bodies silent strays].freeze
+      # What has to have ended in the application, as often as it has begun.
+      ENDS = %i[bodies requests clients deferred].freeze
+
+      # What there must not be at all: connections, files without a name, what has not ended, processes that say nothing, and such
+      # that belong to nobody.
+      NONE = [:connections, :unnamed, *ENDS, :silent, :strays].freeze
 
       # How much of a processor an idle process may take.
       BUSY = 0.3
@@ -31,7 +34,7 @@ module Fairlead
           patiently("the workers to be back") { site.whole? }
           patiently("the connections to end") { connections(site).zero? }
           told = tidy(site)
-          patiently("the bodies to be closed") { (told = tidy(site)).values.sum { |figures| figures[:bodies] }.zero? }
+          patiently("everything to end") { (told = tidy(site)).values.all? { |figures| figures.values_at(*ENDS).all?(&:zero?) } }
           patiently("the last connection to end") { connections(site).zero? }
           new(site, told)
         end
@@ -55,7 +58,7 @@ module Fairlead
             lines = site.lines("tidied").map(&:split).select { |line| line.first == id }
             (site.serving - lines.map { |line| line[1].to_i }).empty?
           end
-          lines.to_h { |_, pid, bodies, threads| [pid.to_i, { bodies: bodies.to_i, threads: threads.to_i }] }
+          lines.to_h { |_, pid, *figures| [pid.to_i, [:threads, *ENDS].zip(figures.map(&:to_i)).to_h] }
         end
 
         def ask(site, target)
@@ -75,8 +78,8 @@ module Fairlead
         @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid]
       end
 
-      # The figure of the process that has most.
-      def most(name) = name == :strays ? @strays.size : @processes.values.map { |figures| figures[name] || 0 }.max
+      # The figure of the process in which it is largest.
+      def most(name) = name == :strays ? @strays.size : @processes.values.map { |figures| figures[name] || 0 }.max_by(&:abs)
 
       # [name, what it was before, what it is, whether that is right] for each figure.
       def compared(before)

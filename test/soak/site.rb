@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "set"
 require "socket"
 require_relative "files"
@@ -19,7 +20,8 @@ module Fairlead
         run Fairlead::Soak::Application.new
       RUBY
       OPTIONS = %w[-e production --early-hints --compress --compress-min-bytes 512 --public-dir public --sendfile-root files --temp-dir temp
-                   --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 15].freeze
+                   --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 15
+                   --access-log access.log --access-log-format json].freeze
 
       # How long an answer may take on a machine that does other things too, before it counts as lost.
       PATIENCE = 60
@@ -85,6 +87,9 @@ module Fairlead
 
       # What the application has noted that must not be.
       def violations = lines("violations")
+
+      # Lines of its access log that are none.
+      def broken_log_lines = lines("access.log").reject { |line| JSON.parse(line) rescue false } # rubocop:disable Style/RescueModifier
 
       # What went wrong in the server's own eyes.
       def own_mistakes = server.stderr.lines.grep(/\[BUG\]|panicked|Segmentation fault|ruby: \[ASYNC BUG\]|^==\d+==|AddressSanitizer/)

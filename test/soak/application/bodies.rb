@@ -8,18 +8,6 @@ module Fairlead
     module Bodies
       FILES = File.join(Dir.pwd, "files")
 
-      # How many that have a #close wait for it. Each of them has to be closed, by whatever way its request ends.
-      module Open
-        @lock = Mutex.new
-        @count = 0
-
-        class << self
-          attr_reader :count
-
-          def add(change) = @lock.synchronize { @count += change }
-        end
-      end
-
       # Yields its pieces, and can be told what to do in the middle.
       class Pieces
         def initialize(pieces, pause: 0, &trouble)
@@ -27,7 +15,7 @@ module Fairlead
           @pause = pause
           @trouble = trouble
           @closed = false
-          Open.add(1)
+          Ends.open(:bodies)
         end
 
         def each
@@ -42,7 +30,7 @@ module Fairlead
           return Asked.violation("a body was closed twice") if @closed
 
           @closed = true
-          Open.add(-1)
+          Ends.close(:bodies)
         end
       end
 

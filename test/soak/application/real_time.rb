@@ -14,6 +14,7 @@ module Fairlead
         end
 
         def on_open(client)
+          Ends.open(:clients)
           subscribe(client) if @channel
           client.write("ready #{format("%x", @id)}")
         end
@@ -24,6 +25,8 @@ module Fairlead
 
           client.write(data)
         end
+
+        def on_close(_client) = Ends.close(:clients)
 
         private
 

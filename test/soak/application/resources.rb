@@ -9,7 +9,8 @@ module Fairlead
 
       class << self
         def all
-          { "open" => method(:open_files), "hog" => method(:hog), "stress" => method(:stress), "tidy" => method(:tidy) }
+          { "open" => method(:open_files), "hog" => method(:hog), "stress" => method(:stress), "later" => method(:later),
+            "tidy" => method(:tidy) }
         end
 
         # The few descriptors that any application needs.
@@ -41,18 +42,25 @@ module Fairlead
           Answers.small(asked).tap { Thread.new { sleep(0.02) && GC.stress = false } }
         end
 
+        # A block for later, on a thread of the server.
+        def later(asked)
+          Ends.open(:deferred)
+          asked["how"] == "defer" ? Fairlead.defer { Ends.close(:deferred) } : Fairlead.run_after(0.01) { Ends.close(:deferred) }
+          Answers.small(asked)
+        end
+
         # Has every process collect its garbage and note what it holds.
         def tidy(asked)
           Fairlead.publish("tidy", asked["id"])
           Answers.small(asked)
         end
 
-        # In each process: bodies that were not closed, and threads of Ruby's. Native ones wait for another use for a while.
+        # In each process: threads of Ruby's (native ones wait for another use for a while), and what has not ended.
         def listen
           Fairlead.subscribe("tidy") do |_, id|
             3.times { GC.start }
             TRIM.call(0)
-            File.write(Asked::TIDIED, "#{id} #{Process.pid} #{Bodies::Open.count} #{Thread.list.size}\n", mode: "a")
+            File.write(Asked::TIDIED, "#{id} #{Process.pid} #{Thread.list.size} #{Ends.missing.values.join(" ")}\n", mode: "a")
           end
         end
       end

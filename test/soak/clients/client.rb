@@ -91,6 +91,7 @@ module Fairlead
           @last = "#{name} #{parameters}"
           query = { "id" => format("%x", id), **parameters }.map { |pair| pair.join("=") }.join("&")
           fields = { "host" => "soak", "x-from" => @from, **fields }
+          fields["cookie"] = Pattern.bytes(id, size(1000, 50_000)) if chance?(0.03)
           fields["content-length"] = body.bytesize if body && !fields.key?("transfer-encoding")
           lines = fields.map { |field, value| "#{field}: #{value}\r\n" }
           "#{method} /#{name}?#{query} HTTP/1.1\r\n#{lines.join}\r\n".b

@@ -117,6 +117,29 @@ module Fairlead
         end
       end
 
+      # A client to which more is sent than it reads: it is closed, and costs the others nothing.
+      class Deaf < RealTimeClient
+        share 2
+
+        def talk
+          client = web_socket(id = new_id)
+          client.send_text("/burst 60 100000")
+          sleep(random.rand * 0.5)
+          return client.drop(reset: true) if chance?(0.3)
+
+          heard(client, id)
+        end
+
+        private
+
+        # All of it, or a part and then the close frame that says why.
+        def heard(client, id)
+          60.times { |number| expect_message(client, :text, "#{number} #{Pattern.bytes(id, 100_000)}", id) }
+        rescue Test::WebSocket::Closed => e
+          raise Pattern::Wrong, "closed with #{e.code}" unless e.code == 1013
+        end
+      end
+
       # Several clients of one channel, in whatever workers: each hears all that is published, in order, and nothing else.
       class Channel < RealTimeClient
         share 4

@@ -33,6 +33,24 @@ module Fairlead
         end
       end
 
+      # Requests whose body the application does not read, and such after whose answer something is to run.
+      class Unread < Client
+        share 3
+
+        def run
+          client = connect
+          random.rand(1..4).times { chance?(0.5) ? unread(client, new_id) : get(client, "later", { "how" => pick("defer", "timer") }) }
+        end
+
+        private
+
+        def unread(client, id)
+          body = Pattern.bytes(id, size(1, 100_000))
+          client.write(request("small", id, { "size" => 300 }, method: "POST", body: body) + body)
+          expect(client.final_answer, id, 300)
+        end
+      end
+
       # Answers that take a while: asleep, computing, or without letting anybody else compute.
       class Work < Client
         share 6

@@ -13,7 +13,7 @@ module Fairlead
           client = connect
           id = new_id
           whole = chance?(0.5)
-          lines = Array.new(random.rand(1..10)) { |number| "#{number} #{Pattern.bytes(id, size(1, 3000))}\n" }
+          lines = Array.new(random.rand(1..10)) { |number| "#{number} #{Pattern.bytes(id, size(1, pick(3000, 60_000)))}\n" }
           early = chance?(0.5) ? lines.first(random.rand(lines.size)) : []
           client.write(request(whole ? "take" : "take_part", id) + early.join)
           read_start(client, id, whole)
