@@ -12,6 +12,7 @@ module Fairlead
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
+  autoload :FinishedError, "fairlead/error"
 
   # For programs that carry a server inside themselves, and for rackup and Rails.
   autoload :Server, "fairlead/server"

@@ -72,4 +72,8 @@ module Fairlead
 
   # Raised by a stream that is closed or whose client is gone; an IOError, as applications expect.
   class ClosedError < IOError; end
+
+  # Raised by what belongs to an answer (the blocks of +each+, +rack.hijack+, +rack.early_hints+) when it was kept and is used
+  # after its time, or in a forked process.
+  class FinishedError < IOError; end
 end

@@ -12,6 +12,11 @@ pub fn note_fork() {
     FORKS.fetch_add(1, Relaxed);
 }
 
+/// A number that no process has in common with one that it has forked, or with a few generations of those.
+pub fn forks() -> u32 {
+    FORKS.load(Relaxed)
+}
+
 /// The process that something was made in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home(u32);

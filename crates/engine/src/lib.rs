@@ -69,7 +69,7 @@ pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
-pub use home::note_fork;
+pub use home::{forks, note_fork};
 pub use listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
 pub use room::Room;

@@ -263,6 +263,7 @@ impl Engine {
             return self.let_go(connection);
         }
         if ended.gone {
+            connection.cut_off();
             return self.close(connection);
         }
         let next = connection.answered(ended.close, &self.config, milliseconds());

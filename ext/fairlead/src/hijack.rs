@@ -1,39 +1,25 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of answering or after the head
-//! of its answer. Each request has a callable of its own, which works for as long as the application is called.
+//! of its answer. Each request has a callable of its own, which works until the application has returned.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Loan, Stop};
 use crate::strings::{ids, keep, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, RModule, Ruby, Value};
-use rb_sys::{rb_funcallv, rb_hash_aset, rb_int2inum, rb_obj_alloc, Qnil, VALUE};
+use rb_sys::{rb_funcallv, rb_hash_aset, rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
-use std::cell::Cell;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The class of the callables, and those of the sockets.
+/// The class of the callables, which are what all loans of an answer lead to, and those of the sockets.
 static CLASS: AtomicUsize = AtomicUsize::new(0);
 static TCP_SOCKET: AtomicUsize = AtomicUsize::new(0);
 static UNIX_SOCKET: AtomicUsize = AtomicUsize::new(0);
 
-/// The request that a thread runs.
-#[derive(Clone, Copy)]
-struct Current {
-    env: VALUE,
-    /// Address of its `Answer`; 0 when there is none.
-    answer: usize,
-}
-
-const NONE: Current = Current { env: 0, answer: 0 };
-
-thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(NONE) };
-}
-
 /// Defines the class.
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Hijack", ruby.class_object())?;
+    class.undef_default_alloc_func();
     class.define_method("call", method!(call, 0))?;
     keep(class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
@@ -50,44 +36,44 @@ pub(crate) fn init_sockets(tcp: VALUE, unix: VALUE) {
     }
 }
 
-/// Gives the env of a request its callable. Inside `protect`; [`end`] must follow before the answer goes.
-pub(crate) fn begin(env: VALUE, answer: &mut Answer<'_, '_>) {
-    // SAFETY: a class that is kept; live objects, the GVL is held.
-    unsafe {
-        let callable = rb_obj_alloc(CLASS.load(Relaxed) as VALUE);
-        rb_hash_aset(env, strings().rack_hijack, callable);
-        answer.callable = callable;
-        CURRENT.set(Current {
-            env,
-            answer: answer as *mut Answer<'_, '_> as usize,
-        });
-    }
-}
-
-/// The application has returned.
-pub(crate) fn end() {
-    CURRENT.set(NONE);
+/// Gives the env of a request its callable. Inside `protect`.
+pub(crate) fn offer(answer: &Answer<'_, '_>) {
+    let callable = answer.root(Some(CLASS.load(Relaxed) as VALUE));
+    // SAFETY: live objects, the GVL is held.
+    unsafe { rb_hash_aset(answer.env.get(), strings().rack_hijack, callable) };
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
-    let current = CURRENT.get();
-    // SAFETY: `begin` has set the address on this thread, and the answer lives until `end`. The application runs, so the
-    // answer is used by nobody else.
-    let answer = unsafe { (current.answer as *mut Answer<'_, '_>).as_mut() };
-    let Some(answer) = answer.filter(|answer| answer.callable == this.as_raw()) else {
-        let message =
-            "rack.hijack works only in the thread that runs the request, and until the application has returned";
-        return Err(Error::new(ruby.exception_runtime_error(), message));
+    let root = Loan::of(this.as_raw());
+    let taken = root.answer(|answer| {
+        if answer.has_returned.get() {
+            return Err(Stop::Finished);
+        }
+        let io = answer.hijacked_io.get();
+        if io == Qnil as VALUE && answer.with(|exchange| exchange.is_hijacked()) {
+            // Another thread is just about to make it.
+            return Err(Stop::Busy);
+        }
+        Ok((io == Qnil as VALUE).then(|| answer.with(take)).ok_or(io))
+    });
+    let taken = taken.and_then(|taken| taken).map_err(Stop::into_error)?;
+    let io = match taken {
+        Ok(socket) => {
+            let socket = socket.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
+            let io = magnus::rb_sys::protect(|| socket.object())?;
+            // An answer that is over by now has no use for it.
+            let _ = root.answer(|answer| {
+                answer.hijacked_io.set(io);
+                // SAFETY: live objects, the GVL is held; a key that calls no code of the application.
+                unsafe { rb_hash_aset(answer.env.get(), strings().rack_hijack_io, io) };
+            });
+            io
+        }
+        Err(io) => io,
     };
-    if answer.hijacked_io == Qnil as VALUE {
-        let socket = take(answer.exchange).map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
-        answer.hijacked_io = magnus::rb_sys::protect(|| socket.object())?;
-        // SAFETY: live objects, the GVL is held.
-        unsafe { rb_hash_aset(current.env, strings().rack_hijack_io, answer.hijacked_io) };
-    }
     // SAFETY: a live object on the stack of the thread.
-    Ok(unsafe { Value::from_raw(answer.hijacked_io) })
+    Ok(unsafe { Value::from_raw(io) })
 }
 
 /// A socket that is the application's, and that nobody closes yet.

@@ -1,7 +1,7 @@
 //! The Rack application as the engine's [`App`]: one request becomes an env, a call, and an answer; whatever goes wrong on
 //! the way is logged once and answered, and the body is always closed.
 
-use crate::answer::{close, early_hints, is_closed_error, Answer, Offer};
+use crate::answer::{close, early_hints, is_closed_error, Answer, Offer, Stop};
 use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
 use crate::hijack;
 use crate::request::{Env, Template, ThreadTemplate};
@@ -12,7 +12,9 @@ use rb_sys::{
     rb_eException, rb_errinfo, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, ruby_value_type::RUBY_T_IMEMO,
     Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
+use std::any::Any;
 use std::cell::Cell;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// The Ruby objects of one engine. Its owner marks them.
@@ -41,43 +43,11 @@ pub(crate) struct OnThread<'a> {
 
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
-        let in_app = InApp::enter(self.engine);
-        let nil = Qnil as VALUE;
-        let mut env = Env {
-            hash: nil,
-            after_reply: nil,
-            response_finished: nil,
-            file: nil,
-        };
-        let mut hints = nil;
-        let mut answer = Answer::new(exchange);
-        let called = protect(|| {
-            env = self.template.fill(answer.exchange);
-            if answer.exchange.offers_early_hints() {
-                hints = early_hints::attach(answer.exchange);
-                // SAFETY: live objects, the GVL is held.
-                unsafe { rb_sys::rb_hash_aset(env.hash, strings().rack_early_hints, hints) };
-            }
-            self.offer_upgrade(env.hash, &mut answer);
-            hijack::begin(env.hash, &mut answer);
-            // SAFETY: live objects, the GVL is held, exceptions are stopped.
-            let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env.hash) };
-            if self.engine.is_at_home() {
-                answer.write(triple);
-            } else {
-                answer.exchange.abort();
-            }
-        });
-        hijack::end();
-        if hints != Qnil as VALUE {
-            early_hints::detach(hints);
+        let _in_app = InApp::enter(self.engine);
+        let panic = Answer::on(exchange, |answer| self.answer(answer));
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
-        let error = match called {
-            Ok(()) => Qnil as VALUE,
-            Err(jump) => self.failed(jump, env.hash, &mut answer),
-        };
-        self.finish(env, error, &mut answer);
-        drop(in_app);
     }
 
     fn event(&self, client: &Arc<Client>, event: Event) {
@@ -124,9 +94,54 @@ impl App for OnThread<'_> {
 }
 
 impl OnThread<'_> {
+    /// Calls the application and answers. A panic is returned once all is tidied up.
+    fn answer(&self, answer: &Answer<'_, '_>) -> Option<Panic> {
+        let nil = Qnil as VALUE;
+        let mut env = Env {
+            hash: nil,
+            after_reply: nil,
+            response_finished: nil,
+            file: nil,
+        };
+        let called = caught(|| {
+            protect(|| {
+                env = answer.with(|exchange| self.template.fill(exchange));
+                self.call_app(env.hash, answer).unwrap_or_else(|stop| stop.raise());
+            })
+        });
+        answer.end_loans();
+        let (error, panic) = match called {
+            Ok(Ok(())) => (nil, None),
+            Ok(Err(jump)) => (self.failed(jump, env.hash, answer), None),
+            Err(panic) => (nil, Some(panic)),
+        };
+        // The client has its answer before the application tidies up; what has panicked is answered by the engine.
+        let tidied = caught(|| self.finish(env, error, answer, panic.is_none()));
+        panic.or(tidied.err())
+    }
+
+    /// Inside `protect`.
+    fn call_app(&self, env: VALUE, answer: &Answer<'_, '_>) -> Result<(), Stop> {
+        answer.env.set(env);
+        hijack::offer(answer);
+        if answer.with(|exchange| exchange.offers_early_hints()) {
+            let hints = early_hints::make(answer);
+            // SAFETY: live objects, the GVL is held.
+            unsafe { rb_hash_aset(env, strings().rack_early_hints, hints) };
+        }
+        self.offer_upgrade(env, answer);
+        // SAFETY: live objects, the GVL is held, exceptions are stopped.
+        let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
+        if self.engine.is_at_home() {
+            return answer.write(triple);
+        }
+        answer.with(|exchange| exchange.abort());
+        Ok(())
+    }
+
     /// Tells the application what the client asks for, if it can become more than a request. Inside `protect`.
-    fn offer_upgrade(&self, env: VALUE, answer: &mut Answer<'_, '_>) {
-        let Some(protocol) = answer.exchange.upgrade_offer() else {
+    fn offer_upgrade(&self, env: VALUE, answer: &Answer<'_, '_>) {
+        let Some(protocol) = answer.with(|exchange| exchange.upgrade_offer()) else {
             return;
         };
         let name = match protocol {
@@ -135,96 +150,109 @@ impl OnThread<'_> {
         };
         // SAFETY: live objects, the GVL is held.
         unsafe { rb_hash_aset(env, strings().rack_upgrade_p, rb_id2sym(name)) };
-        answer.offer = Some(Offer {
+        answer.offer.set(Some(Offer {
             env,
             clients: self.app.clients,
-        });
+        }));
     }
 
     /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
-    fn failed(&self, jump: Jump, env: VALUE, answer: &mut Answer<'_, '_>) -> VALUE {
+    fn failed(&self, jump: Jump, env: VALUE, answer: &Answer<'_, '_>) -> VALUE {
         // In a process that the application has forked it is how that one ends.
         let error = if self.engine.is_at_home() { take_error() } else { None };
         let Some(error) = error else {
             // Not an exception but the end of this thread.
             self.leave.set(Some(jump));
-            answer.exchange.abort();
+            answer.with(|exchange| exchange.abort());
             return Qnil as VALUE;
         };
-        if answer.hijacker != Qnil as VALUE && answer.hijacked_io != Qnil as VALUE {
+        if answer.is_given_away.get() {
             // What was given the socket after the head has raised, and nobody else will close it.
             self.logged(env, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
-                unsafe { rb_sys::rb_io_close(answer.hijacked_io) };
+                unsafe { rb_sys::rb_io_close(answer.hijacked_io.get()) };
             });
         }
         if is_closed_error(error) {
-            answer.exchange.abort();
-            return error;
-        }
-        let can_answer = !answer.exchange.has_started() || answer.exchange.take_back();
-        let reported = protect(|| {
-            // SAFETY: live objects, the GVL is held, exceptions are stopped.
-            let triple = unsafe { rb_funcallv(self.app.app_error, ids().call, 2, [error, env].as_ptr()) };
-            let mut has_page = || !self.app.error_details && answer.exchange.answer_with_error_page(500);
-            if can_answer && !has_page() {
-                let mut report = Answer::new(answer.exchange);
-                report.write(triple);
-            }
-        });
-        if !can_answer {
-            answer.exchange.abort();
-        } else if let Err(jump) = reported {
-            self.leave_unless_raised(jump);
-            if answer.exchange.take_back() {
-                answer.exchange.answer_plainly(500);
-            } else {
-                answer.exchange.abort();
-            }
+            answer.with(|exchange| exchange.abort());
+        } else if answer.with(|exchange| !exchange.has_started() || exchange.take_back()) {
+            self.report(error, env, answer);
+        } else {
+            self.log(error, env);
+            answer.with(|exchange| exchange.abort());
         }
         error
     }
 
-    /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
-    fn finish(&self, env: Env, error: VALUE, answer: &mut Answer<'_, '_>) {
-        let is_listed = || length(env.after_reply) > 0 || length(env.response_finished) > 0;
-        if answer.body == Qnil as VALUE && env.file == Qnil as VALUE && !is_listed() {
+    /// Answers in the place of an application that has raised, and logs what it was.
+    fn report(&self, error: VALUE, env: VALUE, answer: &Answer<'_, '_>) {
+        let triple = self.log(error, env);
+        if !self.app.error_details && answer.with(|exchange| exchange.answer_with_error_page(500)) {
             return;
         }
-        // The client has its answer before the application tidies up.
-        answer.exchange.finish();
-        self.logged(env.hash, || close(answer));
-        for index in 0..length(env.after_reply) {
-            self.logged(env.hash, || {
-                // SAFETY: live objects, the GVL is held, exceptions are stopped.
-                unsafe {
-                    rb_funcallv(
-                        rb_sys::rb_ary_entry(env.after_reply, index as _),
-                        ids().call,
-                        0,
-                        std::ptr::null(),
-                    )
-                };
+        answer.with(|exchange| {
+            let written = triple.map(|triple| {
+                Answer::on(exchange, |report| {
+                    protect(|| report.write(triple).unwrap_or_else(|stop| stop.raise()))
+                })
             });
+            if let Some(Ok(())) = written {
+                return;
+            }
+            let _ = take_error();
+            if !exchange.has_started() || exchange.take_back() {
+                exchange.answer_plainly(500);
+            } else {
+                exchange.abort();
+            }
+        });
+    }
+
+    /// Logs what the application has raised; returns the answer that tells of it, if there is one.
+    fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
+        let mut triple = None;
+        let arguments = [error, env];
+        // SAFETY: live objects, the GVL is held, exceptions are stopped.
+        let logged = protect(|| unsafe {
+            triple = Some(rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr()));
+        });
+        if logged.is_err() {
+            let _ = take_error();
         }
-        let arguments = [env.hash, answer.status, answer.headers, error];
-        for index in (0..length(env.response_finished)).rev() {
+        triple
+    }
+
+    /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
+    fn finish(&self, env: Env, error: VALUE, answer: &Answer<'_, '_>, is_whole: bool) {
+        let nil = Qnil as VALUE;
+        let is_listed = || length(env.after_reply) > 0 || length(env.response_finished) > 0;
+        if answer.body.get() == nil && env.file == nil && !is_listed() {
+            return;
+        }
+        if is_whole {
+            answer.with(|exchange| exchange.finish());
+        }
+        self.logged(env.hash, || close(answer));
+        let call = |list: VALUE, index: isize, arguments: &[VALUE]| {
             self.logged(env.hash, || {
-                // SAFETY: as above; the arguments are on the stack.
+                // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
                 unsafe {
-                    rb_funcallv(
-                        rb_sys::rb_ary_entry(env.response_finished, index as _),
-                        ids().call,
-                        4,
-                        arguments.as_ptr(),
-                    )
-                };
+                    let callable = rb_sys::rb_ary_entry(list, index as _);
+                    rb_funcallv(callable, ids().call, arguments.len() as _, arguments.as_ptr());
+                }
             });
+        };
+        for index in 0..length(env.after_reply) {
+            call(env.after_reply, index, &[]);
+        }
+        let arguments = [env.hash, answer.status.get(), answer.headers.get(), error];
+        for index in (0..length(env.response_finished)).rev() {
+            call(env.response_finished, index, &arguments);
         }
         if is_listed() {
             self.template.renew_lists();
         }
-        if env.file != Qnil as VALUE {
+        if env.file != nil {
             // Otherwise its descriptor would be open until the collector comes by.
             self.logged(env.hash, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped.
@@ -239,22 +267,16 @@ impl OnThread<'_> {
         let Some(error) = take_error() else {
             return self.leave.set(Some(jump));
         };
-        let arguments = [error, env];
-        // SAFETY: live objects, the GVL is held, exceptions are stopped.
-        let reported = protect(|| unsafe {
-            rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr());
-        });
-        if let Err(jump) = reported {
-            self.leave_unless_raised(jump);
-        }
+        self.log(error, env);
     }
+}
 
-    /// Logging an exception has failed: another one changes nothing, but the end of the thread is not to be missed.
-    fn leave_unless_raised(&self, jump: Jump) {
-        if take_error().is_none() {
-            self.leave.set(Some(jump));
-        }
-    }
+/// What a panic has left.
+type Panic = Box<dyn Any + Send>;
+
+/// Stops a panic, so that what has to be undone is.
+fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(code))
 }
 
 /// The length of a list of ours; 0 when it could not be made.

@@ -58,6 +58,11 @@ impl Exchange<'_> {
         buffer.extend_from_slice(b"\r\n");
     }
 
+    /// Whether a head has been begun and not ended.
+    pub fn takes_fields(&self) -> bool {
+        matches!(self.phase, Phase::EarlyHints | Phase::Head | Phase::Upgrade(..))
+    }
+
     /// Adds one field line. Framing fields are taken as announcements; `connection` is the server's business but for
     /// `close`.
     ///

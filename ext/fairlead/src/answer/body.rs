@@ -2,9 +2,12 @@
 //! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
 //! the answer names.
 
-use super::{compressed, raise, stream, Answer};
+use super::loan::{called_back, Lent, Way};
+use super::turn::{wait_for_client, wait_with, Turn};
+use super::{compressed, stream, Answer, Loan, Stop};
+use crate::gvl::protect;
 use crate::strings::{bytes, ids};
-use fairlead_engine::Until;
+use fairlead_engine::{Exchange, Gone, Until};
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_respond_to, ruby_value_type::*, Qnil, RARRAY_LEN,
     RB_TYPE_P, VALUE,
@@ -13,32 +16,35 @@ use std::ffi::{c_int, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+const NO_STRINGS: Stop = Stop::Type(c"the body must yield Strings");
+
 /// Ends the head and writes the body. Inside `protect`.
-pub(super) fn write(answer: &mut Answer<'_, '_>) {
-    if answer.hijacker != Qnil as VALUE {
+pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
+    if answer.hijacker.get() != Qnil as VALUE {
         return give_away(answer);
     }
-    if answer.exchange.names_a_file() {
-        return answer.exchange.send_named_file();
+    if answer.with(|exchange| exchange.names_a_file()) {
+        answer.with(|exchange| exchange.send_named_file());
+        return Ok(());
     }
-    let body = answer.body;
+    let body = answer.body.get();
     let responds = |id| {
         // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
         unsafe { rb_respond_to(body, id) != 0 }
     };
     if is_plain_array(body) {
-        answer.body = Qnil as VALUE;
+        answer.body.set(Qnil as VALUE);
         return write_array(answer, body);
     }
     if !responds(ids().each) && !responds(ids().to_ary) {
         if responds(ids().call) {
-            answer.exchange.end_head(None);
+            answer.with(|exchange| exchange.end_head(None));
             return stream::run(answer, body);
         }
-        raise(c"the body must respond to each or call");
+        return Err(Stop::Type(c"the body must respond to each or call"));
     }
     if responds(ids().to_path) && write_file(answer, body) {
-        return;
+        return Ok(());
     }
     if responds(ids().to_ary) {
         // SAFETY: as above.
@@ -47,51 +53,71 @@ pub(super) fn write(answer: &mut Answer<'_, '_>) {
             return write_array(answer, array);
         }
     }
-    write_each(answer, body);
+    write_each(answer, body)
 }
 
 /// Writes what the body yields, as soon as it does.
-fn write_each(answer: &mut Answer<'_, '_>, body: VALUE) {
+fn write_each(answer: &Answer<'_, '_>, body: VALUE) -> Result<(), Stop> {
     // Whether an error page has to stand in shows only when nothing is yielded.
-    let may_stand_in = answer.exchange.wants_error_page();
+    let may_stand_in = answer.with(|exchange| exchange.wants_error_page());
     if !may_stand_in {
-        end_head_of_each(answer);
+        answer.with(end_head_of_each);
     }
-    if may_stand_in || answer.exchange.wants_body() {
-        let address = answer as *mut Answer<'_, '_> as VALUE;
-        // SAFETY: the answer outlives the call and is used by nobody else during it.
-        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), address) };
-        if !answer.exchange.write_error_page() && answer.exchange.is_coded() {
-            compressed::finish(answer);
+    if !may_stand_in && !answer.with(|exchange| exchange.wants_body()) {
+        return Ok(());
+    }
+    let loan = answer.loan(None);
+    let lent = Lent(loan);
+    let ended = protect(|| {
+        // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
+        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
+    });
+    // Another thread may still be in the middle of a String.
+    let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(answer));
+    drop(lent);
+    let _turn = last?;
+    let stood_in = answer.with(|exchange| exchange.write_error_page());
+    if !stood_in && answer.with(|exchange| exchange.is_coded()) {
+        return compressed::finish(answer).or_else(unless_gone);
+    }
+    Ok(())
+}
+
+fn end_head_of_each(exchange: &mut Exchange<'_>) {
+    match exchange.choose_coding(None) {
+        Some(coding) => {
+            exchange.start_coding(coding);
+            exchange.end_head_coded(false);
         }
+        None => exchange.end_head(None),
     }
 }
 
-fn end_head_of_each(answer: &mut Answer<'_, '_>) {
-    match answer.exchange.choose_coding(None) {
-        Some(coding) => {
-            answer.exchange.start_coding(coding);
-            answer.exchange.end_head_coded(false);
-        }
-        None => answer.exchange.end_head(None),
+/// That the client is gone is no error of the application: the answer ends there.
+pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
+    if stop == Stop::Gone {
+        return Ok(());
     }
+    Err(stop)
 }
 
 /// Gives the socket to what the answer says, once the head is on its way (Rack SPEC, partial hijack).
-fn give_away(answer: &mut Answer<'_, '_>) {
-    answer.exchange.end_head_for_hijack();
-    while !answer.exchange.is_flushed() {
-        if !stream::wait_for_client(answer.exchange) {
-            return;
+fn give_away(answer: &Answer<'_, '_>) -> Result<(), Stop> {
+    answer.with(|exchange| exchange.end_head_for_hijack());
+    while !answer.with(|exchange| exchange.is_flushed()) {
+        if let Err(stop) = wait_for_client(answer) {
+            return unless_gone(stop);
         }
     }
-    let Ok(socket) = crate::hijack::take(answer.exchange) else {
-        raise(c"the socket cannot be given away");
+    let Ok(socket) = answer.with(crate::hijack::take) else {
+        return Err(Stop::Type(c"the socket cannot be given away"));
     };
     let io = socket.object();
-    answer.hijacked_io = io;
+    answer.hijacked_io.set(io);
+    answer.is_given_away.set(true);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
-    unsafe { rb_funcallv(answer.hijacker, ids().call, 1, &io) };
+    unsafe { rb_funcallv(answer.hijacker.get(), ids().call, 1, &io) };
+    Ok(())
 }
 
 /// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.
@@ -100,41 +126,57 @@ fn is_plain_array(body: VALUE) -> bool {
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
 }
 
-fn write_array(answer: &mut Answer<'_, '_>, array: VALUE) {
+fn write_array(answer: &Answer<'_, '_>, array: VALUE) -> Result<(), Stop> {
+    let total = total(array)?;
+    if total == 0 && answer.with(|exchange| exchange.write_error_page()) {
+        return Ok(());
+    }
+    let coding = answer.with(|exchange| exchange.choose_coding(Some(total)));
+    if let Some(coding) = coding {
+        return compressed::write_array(answer, array, total, coding).or_else(unless_gone);
+    }
+    let wants_body = answer.with(|exchange| {
+        // Middleware takes the body from an answer to HEAD, and with it what is known of its length.
+        let is_taken = total == 0 && exchange.is_head_request();
+        exchange.end_head((!is_taken).then_some(total));
+        exchange.wants_body()
+    });
+    if !wants_body {
+        return Ok(());
+    }
+    each_part(array, |part| put(answer, part)).or_else(unless_gone)
+}
+
+/// The bytes of all Strings of an Array.
+fn total(array: VALUE) -> Result<u64, Stop> {
     let mut total = 0;
-    // SAFETY: inside `protect`; the Strings are in the Array, which is on the stack, and no Ruby runs between the check
-    // and the use of a String.
-    unsafe {
-        for index in 0..RARRAY_LEN(array) {
-            let part = rb_sys::rb_ary_entry(array, index as _);
+    each_part(array, |part| {
+        // SAFETY: the part is on the stack, and no Ruby runs between the check and the use.
+        unsafe {
             if !RB_TYPE_P(part, RUBY_T_STRING) {
-                raise(c"the body must yield Strings");
+                return Err(NO_STRINGS);
             }
             total += bytes(part).len() as u64;
         }
-        if total == 0 && answer.exchange.write_error_page() {
-            return;
-        }
-        if let Some(coding) = answer.exchange.choose_coding(Some(total)) {
-            return compressed::write_array(answer, array, total, coding);
-        }
-        // Middleware takes the body from an answer to HEAD, and with it what is known of its length.
-        let is_taken = total == 0 && answer.exchange.is_head_request();
-        answer.exchange.end_head((!is_taken).then_some(total));
-        if !answer.exchange.wants_body() {
-            return;
-        }
-        for index in 0..RARRAY_LEN(array) {
-            let part = rb_sys::rb_ary_entry(array, index as _);
-            if !put(answer, part) {
-                return;
-            }
-        }
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// Each element of an Array, which may be changed meanwhile: its length is asked for again and again.
+pub(super) fn each_part(array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), Stop>) -> Result<(), Stop> {
+    let mut index = 0;
+    // SAFETY: a live Array on the stack.
+    while index < unsafe { RARRAY_LEN(array) } {
+        // SAFETY: as above; an element that is no longer there is nil.
+        code(unsafe { rb_sys::rb_ary_entry(array, index as _) })?;
+        index += 1;
     }
+    Ok(())
 }
 
 /// Sends the file that `to_path` names. False when `each` has the right bytes; see [`fairlead_engine::Exchange::send_path`].
-fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
+fn write_file(answer: &Answer<'_, '_>, body: VALUE) -> bool {
     // SAFETY: inside `protect`; the String is on the stack while its bytes are used, and nothing calls Ruby meanwhile.
     let path = unsafe {
         let path = rb_funcallv(body, ids().to_path, 0, std::ptr::null());
@@ -143,41 +185,53 @@ fn write_file(answer: &mut Answer<'_, '_>, body: VALUE) -> bool {
         }
         OsStr::from_bytes(bytes(path))
     };
-    answer.exchange.send_path(Path::new(path))
+    answer.with(|exchange| exchange.send_path(Path::new(path)))
 }
 
-unsafe extern "C" fn yielded(part: VALUE, answer: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
-    // SAFETY: the address that `write` passed on.
-    let answer = unsafe { &mut *(answer as *mut Answer<'_, '_>) };
-    // SAFETY: `part` is a live object on the stack.
-    unsafe {
+/// The block that a body gets.
+unsafe extern "C" fn yielded(part: VALUE, loan: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
+    called_back(|| {
+        let loan = Loan::of(loan);
+        if loan.is_over() {
+            return Err(Stop::Finished);
+        }
+        // SAFETY: `part` is a live object on the stack.
+        let is_string = unsafe { RB_TYPE_P(part, RUBY_T_STRING) };
         if part == Qnil as VALUE {
-            return Qnil as VALUE;
+            return Ok(());
         }
-        if !RB_TYPE_P(part, RUBY_T_STRING) {
-            raise(c"the body must yield Strings");
+        if !is_string {
+            return Err(NO_STRINGS);
         }
-    }
-    // SAFETY: as above.
-    let is_empty = unsafe { bytes(part) }.is_empty();
-    if answer.exchange.wants_error_page() {
+        let _turn = Turn::take(&loan)?;
+        write_part(&loan, part)
+    })
+}
+
+/// Writes and sends one part of a body that yields.
+fn write_part(loan: &Loan, part: VALUE) -> Result<(), Stop> {
+    // SAFETY: a String on the stack.
+    let is_empty = unsafe { string_bytes(part) }.is_empty();
+    if loan.exchange(|exchange| exchange.wants_error_page())? {
         if is_empty {
-            return Qnil as VALUE;
+            return Ok(());
         }
-        end_head_of_each(answer);
+        loan.exchange(end_head_of_each)?;
     }
     // Even an empty String sends what is ready: the head, before an application that begins with it waits for something.
-    let written = if is_empty {
-        true
-    } else if answer.exchange.is_coded() {
-        compressed::put(answer, part, Until::Flushed)
-    } else {
-        put(answer, part)
-    };
-    if !written || !answer.exchange.flush() {
-        stream::raise_closed();
+    if !is_empty {
+        if loan.exchange(|exchange| exchange.is_coded())? {
+            compressed::put(loan, part, Until::Flushed)?;
+        } else {
+            put(loan, part)?;
+        }
     }
-    Qnil as VALUE
+    let is_there = loan.exchange(|exchange| exchange.flush())?;
+    if is_there {
+        Ok(())
+    } else {
+        Err(Stop::Gone)
+    }
 }
 
 /// The bytes of a String; none of anything else.
@@ -195,33 +249,32 @@ pub(super) unsafe fn string_bytes<'a>(value: VALUE) -> &'a [u8] {
     }
 }
 
-/// Writes one String, waiting for the client where it must. False when the client is gone.
-pub(super) fn put(answer: &mut Answer<'_, '_>, string: VALUE) -> bool {
+/// Writes one String, waiting for the client where it must.
+pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
     let mut done = 0;
     loop {
         // SAFETY: the String is on the stack; no Ruby runs while its bytes are used. They are looked up again after each
         // wait, in which another thread may have changed the String.
-        let rest = unsafe { bytes(string) }.get(done..).unwrap_or_default();
+        let rest = unsafe { string_bytes(string) }.get(done..).unwrap_or_default();
         if rest.is_empty() {
-            return true;
+            return Ok(());
         }
-        match answer.exchange.write(rest) {
-            Ok(taken) => done += taken,
-            Err(_) => return false,
-        }
-        // SAFETY: as above.
-        if done >= unsafe { bytes(string) }.len() {
-            return true;
-        }
-        if !stream::wait_for_client(answer.exchange) {
-            return false;
+        let written = way.exchange(|exchange| {
+            let taken = exchange.write(rest)?;
+            Ok((taken, (taken < rest.len()).then(|| exchange.wait())))
+        })?;
+        let (taken, wait) = written.map_err(|Gone| Stop::Gone)?;
+        done += taken;
+        match wait {
+            Some(wait) => wait_with(way, wait)?,
+            None => return Ok(()),
         }
     }
 }
 
 /// Closes the body, once. Inside `protect`.
-pub(crate) fn close(answer: &mut Answer<'_, '_>) {
-    let body = std::mem::replace(&mut answer.body, Qnil as VALUE);
+pub(crate) fn close(answer: &Answer<'_, '_>) {
+    let body = answer.body.replace(Qnil as VALUE);
     // SAFETY: a live object, the GVL is held.
     unsafe {
         if body != Qnil as VALUE && rb_respond_to(body, ids().close) != 0 {

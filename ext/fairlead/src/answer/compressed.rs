@@ -1,11 +1,13 @@
 //! Bodies that are compressed on their way. Their bytes are copied, and the work is done without the GVL; meanwhile other
 //! threads may change the Strings.
 
-use super::{stream, Answer};
+use super::body::{each_part, string_bytes};
+use super::loan::Way;
+use super::turn::wait_for_client;
+use super::{Answer, Stop};
 use crate::gvl::wait_without_gvl;
-use crate::strings::bytes;
-use fairlead_engine::{Coding, Exchange, Until};
-use rb_sys::{rb_ary_entry, RARRAY_LEN, VALUE};
+use fairlead_engine::{Coding, Gone, Until};
+use rb_sys::VALUE;
 
 /// Most bytes that are copied at a time.
 const PIECE: usize = 256 * 1024;
@@ -14,64 +16,58 @@ const PIECE: usize = 256 * 1024;
 const WHOLE: u64 = 1024 * 1024;
 
 /// Ends the head and writes the Strings of an Array, which have been looked at and have `total` bytes. Inside `protect`.
-pub(super) fn write_array(answer: &mut Answer<'_, '_>, array: VALUE, total: u64, coding: Coding) {
-    answer.exchange.start_coding(coding);
+pub(super) fn write_array(answer: &Answer<'_, '_>, array: VALUE, total: u64, coding: Coding) -> Result<(), Stop> {
+    answer.with(|exchange| exchange.start_coding(coding));
     if total > WHOLE || total == 0 {
-        answer.exchange.end_head_coded(false);
-        if answer.exchange.wants_body() {
-            // SAFETY: as in `body::write_array`; the length is asked for again after each wait.
-            let length = || unsafe { RARRAY_LEN(array) as usize };
-            let mut index = 0;
-            while index < length() {
-                // SAFETY: as above; what is no String by now has no bytes.
-                if !put(answer, unsafe { rb_ary_entry(array, index as _) }, Until::Convenient) {
-                    return;
-                }
-                index += 1;
-            }
-            finish(answer);
+        let wants_body = answer.with(|exchange| {
+            exchange.end_head_coded(false);
+            exchange.wants_body()
+        });
+        if !wants_body {
+            return Ok(());
         }
-        return;
+        each_part(array, |part| put(answer, part, Until::Convenient))?;
+        return finish(answer);
     }
-    // SAFETY: no Ruby runs while the Strings are copied.
-    unsafe {
-        for index in 0..RARRAY_LEN(array) {
-            answer.exchange.add_plain(bytes(rb_ary_entry(array, index as _)));
-        }
-    }
-    run(answer.exchange, Until::Finished);
-    answer.exchange.end_head_coded(true);
-    write_coded(answer.exchange);
+    each_part(array, |part| {
+        // SAFETY: no Ruby runs while the Strings are copied.
+        answer.with(|exchange| exchange.add_plain(unsafe { string_bytes(part) }));
+        Ok(())
+    })?;
+    run(answer, Until::Finished)?;
+    answer.with(|exchange| exchange.end_head_coded(true));
+    write_coded(answer)
 }
 
-/// Writes one String. False when the client is gone. May raise what other threads want of this one.
-pub(super) fn put(answer: &mut Answer<'_, '_>, string: VALUE, until: Until) -> bool {
+/// Writes one String. Whoever does it has the turn: while the coder works, the answer is without.
+pub(super) fn put<W: Way>(way: &W, string: VALUE, until: Until) -> Result<(), Stop> {
     let mut done = 0;
     loop {
-        // SAFETY: the String is on the stack; its bytes are looked up again after each wait.
-        let all = unsafe { super::body::string_bytes(string) };
+        // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread may have
+        // changed it.
+        let all = unsafe { string_bytes(string) };
         let rest = all.get(done..).unwrap_or_default();
         if rest.is_empty() {
-            return true;
+            return Ok(());
         }
         let piece = &rest[..rest.len().min(PIECE)];
         done += piece.len();
-        answer.exchange.add_plain(piece);
-        run(answer.exchange, until);
-        if !write_coded(answer.exchange) {
-            return false;
-        }
+        way.exchange(|exchange| exchange.add_plain(piece))?;
+        run(way, until)?;
+        write_coded(way)?;
     }
 }
 
 /// Ends the body.
-pub(super) fn finish(answer: &mut Answer<'_, '_>) {
-    run(answer.exchange, Until::Finished);
-    write_coded(answer.exchange);
+pub(super) fn finish<W: Way>(way: &W) -> Result<(), Stop> {
+    run(way, Until::Finished)?;
+    write_coded(way)
 }
 
-fn run(exchange: &mut Exchange<'_>, until: Until) {
-    let Some(mut coder) = exchange.take_coder() else { return };
+fn run<W: Way>(way: &W, until: Until) -> Result<(), Stop> {
+    let Some(mut coder) = way.exchange(|exchange| exchange.take_coder())? else {
+        return Ok(());
+    };
     let mut has_run = false;
     let mut work = || {
         has_run = true;
@@ -82,15 +78,15 @@ fn run(exchange: &mut Exchange<'_>, until: Until) {
     if !has_run {
         coder.run(until);
     }
-    exchange.give_back_coder(coder);
+    way.exchange(|exchange| exchange.give_back_coder(coder))
 }
 
-fn write_coded(exchange: &mut Exchange<'_>) -> bool {
+fn write_coded<W: Way>(way: &W) -> Result<(), Stop> {
     loop {
-        match exchange.write_coded() {
-            Ok(true) => return true,
-            Ok(false) if stream::wait_for_client(exchange) => {}
-            _ => return false,
+        let is_written = way.exchange(|exchange| exchange.write_coded())?;
+        if is_written.map_err(|Gone| Stop::Gone)? {
+            return Ok(());
         }
+        wait_for_client(way)?;
     }
 }

@@ -1,7 +1,9 @@
 //! Header fields: a Hash, or anything whose `each` yields pairs. A value may be a String with one line per field line
 //! (Rack 2), an Array of Strings (Rack 3), or anything with `to_s`. What could split the answer is left out and logged.
 
-use super::Answer;
+use super::loan::{called_back, Lent, Way};
+use super::{Answer, Loan, Stop};
+use crate::gvl::protect;
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
 use rb_sys::{
@@ -10,92 +12,111 @@ use rb_sys::{
 use std::ffi::c_int;
 
 /// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
-pub(super) fn write(answer: &mut Answer<'_, '_>) {
-    let mut hijacker = Qnil as VALUE;
-    write_into(answer.exchange, answer.headers, &mut hijacker);
-    answer.hijacker = hijacker;
+pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
+    let headers = answer.headers.get();
+    // SAFETY: a live object on the stack.
+    if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
+        // No block that could be kept: the root will do.
+        write_hash(Loan::of(answer.root(None)), headers);
+        return Ok(());
+    }
+    let loan = answer.loan(None);
+    let lent = Lent(loan);
+    let written = protect(|| write_each(loan, headers));
+    drop(lent);
+    written.map_err(Stop::Jump)
 }
 
-/// Writes the fields of `headers`. Raises what they raise.
-pub(super) fn write_all(exchange: &mut Exchange<'_>, headers: VALUE) {
-    write_into(exchange, headers, &mut (Qnil as VALUE));
-}
-
-struct Writing<'a, 'e> {
-    exchange: &'a mut Exchange<'e>,
-    /// The value of `rack.hijack`, which is no field.
-    hijacker: &'a mut VALUE,
-}
-
-fn write_into(exchange: &mut Exchange<'_>, headers: VALUE, hijacker: &mut VALUE) {
-    let mut writing = Writing { exchange, hijacker };
-    let address = &mut writing as *mut Writing<'_, '_> as VALUE;
-    // SAFETY: the GVL is held; what is pointed to outlives the calls and is used by nobody else during them.
-    unsafe {
-        if RB_TYPE_P(headers, RUBY_T_HASH) {
-            rb_hash_foreach(headers, Some(pair), address);
-        } else {
-            rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), address);
-        }
+/// Writes the fields of an interim answer while the loan lasts. Raises what the headers raise.
+pub(super) fn write_hints(loan: Loan, headers: VALUE) {
+    // SAFETY: as above.
+    if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
+        write_hash(loan, headers);
+    } else {
+        write_each(loan, headers);
     }
 }
 
-unsafe extern "C" fn pair(name: VALUE, value: VALUE, writing: VALUE) -> c_int {
-    // SAFETY: the address that `write_into` passed on.
-    field(unsafe { &mut *(writing as *mut Writing<'_, '_>) }, name, value);
+fn write_hash(loan: Loan, headers: VALUE) {
+    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
+    unsafe { rb_hash_foreach(headers, Some(pair), loan.object()) };
+}
+
+fn write_each(loan: Loan, headers: VALUE) {
+    // SAFETY: as above. The block keeps the loan alive.
+    unsafe { rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
+}
+
+unsafe extern "C" fn pair(name: VALUE, value: VALUE, loan: VALUE) -> c_int {
+    called_back(|| field(Loan::of(loan), name, value));
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
-unsafe extern "C" fn yielded(
-    first: VALUE,
-    writing: VALUE,
-    count: c_int,
-    arguments: *const VALUE,
-    _block: VALUE,
-) -> VALUE {
-    // SAFETY: `arguments` holds `count` values; the address is the one that `write_into` passed on.
-    unsafe {
-        let (name, value) = if count >= 2 {
-            (*arguments, *arguments.add(1))
-        } else if RB_TYPE_P(first, RUBY_T_ARRAY) {
-            (rb_sys::rb_ary_entry(first, 0), rb_sys::rb_ary_entry(first, 1))
-        } else {
-            super::raise(c"the headers must yield pairs of name and value")
+/// The block that headers get.
+unsafe extern "C" fn yielded(first: VALUE, loan: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
+    called_back(|| {
+        // SAFETY: `arguments` holds `count` values.
+        let (name, value) = unsafe {
+            if count >= 2 {
+                (*arguments, *arguments.add(1))
+            } else if RB_TYPE_P(first, RUBY_T_ARRAY) {
+                (rb_sys::rb_ary_entry(first, 0), rb_sys::rb_ary_entry(first, 1))
+            } else {
+                return Err(Stop::Type(c"the headers must yield pairs of name and value"));
+            }
         };
-        field(&mut *(writing as *mut Writing<'_, '_>), name, value);
-    }
-    Qnil as VALUE
+        field(Loan::of(loan), name, value)
+    })
 }
 
-fn field(writing: &mut Writing<'_, '_>, name: VALUE, value: VALUE) {
-    // SAFETY: inside `protect`; the Strings stay on the stack, and no Ruby runs while their bytes are used.
+fn field(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    if loan.is_over() {
+        return Err(Stop::Finished);
+    }
+    let name = string(name);
+    // SAFETY: the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
-        let name = if RB_TYPE_P(name, RUBY_T_STRING) {
-            name
-        } else {
-            rb_obj_as_string(name)
-        };
         if is_for_the_server(bytes(name)) || value == Qnil as VALUE {
             if bytes(name).eq_ignore_ascii_case(b"rack.hijack") {
-                *writing.hijacker = value;
+                loan.answer(|answer| answer.hijacker.set(value))?;
             }
-            return;
+            return Ok(());
         }
-        let exchange = &mut *writing.exchange;
-        if RB_TYPE_P(value, RUBY_T_ARRAY) {
-            for index in 0..RARRAY_LEN(value) {
-                let element = rb_obj_as_string(rb_sys::rb_ary_entry(value, index as _));
-                lines(exchange, bytes(name), bytes(element));
-            }
-        } else {
-            let value = if RB_TYPE_P(value, RUBY_T_STRING) {
-                value
-            } else {
-                rb_obj_as_string(value)
-            };
-            lines(exchange, bytes(name), bytes(value));
+        if !RB_TYPE_P(value, RUBY_T_ARRAY) {
+            return write_lines(loan, name, string(value));
+        }
+        let mut index = 0;
+        while index < RARRAY_LEN(value) {
+            write_lines(loan, name, string(rb_sys::rb_ary_entry(value, index as _)))?;
+            index += 1;
         }
     }
+    Ok(())
+}
+
+/// A String, or what an object becomes as one. Runs Ruby.
+fn string(value: VALUE) -> VALUE {
+    // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped by the caller.
+    unsafe {
+        if RB_TYPE_P(value, RUBY_T_STRING) {
+            value
+        } else {
+            rb_obj_as_string(value)
+        }
+    }
+}
+
+/// Writes the lines of one value: only now is the answer touched.
+fn write_lines(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    loan.exchange(|exchange| {
+        // A Fiber may come back to it in the middle of the body.
+        if !exchange.takes_fields() {
+            return Err(Stop::Finished);
+        }
+        // SAFETY: Strings on the stack; no Ruby runs while their bytes are used.
+        unsafe { lines(exchange, bytes(name), bytes(value)) };
+        Ok(())
+    })?
 }
 
 /// `rack.*` is never sent, and `status` was a CGI custom.

@@ -4,82 +4,126 @@ mod body;
 mod compressed;
 pub(crate) mod early_hints;
 mod fields;
+mod loan;
 mod stream;
+mod turn;
 mod upgrade;
 
 pub(crate) use body::close;
-pub(crate) use stream::{init as init_stream, is_closed_error};
+pub(crate) use loan::{is_closed_error, Loan, Stop};
 pub(crate) use upgrade::Offer;
 
 use crate::strings::ids;
 use fairlead_engine::Exchange;
-use rb_sys::{
-    rb_check_array_type, rb_eTypeError, rb_funcallv, rb_obj_is_kind_of, rb_raise, Qnil, FIXNUM_P, RARRAY_LEN, VALUE,
-};
+use magnus::{Error, RModule, Ruby};
+use rb_sys::{rb_check_array_type, rb_funcallv, rb_obj_is_kind_of, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
+use std::cell::{Cell, RefCell};
 
-/// What is being answered, on the stack of the thread that runs it; the collector sees the values there.
-pub(crate) struct Answer<'a, 'e> {
-    pub(crate) exchange: &'a mut Exchange<'e>,
-    pub(crate) status: VALUE,
-    pub(crate) headers: VALUE,
-    /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
-    pub(crate) body: VALUE,
-    /// What the application can accept, if anything.
-    pub(crate) offer: Option<Offer>,
-    /// `rack.hijack` of this request.
-    pub(crate) callable: VALUE,
-    /// The socket that the application has taken, and what its answer wants the socket to be given to; nil if there is none.
-    pub(crate) hijacked_io: VALUE,
-    pub(crate) hijacker: VALUE,
+/// Defines the classes.
+pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    loan::init(ruby, native)?;
+    stream::init(ruby, native)?;
+    early_hints::init(ruby, native)
 }
 
-impl<'a, 'e> Answer<'a, 'e> {
-    pub(crate) fn new(exchange: &'a mut Exchange<'e>) -> Answer<'a, 'e> {
-        let nil = Qnil as VALUE;
-        Answer {
-            exchange,
-            status: nil,
-            headers: nil,
-            body: nil,
-            offer: None,
-            callable: nil,
-            hijacked_io: nil,
-            hijacker: nil,
-        }
+/// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
+/// [`Loan`], so it is only ever shared.
+#[repr(align(64))]
+pub(crate) struct Answer<'a, 'e> {
+    /// Borrowed for moments in which no Ruby runs.
+    exchange: RefCell<&'a mut Exchange<'e>>,
+    /// The thread that runs the request.
+    thread: VALUE,
+    pub(crate) env: Cell<VALUE>,
+    pub(crate) status: Cell<VALUE>,
+    pub(crate) headers: Cell<VALUE>,
+    /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
+    pub(crate) body: Cell<VALUE>,
+    /// What the application can accept, if anything.
+    pub(crate) offer: Cell<Option<Offer>>,
+    /// Whether the application has returned.
+    pub(crate) has_returned: Cell<bool>,
+    /// The socket that the application has taken, and what its answer wants the socket to be given to; nil if there is none.
+    pub(crate) hijacked_io: Cell<VALUE>,
+    pub(crate) hijacker: Cell<VALUE>,
+    /// Whether it was given to that.
+    pub(crate) is_given_away: Cell<bool>,
+    /// What all loans lead to; nil when there is none.
+    root: Cell<VALUE>,
+    /// The thread that is in the middle of a String, or nil; whether there are no more turns after the next.
+    writer: Cell<VALUE>,
+    ends: Cell<bool>,
+}
+
+impl Answer<'_, '_> {
+    /// Calls `code` with an answer, whose loans end when `code` does. Never where Ruby could jump over it.
+    pub(crate) fn on<T>(exchange: &mut Exchange<'_>, code: impl FnOnce(&Answer<'_, '_>) -> T) -> T {
+        let nil = || Cell::new(Qnil as VALUE);
+        // It has its address for as long as it lives: the loans lead there.
+        code(&Answer {
+            exchange: RefCell::new(exchange),
+            // SAFETY: the GVL is held.
+            thread: unsafe { rb_sys::rb_thread_current() },
+            env: nil(),
+            status: nil(),
+            headers: nil(),
+            body: nil(),
+            offer: Cell::new(None),
+            has_returned: Cell::new(false),
+            hijacked_io: nil(),
+            hijacker: nil(),
+            is_given_away: Cell::new(false),
+            root: nil(),
+            writer: nil(),
+            ends: Cell::new(false),
+        })
     }
 
-    /// Writes the answer that the application returned. Inside `protect`; raises TypeError for what is no answer.
-    pub(crate) fn write(&mut self, triple: VALUE) {
-        if self.exchange.is_hijacked() {
-            return self.keep_body(triple);
+    /// Does something with the exchange. `code` must run no Ruby and keep the GVL.
+    pub(crate) fn with<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> T {
+        code(&mut self.exchange.borrow_mut())
+    }
+
+    /// Whether that thread runs the request.
+    fn is_of(&self, thread: VALUE) -> bool {
+        self.thread == thread
+    }
+
+    /// Writes the answer that the application returned. Inside `protect`.
+    pub(crate) fn write(&self, triple: VALUE) -> Result<(), Stop> {
+        self.has_returned.set(true);
+        if self.with(|exchange| exchange.is_hijacked()) {
+            self.keep_body(triple);
+            return Ok(());
         }
         // SAFETY: the GVL is held, exceptions are stopped by `protect`, and nothing here has a destructor.
         unsafe {
             let array = rb_check_array_type(triple);
             if array == Qnil as VALUE || RARRAY_LEN(array) < 3 {
-                raise(c"the application must return [status, headers, body]");
+                return Err(Stop::Type(c"the application must return [status, headers, body]"));
             }
             // The body first: once it is here, it is closed.
-            self.body = rb_sys::rb_ary_entry(array, 2);
-            self.status = rb_sys::rb_ary_entry(array, 0);
-            self.headers = rb_sys::rb_ary_entry(array, 1);
+            self.body.set(rb_sys::rb_ary_entry(array, 2));
+            self.status.set(rb_sys::rb_ary_entry(array, 0));
+            self.headers.set(rb_sys::rb_ary_entry(array, 1));
         }
-        let number = number(self.status);
-        if upgrade::accept(self, number) {
-            return;
+        let number = number(self.status.get());
+        if upgrade::accept(self, number)? {
+            return Ok(());
         }
-        self.exchange.start(status(number));
-        fields::write(self);
-        body::write(self);
+        let status = status(number)?;
+        self.with(|exchange| exchange.start(status));
+        fields::write(self)?;
+        body::write(self)
     }
 
     /// The answer of an application that has taken the socket counts for nothing, but its body is closed.
-    fn keep_body(&mut self, triple: VALUE) {
+    fn keep_body(&self, triple: VALUE) {
         // SAFETY: as in `write`; an object that is no Array gives nil.
         unsafe {
             let array = rb_check_array_type(triple);
             if array != Qnil as VALUE {
-                self.body = rb_sys::rb_ary_entry(array, 2);
+                self.body.set(rb_sys::rb_ary_entry(array, 2));
             }
         }
     }
@@ -97,17 +141,13 @@ fn number(value: VALUE) -> i64 {
     }
 }
 
-fn status(number: i64) -> u16 {
+fn status(number: i64) -> Result<u16, Stop> {
     match u16::try_from(number) {
-        Ok(status @ 200..=999) => status,
-        _ => raise(c"the application returned a status that is not between 200 and 999"),
+        Ok(status @ 200..=999) => Ok(status),
+        _ => Err(Stop::Type(
+            c"the application returned a status that is not between 200 and 999",
+        )),
     }
-}
-
-/// Raises TypeError. Only inside `protect`, with nothing on the stack that has a destructor.
-pub(crate) fn raise(message: &'static std::ffi::CStr) -> ! {
-    // SAFETY: as the comment above says; the format has no directives.
-    unsafe { rb_raise(rb_eTypeError, message.as_ptr()) }
 }
 
 /// Whether `value` is an instance of `class` or of a subclass.

@@ -1,7 +1,7 @@
 //! Rack Push: an application that was offered an upgrade accepts it by leaving a handler in the env, unless its status says
 //! otherwise. What it returned besides goes along: its header fields are sent, its body is only closed.
 
-use super::{fields, Answer};
+use super::{fields, Answer, Stop};
 use crate::callbacks::resolve;
 use crate::native::client;
 use crate::strings::strings;
@@ -19,24 +19,26 @@ pub(crate) struct Offer {
 }
 
 /// Upgrades if the application has accepted; false when the answer is an ordinary one. Inside `protect`.
-pub(super) fn accept(answer: &mut Answer<'_, '_>, status: i64) -> bool {
-    let Some(offer) = answer.offer else { return false };
+pub(super) fn accept(answer: &Answer<'_, '_>, status: i64) -> Result<bool, Stop> {
+    let Some(offer) = answer.offer.get() else {
+        return Ok(false);
+    };
     // SAFETY: a live Hash, a key that calls no code of the application.
     let handler = unsafe { rb_hash_lookup(offer.env, strings().rack_upgrade) };
     if handler == Qnil as VALUE || handler == Qfalse as VALUE || status >= REFUSAL {
-        return false;
+        return Ok(false);
     }
     let (handler, callbacks) = resolve(handler);
-    if !answer.exchange.start_upgrade() {
-        return false;
+    if !answer.with(|exchange| exchange.start_upgrade()) {
+        return Ok(false);
     }
-    fields::write(answer);
-    let Some(client) = answer.exchange.end_upgrade() else {
-        return false;
+    fields::write(answer)?;
+    let Some(client) = answer.with(|exchange| exchange.end_upgrade()) else {
+        return Ok(false);
     };
     let place = client.place();
     let object = client::new(client, offer.env, handler, callbacks);
     // SAFETY: a marked Array, a live object.
     unsafe { rb_ary_store(offer.clients, place as _, object) };
-    true
+    Ok(true)
 }

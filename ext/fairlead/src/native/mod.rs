@@ -14,8 +14,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("load_test", function!(load_test, 1))?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
-    crate::answer::init_stream(ruby, native)?;
-    crate::answer::early_hints::init(ruby, native)?;
+    crate::answer::init(ruby, native)?;
     crate::hijack::init(ruby, native)?;
     client::init(ruby, fairlead)?;
     process::init(ruby, native)?;

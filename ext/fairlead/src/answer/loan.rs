@@ -1,0 +1,278 @@
+//! Loans: what Ruby gets of an answer. The answer is on the stack of the thread that runs the request; the blocks and callables
+//! that lead to it may be kept for as long as Ruby likes. So no Ruby object has an address that it could outlive.
+//!
+//! ```text
+//!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one answer          ──▶ Answer, on the stack
+//!                                          emptied with the call   emptied with the answer
+//! ```
+//!
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Answer`] is dropped, by whatever way the request
+//! is left: [`Answer::on`] is no frame that Ruby can jump over or suspend. A loan leads to the root and not to the answer,
+//! because it may be made on the stack of a Fiber, which can go without a word.
+//!
+//! Whoever comes in too late, or in a forked process, gets [`Stop::Finished`]. Whoever is in time may use the answer for a
+//! moment, in which no Ruby runs and the GVL is held; for what takes longer see `turn.rs`.
+
+use super::Answer;
+use crate::gvl::Jump;
+use crate::strings::keep;
+use fairlead_engine::{forks, Exchange};
+use magnus::rb_sys::{AsRawValue, FromRawValue};
+use magnus::{prelude::*, Error, ExceptionClass, RModule, Ruby, TryConvert, Value};
+use rb_sys::macros::RTYPEDDATA_GET_DATA;
+use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
+use std::ffi::{c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Answers have addresses that are multiples of it: the rest of a root's word says in which process it was made.
+pub(super) const ALIGNMENT: usize = 64;
+
+static CLASS: AtomicUsize = AtomicUsize::new(0);
+static CLOSED_ERROR: AtomicUsize = AtomicUsize::new(0);
+static FINISHED_ERROR: AtomicUsize = AtomicUsize::new(0);
+
+/// A type of Ruby objects that consist of one word.
+struct Type(rb_data_type_t);
+
+// SAFETY: never changed; what it points to is static.
+unsafe impl Sync for Type {}
+
+impl Type {
+    const fn new(name: &'static CStr, mark: Option<unsafe extern "C" fn(*mut c_void)>) -> Type {
+        // SAFETY: numbers, options and pointers, of which none has to be anything but zero.
+        let mut data_type: rb_data_type_t = unsafe { std::mem::zeroed() };
+        data_type.wrap_struct_name = name.as_ptr();
+        data_type.function.dmark = mark;
+        data_type.flags = rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE;
+        Type(data_type)
+    }
+
+    /// Whether `object` is of this type.
+    fn has(&self, object: VALUE) -> bool {
+        // SAFETY: a live object.
+        unsafe { rb_sys::rb_typeddata_is_kind_of(object, &self.0) != 0 }
+    }
+}
+
+/// Its word: the address of the answer and a few bits of [`forks`], or 0.
+static ROOT: Type = Type::new(c"fairlead/root", None);
+
+/// Its word: the root, or 0.
+static LOAN: Type = Type::new(c"fairlead/loan", Some(mark_root));
+
+unsafe extern "C" fn mark_root(root: *mut c_void) {
+    // SAFETY: called by the collector with what is not 0: a live object, which is pinned by this.
+    unsafe { rb_sys::rb_gc_mark(root as VALUE) };
+}
+
+/// Defines the class of blocks and finds those of the exceptions.
+pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    let class = native.define_class("Loan", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    keep(class.as_raw());
+    CLASS.store(class.as_raw() as usize, Relaxed);
+    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
+    for (name, place) in [("ClosedError", &CLOSED_ERROR), ("FinishedError", &FINISHED_ERROR)] {
+        let error: Value = fairlead.const_get(name)?;
+        keep(error.as_raw());
+        place.store(error.as_raw() as usize, Relaxed);
+    }
+    Ok(())
+}
+
+/// A Ruby object that leads to an answer for as long as the call lasts that it was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loan(VALUE);
+
+impl Loan {
+    /// The loan that Ruby calls back with.
+    pub(crate) fn of(object: VALUE) -> Loan {
+        Loan(object)
+    }
+
+    pub(crate) fn object(self) -> VALUE {
+        self.0
+    }
+
+    /// Does something with the answer. `code` must run no Ruby and keep the GVL.
+    ///
+    /// # Errors
+    /// When the call or the answer is over.
+    pub(crate) fn answer<T>(self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
+        let address = address(self.0).ok_or(Stop::Finished)?;
+        // SAFETY: the root has this address until the answer is dropped, which needs the GVL; that is held until `code` is
+        // done. The answer belongs to this process: the frame that it is in exists.
+        Ok(code(unsafe { &*(address as *const Answer<'_, '_>) }))
+    }
+
+    pub(crate) fn is_over(self) -> bool {
+        address(self.0).is_none()
+    }
+}
+
+/// Where the answer is; `None` when it is over.
+fn address(object: VALUE) -> Option<usize> {
+    let mut word = word(object);
+    if LOAN.has(object) {
+        word = if word == 0 { 0 } else { self::word(word as VALUE) };
+    }
+    let is_here = word != 0 && word % ALIGNMENT == forks() as usize % ALIGNMENT;
+    is_here.then_some(word - word % ALIGNMENT)
+}
+
+fn word(object: VALUE) -> usize {
+    debug_assert!(LOAN.has(object) || ROOT.has(object));
+    // SAFETY: one of our objects, which are alive as long as somebody has a loan.
+    unsafe { RTYPEDDATA_GET_DATA(object) as usize }
+}
+
+/// Empties a root or a loan.
+#[expect(deprecated, reason = "there is a macro to read the word, and none to write it")]
+fn empty(object: VALUE) {
+    debug_assert!(LOAN.has(object) || ROOT.has(object));
+    // SAFETY: one of our objects, which is on the stack; whoever reads the word has the GVL, as this thread does.
+    unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
+}
+
+/// Empties a loan at the end of the call that it was made for. Never to be held across a call that Ruby can leave by a jump.
+pub(super) struct Lent(pub(super) Loan);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        empty(self.0.object());
+    }
+}
+
+impl Answer<'_, '_> {
+    /// The root of this answer, made when it is first asked for, of a class that may have methods. Inside `protect`.
+    pub(crate) fn root(&self, class: Option<VALUE>) -> VALUE {
+        if self.root.get() == Qnil as VALUE {
+            let address = std::ptr::from_ref(self) as usize;
+            debug_assert_eq!(address % ALIGNMENT, 0);
+            self.root
+                .set(object(class, address + forks() as usize % ALIGNMENT, &ROOT));
+        }
+        self.root.get()
+    }
+
+    /// A loan for a call, of a class that may have methods. Inside `protect`; [`Lent`] ends it before the answer does.
+    pub(crate) fn loan(&self, class: Option<VALUE>) -> Loan {
+        Loan(object(class, self.root(None) as usize, &LOAN))
+    }
+
+    /// Ends all loans.
+    pub(crate) fn end_loans(&self) {
+        if self.root.get() != Qnil as VALUE {
+            empty(self.root.get());
+        }
+    }
+}
+
+fn object(class: Option<VALUE>, word: usize, data_type: &'static Type) -> VALUE {
+    let class = class.unwrap_or(CLASS.load(Relaxed) as VALUE);
+    // SAFETY: a class that is kept and a type that is static; the GVL is held, exceptions are stopped by the caller.
+    unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
+}
+
+impl Drop for Answer<'_, '_> {
+    fn drop(&mut self) {
+        self.end_loans();
+    }
+}
+
+/// How to get to an answer: directly, as its owner, or by a loan.
+pub(super) trait Way {
+    /// See [`Loan::answer`].
+    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop>;
+
+    /// The same with the exchange.
+    fn exchange<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> Result<T, Stop> {
+        self.answer(|answer| answer.with(code))
+    }
+}
+
+impl Way for Answer<'_, '_> {
+    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
+        Ok(code(self))
+    }
+}
+
+impl Way for Loan {
+    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
+        Loan::answer(*self, code)
+    }
+}
+
+/// Why an answer goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Ruby wants to leave.
+    Jump(Jump),
+    /// The client is gone.
+    Gone,
+    /// The call that a loan was made for is over.
+    Finished,
+    /// This very thread is in the middle of it already (a trap or a finalizer has come in between), or another one is and
+    /// cannot be waited for.
+    Busy,
+    /// The application has broken the SPEC.
+    Type(&'static CStr),
+}
+
+impl Stop {
+    /// Raises it. Only where Ruby may jump, with nothing on the stack that has a destructor.
+    pub(crate) fn raise(self) -> ! {
+        let (class, message) = match self {
+            // SAFETY: as the comment above says; the jump was stopped by `protect` on this thread.
+            Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
+            Stop::Gone => (CLOSED_ERROR.load(Relaxed) as VALUE, c"the client is gone"),
+            Stop::Finished => (
+                FINISHED_ERROR.load(Relaxed) as VALUE,
+                c"what belongs to an answer was used after its time",
+            ),
+            // SAFETY: constants of Ruby.
+            Stop::Busy => unsafe {
+                (
+                    rb_sys::rb_eThreadError,
+                    c"another call for the same answer has not ended",
+                )
+            },
+            // SAFETY: as above.
+            Stop::Type(message) => unsafe { (rb_sys::rb_eTypeError, message) },
+        };
+        // SAFETY: as the comment above says; the format has no directives.
+        unsafe { rb_sys::rb_raise(class, message.as_ptr()) }
+    }
+
+    /// The same for what magnus calls.
+    pub(crate) fn into_error(self) -> Error {
+        magnus::rb_sys::protect(|| self.raise()).err().unwrap_or_else(|| {
+            let ruby = Ruby::get().expect("the GVL is held");
+            Error::new(ruby.exception_fatal(), "nothing was raised")
+        })
+    }
+}
+
+/// The class of [`Stop::Gone`].
+pub(super) fn closed_error(ruby: &Ruby) -> ExceptionClass {
+    // SAFETY: a class that is kept.
+    let class = unsafe { Value::from_raw(CLOSED_ERROR.load(Relaxed) as VALUE) };
+    ExceptionClass::try_convert(class).unwrap_or_else(|_| ruby.exception_io_error())
+}
+
+/// Whether an exception only says that the client is gone.
+pub(crate) fn is_closed_error(error: VALUE) -> bool {
+    super::is_a(error, CLOSED_ERROR.load(Relaxed) as VALUE)
+}
+
+/// Runs what Ruby has called: what stops it is raised, and so is a panic, which must not reach Ruby.
+pub(super) fn called_back(code: impl FnOnce() -> Result<(), Stop>) -> VALUE {
+    let ended = catch_unwind(AssertUnwindSafe(code)).map_err(drop);
+    match ended {
+        Ok(Ok(())) => Qnil as VALUE,
+        Ok(Err(stop)) => stop.raise(),
+        // SAFETY: called by Ruby; the format has no directives, and nothing here has a destructor any more.
+        Err(()) => unsafe { rb_sys::rb_raise(rb_sys::rb_eRuntimeError, c"[BUG] the server panicked".as_ptr()) },
+    }
+}

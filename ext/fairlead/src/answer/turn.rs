@@ -1,0 +1,91 @@
+//! Turns: several threads may write to one answer, each a whole String at a time. A String takes long when the client does, or
+//! when it is compressed; meanwhile the GVL is given up, and the answer may end. So nothing of it is held while one waits.
+
+use super::loan::{Stop, Way};
+use crate::gvl::{protect, wait_without_gvl};
+use fairlead_engine::{Gone, Wait};
+use rb_sys::{rb_thread_current, Qnil, VALUE};
+
+/// Whose turn it is, while this lives: this thread's.
+pub(super) struct Turn<'a, W: Way>(&'a W);
+
+enum Found {
+    Free,
+    Mine,
+    Taken,
+}
+
+impl<'a, W: Way> Turn<'a, W> {
+    /// Waits for the turn of this thread.
+    pub(super) fn take(way: &'a W) -> Result<Turn<'a, W>, Stop> {
+        Self::take_if(way, |is_last| !is_last)
+    }
+
+    /// Waits for the last turn of an answer: who comes later waits until the answer is over.
+    pub(super) fn take_last(way: &'a W) -> Result<Turn<'a, W>, Stop> {
+        way.answer(|answer| answer.ends.set(true))?;
+        Self::take_if(way, |_| true)
+    }
+
+    fn take_if(way: &'a W, may: impl Fn(bool) -> bool) -> Result<Turn<'a, W>, Stop> {
+        // SAFETY: the GVL is held.
+        let this = unsafe { rb_thread_current() };
+        loop {
+            let found = way.answer(|answer| {
+                let writer = answer.writer.get();
+                if writer == this {
+                    return Found::Mine;
+                }
+                if writer != Qnil as VALUE || !may(answer.ends.get()) {
+                    return Found::Taken;
+                }
+                answer.writer.set(this);
+                Found::Free
+            })?;
+            match found {
+                Found::Free => return Ok(Turn(way)),
+                Found::Mine => return Err(Stop::Busy),
+                Found::Taken => wait_a_moment()?,
+            }
+        }
+    }
+}
+
+impl<W: Way> Drop for Turn<'_, W> {
+    fn drop(&mut self) {
+        // An answer that is over has no turns.
+        let _ = self.0.answer(|answer| answer.writer.set(Qnil as VALUE));
+    }
+}
+
+/// Waits without the GVL until the client takes more.
+pub(super) fn wait_for_client<W: Way>(way: &W) -> Result<(), Stop> {
+    let wait = way.exchange(|exchange| exchange.wait())?;
+    wait_with(way, wait)
+}
+
+/// The same with a wait that has been prepared.
+pub(super) fn wait_with<W: Way>(way: &W, mut wait: Wait) -> Result<(), Stop> {
+    wait_without_gvl(&mut || wait.run());
+    let waited = way.exchange(|exchange| exchange.waited(wait));
+    check_interrupts()?;
+    waited?.map_err(|Gone| Stop::Gone)
+}
+
+/// What other threads want of this one.
+pub(super) fn check_interrupts() -> Result<(), Stop> {
+    // SAFETY: the GVL is held; what is raised is stopped.
+    protect(|| unsafe { rb_sys::rb_thread_check_ints() }).map_err(Stop::Jump)
+}
+
+/// Lets other threads get on.
+fn wait_a_moment() -> Result<(), Stop> {
+    // SAFETY: as above.
+    protect(|| unsafe {
+        rb_sys::rb_thread_wait_for(rb_sys::timeval {
+            tv_sec: 0,
+            tv_usec: 1_000,
+        });
+    })
+    .map_err(Stop::Jump)
+}
