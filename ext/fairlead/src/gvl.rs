@@ -2,7 +2,10 @@
 //! engine when a thread that runs the app stops using it.
 
 use fairlead_engine::Engine;
-use rb_sys::{rb_nogvl, rb_protect, rb_unblock_function_t, Qnil, RB_NOGVL_INTR_FAIL, VALUE};
+use rb_sys::{
+    rb_errinfo, rb_nogvl, rb_protect, rb_set_errinfo, rb_unblock_function_t, ruby_value_type::RUBY_T_IMEMO, Qnil,
+    RB_NOGVL_INTR_FAIL, RB_TYPE_P, VALUE,
+};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -60,6 +63,21 @@ pub(crate) fn check_interrupts() -> Result<(), magnus::Error> {
         Qnil as VALUE
     })
     .map(|_| ())
+}
+
+/// The exception of a class that `protect` has just stopped, which is thereby dealt with; `None` when it was another one, or
+/// no exception, such as the end of the thread.
+pub(crate) fn take_error(class: VALUE) -> Option<VALUE> {
+    // SAFETY: the GVL is held. rb_errinfo is a number when a thread is being killed, with which is_a copes, and of an internal
+    // type, which has no class, for a `throw`.
+    unsafe {
+        let error = rb_errinfo();
+        let is_one = error != Qnil as VALUE && !RB_TYPE_P(error, RUBY_T_IMEMO) && crate::answer::is_a(error, class);
+        if is_one {
+            rb_set_errinfo(Qnil as VALUE);
+        }
+        is_one.then_some(error)
+    }
 }
 
 /// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it must

@@ -2,16 +2,13 @@
 //! the way is logged once and answered, and the body is always closed.
 
 use crate::answer::{close, early_hints, is_closed_error, Answer, Offer, Stop};
-use crate::gvl::{protect, without_gvl, InApp, Jump, HANDS_OVER};
+use crate::gvl::{self, protect, without_gvl, InApp, Jump, HANDS_OVER};
 use crate::hijack;
 use crate::request::{Env, Template, ThreadTemplate};
 use crate::strings::{ids, strings};
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange, Protocol};
-use rb_sys::{
-    rb_eException, rb_errinfo, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, ruby_value_type::RUBY_T_IMEMO,
-    Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
-};
+use rb_sys::{rb_eException, rb_funcallv, rb_hash_aset, rb_id2sym, rb_set_errinfo, Qnil, RARRAY_LEN, VALUE};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -196,10 +193,11 @@ impl OnThread<'_> {
                     protect(|| report.write(triple).unwrap_or_else(|stop| stop.raise()))
                 })
             });
-            if let Some(Ok(())) = written {
-                return;
+            match written {
+                Some(Ok(())) => return,
+                Some(Err(jump)) => self.leave_unless_raised(jump),
+                None => {}
             }
-            let _ = take_error();
             if !exchange.has_started() || exchange.take_back() {
                 exchange.answer_plainly(500);
             } else {
@@ -216,10 +214,17 @@ impl OnThread<'_> {
         let logged = protect(|| unsafe {
             triple = Some(rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr()));
         });
-        if logged.is_err() {
-            let _ = take_error();
+        if let Err(jump) = logged {
+            self.leave_unless_raised(jump);
         }
         triple
+    }
+
+    /// Reporting an exception has failed: another one changes nothing, but the end of the thread is not to be missed.
+    fn leave_unless_raised(&self, jump: Jump) {
+        if take_error().is_none() {
+            self.leave.set(Some(jump));
+        }
     }
 
     /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
@@ -294,12 +299,10 @@ fn length(list: VALUE) -> isize {
 /// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread. Ruby forgets
 /// both: code that runs now would clear what is left of the end of a thread, and Ruby crashes when that is resumed without.
 fn take_error() -> Option<VALUE> {
-    // SAFETY: the GVL is held. rb_errinfo is a number when a thread is being killed, and of an internal type, which has no
-    // class, for a `throw`.
+    // SAFETY: the GVL is held; a constant of Ruby.
     unsafe {
-        let error = rb_errinfo();
-        let is_exception = !RB_TYPE_P(error, RUBY_T_IMEMO) && crate::answer::is_a(error, rb_eException);
+        let error = gvl::take_error(rb_eException);
         rb_set_errinfo(Qnil as VALUE);
-        is_exception.then_some(error)
+        error
     }
 }

@@ -49,6 +49,37 @@ class BodiesTest < Minitest::Test
     assert_body "each", "Class.new { def to_ary = nil\ndef each = yield('each') }.new"
   end
 
+  # As bodies of Rails 7.1 to 8.0 have it, which yield in #to_ary without a block.
+  JUMPING = "Class.new { def to_ary = (Notes.add('to_ary'); raise LocalJumpError, 'no block given (yield)')\ndef each = yield('tent') }.new"
+
+  def test_to_ary_is_not_called_when_the_head_has_a_framing
+    { "'content-length' => '4'" => "tent", "'transfer-encoding' => 'identity'" => "tent", "'Content-Length' => '4'" => "tent" }.each do |field, body|
+      server = serve(unlinted("[206, { #{field}, 'content-range' => 'bytes 3-6/7' }, #{JUMPING}]"))
+      client = connect(server).request
+
+      assert_match(%r{\AHTTP/1\.1 206 .*\r\n\r\n\z}m, client.read_through("\r\n\r\n"))
+      assert_equal body, client.read(4)
+      assert_empty notes(server), field
+    end
+  end
+
+  def test_a_to_ary_that_raises_is_passed_over
+    ["raise LocalJumpError", "yield", "missing", "raise ArgumentError", "7"].each do |code|
+      assert_body "each", "Class.new { def to_ary = (#{code})\ndef each = yield('each') }.new"
+    end
+  end
+
+  def test_what_each_raises_then_is_the_error_and_what_ends_the_thread_is_not_stopped
+    server = serving("Class.new { def to_ary = raise('first')\ndef each = raise('second') }.new")
+    assert_equal 500, get(server).status
+    server.wait_for_output(/second \(RuntimeError\)/)
+    ["raise Interrupt", "exit", "Thread.current.kill", "raise NotImplementedError"].each do |code|
+      server = serving("Class.new { def to_ary = (#{code})\ndef each = Notes.add('each') }.new")
+      connect(server).request("GET", "/", { "connection" => "close" }).rest
+      assert_empty notes(server), code
+    end
+  end
+
   def test_each_is_preferred_to_call
     assert_body "each", "Class.new { def each = yield('each')\ndef call(stream) = raise('call') }.new"
   end
@@ -74,6 +105,18 @@ class BodiesTest < Minitest::Test
     2.times { assert_equal %w[content 7], client.get.then { |answer| [answer.body, answer["content-length"]] } }
   end
 
+  # What names a path => where Ruby says what it is.
+  PATHS = ["Pathname.new('file')", "File.new('file')", "Class.new { def to_str = 'file' }.new", "Class.new { def to_path = 'file' }.new"].freeze
+
+  def test_whatever_ruby_takes_for_a_path_names_a_file
+    PATHS.each do |path|
+      body = "Class.new { def to_path = #{path}\ndef each = raise('each') }.new"
+      server = serving(body, setup: "require 'pathname'", files: { "file" => "content" })
+
+      assert_equal %w[content 7], get(server).then { |answer| [answer.body, answer["content-length"]] }, path
+    end
+  end
+
   def test_an_empty_file
     assert_equal ["", "0"], get(serving("File.open('file')", files: { "file" => "" })).then { |answer| [answer.body, answer["content-length"]] }
   end
@@ -86,7 +129,7 @@ class BodiesTest < Minitest::Test
   end
 
   def test_what_to_path_names_and_is_no_file_is_passed_over
-    ["'missing'", "'/'", "'/dev/null'", "nil", "7", "\"a\\0b\""].each do |path|
+    ["'missing'", "'/'", "'/dev/null'", "nil", "7", "\"a\\0b\"", "Object.new", "'a'.encode('UTF-16LE')"].each do |path|
       assert_body "each", "Class.new { def to_path = #{path}\ndef each = yield('each') }.new"
     end
   end
@@ -110,8 +153,8 @@ class BodiesTest < Minitest::Test
 
   private
 
-  def serving(body, headers: "{}", **options)
-    serve(unlinted("[200, #{headers}, #{body}]"), **options)
+  def serving(body, headers: "{}", setup: "", **options)
+    serve(unlinted("[200, #{headers}, #{body}]", setup: setup), **options)
   end
 
   def assert_body(expected, body)

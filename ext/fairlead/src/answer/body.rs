@@ -5,12 +5,12 @@
 use super::loan::{called_back, Lent, Way};
 use super::turn::{wait_for_client, wait_with, Turn};
 use super::{compressed, stream, Answer, Loan, Stop};
-use crate::gvl::protect;
+use crate::gvl::{protect, take_error};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until};
 use rb_sys::{
-    rb_block_call, rb_cArray, rb_check_array_type, rb_funcallv, rb_respond_to, ruby_value_type::*, Qnil, RARRAY_LEN,
-    RB_TYPE_P, VALUE,
+    rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_funcallv, rb_get_path, rb_respond_to,
+    ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
 use std::ffi::{c_int, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -43,17 +43,36 @@ pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
         }
         return Err(Stop::Type(c"the body must respond to each or call"));
     }
-    if responds(ids().to_path) && write_file(answer, body) {
+    if responds(ids().to_path) && write_file(answer, body)? {
         return Ok(());
     }
-    if responds(ids().to_ary) {
-        // SAFETY: as above.
-        let array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
-        if array != Qnil as VALUE {
+    // The head says already how the body is framed: there is no need for all of it at once, and a body that is made while it is
+    // sent (a range of a file, a template that is streamed) may not have it.
+    let is_framed = answer.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
+    // SAFETY: a live object.
+    let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
+    if (is_array || !is_framed) && responds(ids().to_ary) {
+        let mut array = Qnil as VALUE;
+        let converted = unless_raised(|| {
+            // SAFETY: a live object, the GVL is held, exceptions are stopped.
+            array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
+        })?;
+        if converted && array != Qnil as VALUE {
             return write_array(answer, array);
         }
     }
     write_each(answer, body)
+}
+
+/// Whether `code`, which is of the application, has succeeded. What it raises counts for nothing, unless it is more than an
+/// error.
+fn unless_raised(code: impl FnMut()) -> Result<bool, Stop> {
+    match protect(code) {
+        Ok(()) => Ok(true),
+        // SAFETY: a constant of Ruby.
+        Err(_) if take_error(unsafe { rb_eStandardError }).is_some() => Ok(false),
+        Err(jump) => Err(Stop::Jump(jump)),
+    }
 }
 
 /// Writes what the body yields, as soon as it does.
@@ -175,17 +194,19 @@ pub(super) fn each_part(array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), 
     Ok(())
 }
 
-/// Sends the file that `to_path` names. False when `each` has the right bytes; see [`fairlead_engine::Exchange::send_path`].
-fn write_file(answer: &Answer<'_, '_>, body: VALUE) -> bool {
-    // SAFETY: inside `protect`; the String is on the stack while its bytes are used, and nothing calls Ruby meanwhile.
-    let path = unsafe {
-        let path = rb_funcallv(body, ids().to_path, 0, std::ptr::null());
-        if !RB_TYPE_P(path, RUBY_T_STRING) {
-            return false;
-        }
-        OsStr::from_bytes(bytes(path))
-    };
-    answer.with(|exchange| exchange.send_path(Path::new(path)))
+/// Sends the file that `to_path` names, by whatever Ruby takes for a path. False when `each` has the right bytes; see
+/// [`fairlead_engine::Exchange::send_path`].
+fn write_file(answer: &Answer<'_, '_>, body: VALUE) -> Result<bool, Stop> {
+    // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
+    let named = unsafe { rb_funcallv(body, ids().to_path, 0, std::ptr::null()) };
+    let mut path = Qnil as VALUE;
+    // SAFETY: as above.
+    let is_path = unless_raised(|| path = unsafe { rb_get_path(named) })?;
+    Ok(is_path
+        && answer.with(|exchange| {
+            // SAFETY: a String on the stack, and no Ruby runs while its bytes are used.
+            exchange.send_path(Path::new(OsStr::from_bytes(unsafe { bytes(path) })))
+        }))
 }
 
 /// The block that a body gets.
