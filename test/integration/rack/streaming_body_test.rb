@@ -37,7 +37,12 @@ class StreamingBodyTest < Minitest::Test
     "stream.close" => "nil", "stream.close; stream.closed?" => "true", "stream.close; stream.close" => "nil",
     "stream.close_write; stream.closed?" => "true", "stream.close_read; stream.closed?" => "false",
     "stream.read" => '""', "stream.read(1)" => "nil", "stream.read(nil, +'x')" => '""',
-    "stream.close; stream.write('x')" => "IOError", "stream.close; stream << 'x'" => "IOError"
+    "stream.syswrite('ab')" => "2", "stream.write_nonblock('ab')" => "2", "stream.write_nonblock('ab', exception: false)" => "2",
+    "stream.print('a', 1)" => "nil", "stream.printf('%03d', 7)" => "nil", "stream.puts(%w[a b], 'c')" => "nil", "stream.sync" => "true",
+    "stream.sync = true" => "true", "stream.fsync" => "0", "stream.gets" => "nil", "stream.eof?" => "true",
+    "stream.readpartial(1)" => "IOError", "stream.sysread(1)" => "IOError", "stream.read_nonblock(1)" => "IOError",
+    "stream.read_nonblock(1, exception: false)" => "nil", "stream.close; stream.syswrite('x')" => "IOError",
+    "stream.close; stream.puts('x')" => "IOError", "stream.close; stream.write('x')" => "IOError", "stream.close; stream << 'x'" => "IOError"
   }.freeze
 
   def test_the_stream_behaves_like_an_io
@@ -59,6 +64,13 @@ class StreamingBodyTest < Minitest::Test
       assert_equal 200, client.get("/", "x-code" => code).status
       assert_equal result, wait_for_notes(server, index + 1).last, code
     end
+  end
+
+  def test_it_is_written_to_as_to_an_io
+    server = serving("stream.syswrite('a'); stream.print('b', 1); stream.printf('%03d', 7); stream.puts('c', %w[d e\n], nil); " \
+                     "stream.write_nonblock('f')")
+
+    assert_equal "ab1007c\nd\ne\n\nf", get(server).body
   end
 
   def test_nothing_follows_what_was_closed

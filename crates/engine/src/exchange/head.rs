@@ -197,6 +197,22 @@ impl Exchange<'_> {
         buffer.extend_from_slice(b"\r\n");
         self.phase = Phase::Body(if is_head { BodyFraming::None } else { framing });
     }
+
+    /// Ends the head of an answer 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
+    /// framing. False when the head does not name the protocol, as it has to (RFC 9110 §15.2.2).
+    pub fn end_head_for_switch(&mut self) -> bool {
+        if !self.has_field(b"upgrade") {
+            return false;
+        }
+        let buffer = self.connection.output.buffer();
+        if !self.announced.date {
+            push_field(buffer, b"date", self.date.text());
+        }
+        buffer.extend_from_slice(b"connection: upgrade\r\n\r\n");
+        self.close = true;
+        self.phase = Phase::Body(BodyFraming::Raw);
+        true
+    }
 }
 
 /// Fields that say something of the final answer or its connection, and nothing in an interim one (RFC 9110 §15.2).

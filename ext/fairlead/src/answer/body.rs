@@ -3,8 +3,8 @@
 //! the answer names.
 
 use super::loan::{called_back, Lent, Way};
-use super::turn::{wait_for_client, wait_with, Turn};
-use super::{compressed, stream, Answer, Loan, Stop};
+use super::turn::{wait_with, Turn};
+use super::{compressed, stream, switch, Answer, Loan, Stop};
 use crate::gvl::{protect, take_error};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until};
@@ -21,7 +21,8 @@ const NO_STRINGS: Stop = Stop::Type(c"the body must yield Strings");
 /// Ends the head and writes the body. Inside `protect`.
 pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
     if answer.hijacker.get() != Qnil as VALUE {
-        return give_away(answer);
+        answer.with(|exchange| exchange.end_head_for_hijack());
+        return switch::give_away(answer, answer.hijacker.get());
     }
     if answer.with(|exchange| exchange.names_a_file()) {
         answer.with(|exchange| exchange.send_named_file());
@@ -118,25 +119,6 @@ pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
         return Ok(());
     }
     Err(stop)
-}
-
-/// Gives the socket to what the answer says, once the head is on its way (Rack SPEC, partial hijack).
-fn give_away(answer: &Answer<'_, '_>) -> Result<(), Stop> {
-    answer.with(|exchange| exchange.end_head_for_hijack());
-    while !answer.with(|exchange| exchange.is_flushed()) {
-        if let Err(stop) = wait_for_client(answer) {
-            return unless_gone(stop);
-        }
-    }
-    let Ok(socket) = answer.with(crate::hijack::take) else {
-        return Err(Stop::Type(c"the socket cannot be given away"));
-    };
-    let io = socket.object();
-    answer.hijacked_io.set(io);
-    answer.is_given_away.set(true);
-    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
-    unsafe { rb_funcallv(answer.hijacker.get(), ids().call, 1, &io) };
-    Ok(())
 }
 
 /// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.

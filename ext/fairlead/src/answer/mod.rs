@@ -4,8 +4,10 @@ mod body;
 mod compressed;
 pub(crate) mod early_hints;
 mod fields;
+mod io_methods;
 mod loan;
 mod stream;
+mod switch;
 mod turn;
 mod upgrade;
 
@@ -111,9 +113,12 @@ impl Answer<'_, '_> {
         if upgrade::accept(self, number)? {
             return Ok(());
         }
-        let status = status(number)?;
+        let status = status(number, self.with(|exchange| exchange.head().upgrade))?;
         self.with(|exchange| exchange.start(status));
         fields::write(self)?;
+        if status == SWITCH {
+            return switch::write(self);
+        }
         body::write(self)
     }
 
@@ -141,9 +146,14 @@ fn number(value: VALUE) -> i64 {
     }
 }
 
-fn status(number: i64) -> Result<u16, Stop> {
+/// The status of an answer that switches protocols.
+const SWITCH: u16 = 101;
+
+/// `may_switch`: whether the client has offered another protocol.
+fn status(number: i64, may_switch: bool) -> Result<u16, Stop> {
     match u16::try_from(number) {
         Ok(status @ 200..=999) => Ok(status),
+        Ok(SWITCH) if may_switch => Ok(SWITCH),
         _ => Err(Stop::Type(
             c"the application returned a status that is not between 200 and 999",
         )),

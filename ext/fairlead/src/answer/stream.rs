@@ -1,5 +1,5 @@
 //! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
-//! `close_read`, `close_write`, `closed?`. The body ends when it is closed, which may be long after the call has returned.
+//! `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when it is closed, which may be long after the call has returned.
 //!
 //! During the call the Ruby object has a loan of the answer; a stream that is not closed when the call returns holds the client
 //! instead. Any thread may write.
@@ -68,6 +68,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("close_write", method!(Stream::close, 0))?;
     class.define_method("close_read", method!(Stream::close_read, 0))?;
     class.define_method("closed?", method!(Stream::is_closed, 0))?;
+    super::io_methods::init(class)?;
     keep(class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     Ok(())
