@@ -19,7 +19,10 @@ use crate::strings::keep;
 use fairlead_engine::{forks, Exchange};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{prelude::*, Error, ExceptionClass, RModule, Ruby, TryConvert, Value};
-use rb_sys::macros::RTYPEDDATA_GET_DATA;
+use rb_sys::macros::{RTYPEDDATA_GET_DATA, RTYPEDDATA_TYPE};
+use rb_sys::rbimpl_typeddata_flags::{
+    RUBY_TYPED_FREE_IMMEDIATELY as FREE_IMMEDIATELY, RUBY_TYPED_WB_PROTECTED as WB_PROTECTED,
+};
 use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
 use std::ffi::{c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -44,14 +47,15 @@ impl Type {
         let mut data_type: rb_data_type_t = unsafe { std::mem::zeroed() };
         data_type.wrap_struct_name = name.as_ptr();
         data_type.function.dmark = mark;
-        data_type.flags = rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE;
+        // A word is set when the object is new, and later only emptied: no write barrier is needed.
+        data_type.flags = (FREE_IMMEDIATELY as VALUE) | (WB_PROTECTED as VALUE);
         Type(data_type)
     }
 
-    /// Whether `object` is of this type.
+    /// Whether `object`, one of ours, is of this type.
     fn has(&self, object: VALUE) -> bool {
-        // SAFETY: a live object.
-        unsafe { rb_sys::rb_typeddata_is_kind_of(object, &self.0) != 0 }
+        // SAFETY: a live object, which has a type.
+        unsafe { std::ptr::eq(RTYPEDDATA_TYPE(object), &self.0) }
     }
 }
 
