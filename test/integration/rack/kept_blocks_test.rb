@@ -181,6 +181,7 @@ class KeptBlocksTest < Minitest::Test
     server = keeping(format(WAITING, "nil"), *IMPATIENT)
     client = reader(server).request("GET", "/wait")
     wait_for_notes(server, 1)
+    assert client.readable?(20), "the thread has begun to write"
     server.write("go", "")
 
     assert_equal 8_000_000, client.answer.body.bytesize
