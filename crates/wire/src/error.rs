@@ -47,6 +47,8 @@ errors! {
     InvalidMethod = 400, "invalid method";
     /// A method that only a proxy can serve: CONNECT (RFC 9110 §9.3.6).
     UnsupportedMethod = 501, "unsupported method";
+    /// A method that is longer than any (RFC 9112 §3).
+    MethodTooLong = 501, "method too long";
     /// The request target has none of the forms of RFC 9112 §3.2, or one that its method may not use.
     InvalidTarget = 400, "invalid request target";
     /// The request target has a fragment, which is never sent (RFC 9110 §4.2.5).
@@ -55,7 +57,7 @@ errors! {
     TargetTooLong = 414, "request target too long";
     /// The version is missing, misspelt, or HTTP/0.x (RFC 9112 §2.3).
     InvalidVersion = 400, "invalid HTTP version";
-    /// A well-formed version that is neither HTTP/1.0 nor HTTP/1.1.
+    /// A well-formed version that is not HTTP/1.x.
     UnsupportedVersion = 505, "unsupported HTTP version";
 
     /// White space between the request line and the first field (RFC 9112 §2.2).
@@ -77,8 +79,6 @@ errors! {
     DuplicateHost = 400, "repeated host";
     /// A Host that is no `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
     InvalidHost = 400, "invalid host";
-    /// Host names another authority than the absolute-form target.
-    HostMismatch = 400, "host differs from request target";
 
     /// Content-Length is not a decimal number, or larger than any body can be (RFC 9110 §8.6).
     InvalidContentLength = 400, "invalid content length";

@@ -14,7 +14,7 @@ mod target;
 
 pub use chunked::{ChunkedDecoder, Progress};
 pub use framing::Framing;
-pub use head::{Field, Head, HeadLimits, Version, MAX_FIELDS};
+pub use head::{Field, Head, HeadLimits, Version, MAX_FIELDS, MAX_METHOD_BYTES};
 pub use reason::{has_no_body, reason};
 pub use scan::HeadProgress;
 pub use target::{host_and_port, Target, TargetForm};

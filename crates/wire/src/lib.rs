@@ -29,7 +29,7 @@ pub mod websocket;
 pub use error::Error;
 pub use http1::{
     fields, has_no_body, host_and_port, reason, ChunkedDecoder, Field, Framing, Head, HeadLimits, HeadProgress,
-    Progress, Target, TargetForm, Version, MAX_FIELDS,
+    Progress, Target, TargetForm, Version, MAX_FIELDS, MAX_METHOD_BYTES,
 };
 pub use path::{check_path, relative_path, PathFault, PathKind, PathRules};
 pub use span::Span;

@@ -81,6 +81,7 @@ class LimitsTest < Minitest::Test
     server = serve(linted(HELLO))
 
     assert_refused server, "CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n", 501, "Not Implemented", "unsupported method"
+    assert_refused server, "#{"A" * 65} / HTTP/1.1\r\nhost: a\r\n\r\n", 501, "Not Implemented", "method too long"
     assert_refused server, "GET / HTTP/3.0\r\nhost: a\r\n\r\n", 505, "HTTP Version Not Supported", "unsupported HTTP version"
     assert_refused server, "POST / HTTP/1.1\r\nhost: a\r\nexpect: x\r\n\r\n", 417, "Expectation Failed", "unsupported expectation"
   end

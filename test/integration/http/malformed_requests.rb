@@ -35,7 +35,8 @@ module MalformedRequests
     "a version with two digits" => ["GET / HTTP/1.10\r\n#{HOST}\r\n", 400, "invalid HTTP version"],
     "a version without minor" => ["GET / HTTP/1\r\n#{HOST}\r\n", 400, "invalid HTTP version"],
     "another protocol" => ["SSH-2.0-OpenSSH_9.6\r\n", 400, "invalid method"],
-    "HTTP/1.2" => ["GET / HTTP/1.2\r\n#{HOST}\r\n", 505, "unsupported HTTP version"],
+    "a method of 65 bytes" => ["#{"A" * 65} / HTTP/1.1\r\n#{HOST}\r\n", 501, "method too long"],
+    "a method without end" => ["A" * 80_000, 501, "method too long"],
     "HTTP/2 by name" => ["GET / HTTP/2.0\r\n#{HOST}\r\n", 505, "unsupported HTTP version"],
     "the preface of HTTP/2" => ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "unsupported HTTP version"],
     "CONNECT" => ["CONNECT a:443 HTTP/1.1\r\nhost: a:443\r\n\r\n", 501, "unsupported method"],
@@ -71,7 +72,8 @@ module MalformedRequests
     "a host with a path" => ["#{GET}host: a/b\r\n\r\n", 400, "invalid host"],
     "a list of hosts" => ["#{GET}host: a, b\r\n\r\n", 400, "invalid host"],
     "a port beyond all ports" => ["#{GET}host: a:65536\r\n\r\n", 400, "invalid host"],
-    "a host that contradicts the target" => ["GET http://b/ HTTP/1.1\r\n#{HOST}\r\n", 400, "host differs from request target"]
+    "an invalid host beside an absolute target" => ["GET http://b/ HTTP/1.1\r\nhost: a, b\r\n\r\n", 400, "invalid host"],
+    "two hosts beside an absolute target" => ["GET http://b/ HTTP/1.1\r\n#{HOST}#{HOST}\r\n", 400, "repeated host"]
   }.freeze
 
   FRAMING = {

@@ -53,18 +53,35 @@ class TargetsTest < Minitest::Test
     assert_equal ["/", "a"], JSON.parse(client.answer.body).first(2)
   end
 
-  def test_an_absolute_form_may_leave_the_default_port_to_the_host_field
+  # RFC 9112 §3.2.2
+  def test_beside_an_absolute_form_the_host_field_is_ignored
     server = serve(linted(TELL))
+    client = connect(server)
 
-    assert_equal 200, connect(server).write("GET http://a:80/ HTTP/1.1\r\nhost: A\r\n\r\n").answer.status
+    client.write("GET http://b:81/ HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert_equal ["http://b:81/", "", "b:81", "b", "81"], JSON.parse(client.answer.body).last(5)
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert_equal ["/", "", "a", "a", "80"], JSON.parse(client.answer.body).last(5)
   end
 
+  # RFC 9112 §3.3: the path is empty.
   def test_options_of_the_whole_server_reach_the_application
-    tell = "[200, { 'content-type' => 'text/plain' }, [env.values_at(*%w[REQUEST_METHOD PATH_INFO REQUEST_URI]).inspect]]"
-    # Rack 2's Lint does not know the asterisk-form.
-    server = serve(rack?("3.1") ? linted(tell) : "run lambda { |env| #{tell} }")
+    tell = "[200, { 'content-type' => 'text/plain' }, [env.values_at(*%w[REQUEST_METHOD SCRIPT_NAME PATH_INFO REQUEST_URI]).inspect]]"
+    server = serve(linted(tell))
 
-    assert_equal '["OPTIONS", "*", "*"]', ask(server, "OPTIONS", "*").body
+    assert_equal '["OPTIONS", "", "", "*"]', ask(server, "OPTIONS", "*").body
+  end
+
+  # RFC 9110 §2.5
+  def test_a_later_minor_version_is_treated_as_the_latest_that_is_known
+    server = serve(linted('[200, { "content-type" => "text/plain" }, [env["SERVER_PROTOCOL"], env["rack.input"].read]]'))
+    client = connect(server)
+
+    2.times do
+      client.write("POST / HTTP/1.2\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n")
+      answer = client.answer
+      assert_equal ["HTTP/1.1", "HTTP/1.1yes"], [answer.version, answer.body]
+    end
   end
 
   def test_any_method_but_connect_reaches_the_application_as_it_was_sent

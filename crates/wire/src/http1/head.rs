@@ -6,12 +6,15 @@
 use super::fields::{has_member, members};
 use super::framing::Framing;
 use super::scan::{scan, HeadProgress, Scanned};
-use super::target::{agrees, host_and_port, is_target_byte, Target};
+use super::target::{host_and_port, is_target_byte, Target};
 use crate::{Error, Span};
 use std::mem::MaybeUninit;
 
 /// The most fields a head can have, whatever [`HeadLimits::fields`] says.
 pub const MAX_FIELDS: usize = 128;
+
+/// The most bytes a method can have; the longest that is registered has 17.
+pub const MAX_METHOD_BYTES: usize = 64;
 
 /// How large a head may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub struct HeadLimits {
 pub enum Version {
     /// HTTP/1.0
     Http10,
-    /// HTTP/1.1
+    /// HTTP/1.1, and what later minor versions there may be: they are treated alike (RFC 9110 §2.5).
     #[default]
     Http11,
 }
@@ -100,6 +103,12 @@ impl Head {
             Scanned::Incomplete if bytes.len() >= longest => Err(Error::HeadTooLarge),
             Scanned::Incomplete => Ok(false),
             Scanned::Complete if !is_new && self.find(window, limits) => self.interpret(window).map(|()| true),
+            Scanned::Later { minor, len } => {
+                // `httparse` knows the versions that there are. No client sends others, so this may cost a copy.
+                let mut known = window[..len].to_vec();
+                known[minor] = b'1';
+                self.parse(&known, limits)
+            }
             // Not reached as long as `httparse` accepts every head that `scan` accepts.
             Scanned::Complete => Err(Error::InvalidFieldName),
         }
@@ -141,6 +150,7 @@ impl Head {
             _ => Version::Http11,
         };
         let mut strict = self.method.start as usize == start
+            && method.len() <= MAX_METHOD_BYTES
             && target.len() <= limits.target_bytes
             && target.bytes().all(is_target_byte)
             && bytes[..len].ends_with(b"\r\n\r\n");
@@ -176,7 +186,8 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1, and an absolute-form target must not contradict it.
+    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1, and ignored beside an absolute-form target, which says where
+    /// the request goes; but it must be valid there, too.
     ///
     /// An empty Host is legal grammar for targets without authority, but it names no server and has no place
     /// in an env, so it is refused like any other invalid Host.
@@ -186,17 +197,7 @@ impl Head {
             Some(host) if host_and_port(host.of(bytes)).is_none() => return Err(Error::InvalidHost),
             _ => {}
         }
-        match (self.parts.authority, host) {
-            (Some(authority), Some(host)) => {
-                let target = self.target.of(bytes);
-                if agrees(target, authority.of(bytes), host.of(bytes)) {
-                    Ok(Some(authority))
-                } else {
-                    Err(Error::HostMismatch)
-                }
-            }
-            (authority, host) => Ok(authority.or(host)),
-        }
+        Ok(self.parts.authority.or(host))
     }
 }
 

@@ -4,7 +4,7 @@
 //! their way. It goes on where it stopped: however a head trickles in, each byte is looked at once.
 
 use super::fields::{is_token_byte, is_value_byte};
-use super::head::HeadLimits;
+use super::head::{HeadLimits, MAX_METHOD_BYTES};
 use super::target::is_target_byte;
 use crate::Error;
 
@@ -13,6 +13,8 @@ use crate::Error;
 pub(super) enum Scanned {
     /// A head that ends within the bytes.
     Complete,
+    /// The same of a later minor version than 1: where that digit is, and where the head ends.
+    Later { minor: usize, len: usize },
     /// The beginning of one.
     Incomplete,
 }
@@ -26,6 +28,8 @@ pub struct HeadProgress {
     /// Where that part begins.
     start: usize,
     fields: usize,
+    /// Where the minor version is, if it is a later one than 1.
+    later_minor: Option<usize>,
 }
 
 impl HeadProgress {
@@ -76,6 +80,7 @@ pub(super) fn scan(bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgres
         part,
         start,
         fields,
+        later_minor,
     } = *progress;
     let mut scan = Scan {
         bytes,
@@ -83,15 +88,17 @@ pub(super) fn scan(bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgres
         part,
         start,
         fields,
+        later_minor,
     };
     match scan.head(limits) {
-        Ok(()) => Ok(Scanned::Complete),
+        Ok(()) => Ok(scan.complete()),
         Err(Stop::End) => {
             *progress = HeadProgress {
                 at: scan.at,
                 part: scan.part,
                 start: scan.start,
                 fields: scan.fields,
+                later_minor: scan.later_minor,
             };
             Ok(Scanned::Incomplete)
         }
@@ -105,9 +112,16 @@ struct Scan<'a> {
     part: Part,
     start: usize,
     fields: usize,
+    later_minor: Option<usize>,
 }
 
 impl<'a> Scan<'a> {
+    fn complete(&self) -> Scanned {
+        let len = self.at;
+        self.later_minor
+            .map_or(Scanned::Complete, |minor| Scanned::Later { minor, len })
+    }
+
     fn head(&mut self, limits: &HeadLimits) -> Result<(), Stop> {
         loop {
             let part = self.part;
@@ -131,6 +145,9 @@ impl<'a> Scan<'a> {
 
     fn method(&mut self) -> Result<Part, Stop> {
         self.skip(is_token_byte);
+        if self.at - self.start > MAX_METHOD_BYTES {
+            return Err(Error::MethodTooLong.into());
+        }
         if self.peek()? != b' ' || self.at == self.start {
             return Err(self.misplaced(Error::InvalidMethod));
         }
@@ -174,6 +191,8 @@ impl<'a> Scan<'a> {
         let minor = self.digit()?;
         match (major, minor) {
             (b'1', b'0' | b'1') => {}
+            // RFC 9110 §2.5: to be treated as the highest minor version that is known.
+            (b'1', _) => self.later_minor = Some(self.at - 1),
             (b'0', _) => return Err(Error::InvalidVersion.into()),
             _ => return Err(Error::UnsupportedVersion.into()),
         }

@@ -44,7 +44,7 @@ impl Target {
     }
 
     fn split_absolute(target: &[u8], span: Span) -> Result<Target, Error> {
-        let (start, _) = scheme(target).ok_or(Error::InvalidTarget)?;
+        let start = scheme(target).ok_or(Error::InvalidTarget)?;
         let end = target[start..]
             .iter()
             .position(|byte| matches!(byte, b'/' | b'?'))
@@ -81,34 +81,15 @@ pub(super) fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }
 
-/// Length of `http://` or `https://` at the start of `target`, and the port it implies.
-fn scheme(target: &[u8]) -> Option<(usize, u16)> {
-    let begins = |scheme: &[u8]| {
+/// Length of `http://` or `https://` at the start of `target`.
+fn scheme(target: &[u8]) -> Option<usize> {
+    let begins = |scheme: &&[u8]| {
         target
             .get(..scheme.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
-    if begins(b"http://") {
-        Some((7, 80))
-    } else if begins(b"https://") {
-        Some((8, 443))
-    } else {
-        None
-    }
-}
-
-/// Whether the Host field means the authority of the absolute-form `target`: the same host in any case, and the same
-/// port once the default of the scheme is filled in.
-pub(super) fn agrees(target: &[u8], authority: &[u8], host: &[u8]) -> bool {
-    let Some((_, default_port)) = scheme(target) else {
-        return false;
-    };
-    match (host_and_port(authority), host_and_port(host)) {
-        (Some((left, left_port)), Some((right, right_port))) => {
-            left.eq_ignore_ascii_case(right) && left_port.unwrap_or(default_port) == right_port.unwrap_or(default_port)
-        }
-        _ => false,
-    }
+    let schemes: [&[u8]; 2] = [b"http://", b"https://"];
+    schemes.into_iter().find(begins).map(<[u8]>::len)
 }
 
 /// Splits `uri-host [ ":" port ]` (RFC 9110 §7.2) into the host, with the brackets of an IPv6 address, and the port.
@@ -284,18 +265,5 @@ mod tests {
         ] {
             assert_eq!(split(bad), None, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn a_host_agrees_up_to_case_and_default_port() {
-        let agrees = |target: &str, authority: &str, host: &str| {
-            super::agrees(target.as_bytes(), authority.as_bytes(), host.as_bytes())
-        };
-        assert!(agrees("http://a/", "a", "A"));
-        assert!(agrees("http://a:80/", "a:80", "a"));
-        assert!(agrees("https://a/", "a", "a:443"));
-        assert!(!agrees("http://a/", "a", "a:443"));
-        assert!(!agrees("http://a/", "a", "b"));
-        assert!(!agrees("http://a:81/", "a:81", "a"));
     }
 }

@@ -114,6 +114,28 @@ fn the_authority_of_an_absolute_form_is_the_host() {
 }
 
 #[test]
+fn beside_an_absolute_form_the_host_field_is_ignored() {
+    for host in ["b", "a:81", "a", "[::1]:0"] {
+        let request = format!("GET http://a/ HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(accept(&request).host.expect("host").of(request.as_bytes()), b"a");
+    }
+}
+
+#[test]
+fn a_later_minor_version_is_treated_as_the_latest_that_is_known() {
+    for minor in 2..=9 {
+        let request = format!(
+            "\r\nPOST / HTTP/1.{minor}\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+        );
+        let head = accept(&request);
+        assert_eq!(head.version, Version::Http11);
+        assert_eq!(head.framing, Framing::Chunked);
+        assert!(head.keep_alive && head.expect_continue);
+        assert_eq!(head.target.of(request.as_bytes()), b"/");
+    }
+}
+
+#[test]
 fn asterisk_form() {
     let request = b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n";
     let head = accept(request);

@@ -110,8 +110,8 @@ fn hosts() {
 #[test]
 fn hosts_beside_an_absolute_form() {
     let cases: [Case; 4] = [
-        ("another host", b"Host: b\r\n\r\n", HostMismatch),
-        ("another port", b"Host: a:81\r\n\r\n", HostMismatch),
+        ("two", b"Host: a\r\nHost: a\r\n\r\n", DuplicateHost),
+        ("list", b"Host: a,b\r\n\r\n", InvalidHost),
         ("empty", b"Host:\r\n\r\n", InvalidHost),
         ("none", b"\r\n", MissingHost),
     ];

@@ -1,7 +1,7 @@
 //! A catalogue of request lines that are refused, named by the defect, with the exact verdict.
 
-use crate::support::refuse;
-use fairlead_wire::{Error, Error::*};
+use crate::support::{accept, refuse};
+use fairlead_wire::{Error, Error::*, MAX_METHOD_BYTES};
 
 type Case = (&'static str, &'static [u8], Error);
 
@@ -45,7 +45,7 @@ fn whole_lines() {
 
 #[test]
 fn versions() {
-    let cases: [Case; 16] = [
+    let cases: [Case; 17] = [
         ("HTTP/0.9 by number", b"HTTP/0.9", InvalidVersion),
         ("lower case", b"http/1.1", InvalidVersion),
         ("no minor version", b"HTTP/1", InvalidVersion),
@@ -58,7 +58,12 @@ fn versions() {
         ("another protocol", b"HTTPS/1.1", InvalidVersion),
         ("NUL behind", b"HTTP/1.1\0", NulByte),
         ("CR inside", b"HTTP\r/1.1", BareCarriageReturn),
-        ("HTTP/1.2", b"HTTP/1.2", UnsupportedVersion),
+        (
+            "two digits, the first a later minor version",
+            b"HTTP/1.21",
+            InvalidVersion,
+        ),
+        ("NUL behind a later minor version", b"HTTP/1.2\0", NulByte),
         ("HTTP/2.0", b"HTTP/2.0", UnsupportedVersion),
         ("HTTP/3.0", b"HTTP/3.0", UnsupportedVersion),
         ("HTTP/9.9", b"HTTP/9.9", UnsupportedVersion),
@@ -73,6 +78,17 @@ fn versions() {
         )],
         "",
     );
+}
+
+#[test]
+fn methods_that_are_too_long() {
+    let request = |length: usize| [&vec![b'A'; length], b" / HTTP/1.1\r\nHost: a\r\n\r\n".as_slice()].concat();
+    accept(request(MAX_METHOD_BYTES));
+    assert_eq!(refuse(request(MAX_METHOD_BYTES + 1)), MethodTooLong);
+    assert_eq!(refuse(vec![b'A'; MAX_METHOD_BYTES + 1]), MethodTooLong);
+    assert_eq!(refuse([b'A'; 70_000]), MethodTooLong);
+    let control = [&[b'A'; MAX_METHOD_BYTES], b"\0".as_slice()].concat();
+    assert_eq!(refuse(control), NulByte);
 }
 
 #[test]

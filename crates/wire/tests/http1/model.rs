@@ -23,12 +23,16 @@ pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> Option<Head> {
     let lines = lines(&rest[..end])?;
     let (request_line, field_lines) = lines.split_first()?;
     let [method, target, version]: [&[u8]; 3] = split(request_line, b' ').try_into().ok()?;
-    let minor = [&b"HTTP/1.0"[..], b"HTTP/1.1"]
-        .iter()
-        .position(|known| *known == version)? as u8;
+    let minor = match version.strip_prefix(b"HTTP/1.")? {
+        [digit] if digit.is_ascii_digit() => (digit - b'0').min(1),
+        _ => return None,
+    };
     let target_is_clean = target.iter().all(|byte| (0x21..=0x7e).contains(byte) && *byte != b'#');
     let fields = field_lines.iter().map(|line| field(line)).collect::<Option<Vec<_>>>()?;
-    let fits = len <= limits.head_bytes && fields.len() <= limits.fields && target.len() <= limits.target_bytes;
+    let fits = len <= limits.head_bytes
+        && fields.len() <= limits.fields
+        && target.len() <= limits.target_bytes
+        && method.len() <= 64;
     let head = Head {
         len,
         method: method.to_vec(),
@@ -123,14 +127,14 @@ fn may_be_served(head: &Head) -> bool {
     let hosts = values(&head.fields, "host");
     let host_is_fine = match &hosts[..] {
         [] => head.minor == 0,
-        [host] => authority(host).is_some(),
+        [host] => is_authority(host),
         _ => false,
     };
     let target = head.target.to_ascii_lowercase();
     let target_is_fine = if let Some(rest) = target.strip_prefix(b"http://") {
-        absolute(rest, &hosts, 80)
+        absolute(rest)
     } else if let Some(rest) = target.strip_prefix(b"https://") {
-        absolute(rest, &hosts, 443)
+        absolute(rest)
     } else {
         target.starts_with(b"/") || (target == b"*" && head.method == b"OPTIONS")
     };
@@ -140,18 +144,16 @@ fn may_be_served(head: &Head) -> bool {
         && expected.into_iter().all(|one| one.is_empty() || one == b"100-continue")
 }
 
-fn absolute(rest: &[u8], hosts: &[Vec<u8>], default_port: u16) -> bool {
-    let named = rest
-        .split(|byte| *byte == b'/' || *byte == b'?')
-        .next()
-        .unwrap_or_default();
-    let whole = |bytes: &[u8]| authority(bytes).map(|(host, port)| (host, port.parse().unwrap_or(default_port)));
-    whole(named).is_some() && hosts.iter().all(|host| whole(host) == whole(named))
+fn absolute(rest: &[u8]) -> bool {
+    let named = rest.split(|byte| *byte == b'/' || *byte == b'?').next();
+    named.is_some_and(is_authority)
 }
 
-/// Host and port digits of a lower-case authority.
-fn authority(bytes: &[u8]) -> Option<(String, String)> {
-    let text = std::str::from_utf8(bytes).ok()?;
+/// Whether it is host and port, in lower case.
+fn is_authority(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
     let (host, port) = match text.rfind(':').filter(|colon| !text[*colon..].contains(']')) {
         Some(colon) => (&text[..colon], &text[colon + 1..]),
         None => (text, ""),
@@ -162,7 +164,7 @@ fn authority(bytes: &[u8]) -> Option<(String, String)> {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => is_registered_name(host),
     };
-    (port_is_fine && host_is_fine).then(|| (host.to_owned(), port.to_owned()))
+    port_is_fine && host_is_fine
 }
 
 fn is_registered_name(host: &str) -> bool {

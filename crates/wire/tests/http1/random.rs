@@ -8,13 +8,15 @@ use std::panic::{catch_unwind, resume_unwind, RefUnwindSafe};
 
 const CASES: u64 = 20_000;
 
-const REQUEST_LINES: [&str; 6] = [
+const REQUEST_LINES: [&str; 8] = [
     "GET / HTTP/1.1\r\n",
     "POST /a?b HTTP/1.1\r\n",
     "GET / HTTP/1.0\r\n",
     "\r\nGET / HTTP/1.1\r\n",
     "OPTIONS * HTTP/1.1\r\n",
     "GET HTTP://a:80?b HTTP/1.1\r\n",
+    "GET https://b/ HTTP/1.2\r\n",
+    "A-method-of-the-sixty-four-bytes-which-the-longest-ones-may-have / HTTP/1.9\r\n",
 ];
 
 const FIELD_LINES: [&str; 12] = [

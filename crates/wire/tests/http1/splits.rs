@@ -10,6 +10,8 @@ fn heads() -> Vec<Vec<u8>> {
         post(&["Transfer-Encoding: chunked", "Expect: 100-continue"]),
         b"\r\nGET http://a:80/b?c HTTP/1.1\r\nHost: A\r\nEmpty:\r\nSpaced: \t d \t\r\n\r\nnext".to_vec(),
         b"OPTIONS * HTTP/1.0\r\n\r\nPOST".to_vec(),
+        b"GET http://a HTTP/1.2\r\nHost: b\r\nA: b\r\n\r\nnext".to_vec(),
+        vec![b'A'; 70],
     ];
     let faults: [&[u8]; 14] = [
         b"\r\n\r\nGET",

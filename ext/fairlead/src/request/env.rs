@@ -65,7 +65,8 @@ unsafe fn set_target(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
     let path = exchange.text(head.parts.path);
     let name = exchange.text(head.method);
     let path = match head.parts.form {
-        TargetForm::Asterisk => new(b"*"),
+        // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
+        TargetForm::Asterisk => new(b""),
         _ if path.is_empty() => new(b"/"),
         _ => new(path),
     };
