@@ -82,8 +82,9 @@ module Fairlead
 
     option :max_connections, Types::Count.new(0..10_000_000),
            scope: :engine, default: 0, valid: [2000], invalid: [-1],
-           doc: "How many connections a process has open at most; further ones are answered 503. 0 means what the open-file " \
-                "limit allows, which is raised to the hard limit at the start."
+           doc: "How many connections a process has open at most; further ones are answered 503. Those that wait in the waiting " \
+                "room count too: no worker takes in more. 0 means what the open-file limit allows, which is raised to the hard " \
+                "limit at the start."
 
     group "Processes and threads"
 

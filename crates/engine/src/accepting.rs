@@ -17,7 +17,7 @@ const ACCEPTS_ALONE: usize = 32;
 const PAUSE_MILLISECONDS: u64 = 100;
 
 /// Sent to a client for whom there is no place.
-const NO_PLACE: &[u8] =
+pub(crate) const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 pub(crate) struct Accepting {
@@ -112,8 +112,7 @@ impl Accepting {
             engine.fault("accept");
             match listener.accept() {
                 Accepted::Connection(socket, peer) => {
-                    let connections = engine.counters().connections.load(Relaxed);
-                    if connections >= engine.config.max_connections as i64 {
+                    if !engine.has_place_for_stranger() {
                         refuse(&socket, NO_PLACE);
                         self.complain(engine, now, "max_connections are open");
                     } else if let Err((socket, error)) = engine.welcome(socket, peer, listener.origin(), now) {

@@ -2,6 +2,7 @@
 //!
 //! The layout holds nothing but atomics, so that a page of zeros is a valid board and no worker can leave it half-written.
 
+use crate::room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Workers that a board has room for.
@@ -11,8 +12,8 @@ pub const SLOTS: usize = 64;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Board {
-    /// Connections in the waiting room; may be briefly negative, because the message is counted after it was sent.
-    pub waiting: AtomicI64,
+    /// Connections in the waiting room.
+    pub(crate) attendance: Attendance,
     /// Connections that were ever put there.
     pub moved: AtomicU64,
     /// Connections that the kernel had no room for.
@@ -44,6 +45,8 @@ pub struct Slot {
     pub requests: AtomicU64,
     /// Those of them that the public folder has answered.
     pub files: AtomicU64,
+    /// Threads that are about to put somebody into the waiting room, or to take somebody out.
+    pub(crate) in_room: AtomicU64,
     /// Connections sent to the waiting room.
     pub moved_out: AtomicU64,
     /// Connections taken from the waiting room.
@@ -81,7 +84,7 @@ pub struct Slot {
 impl Default for Board {
     fn default() -> Self {
         Board {
-            waiting: AtomicI64::new(0),
+            attendance: Attendance::default(),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
@@ -103,6 +106,26 @@ impl Board {
     /// The place of all processes that are no workers.
     pub fn others(&self) -> &Slot {
         &self.others
+    }
+
+    /// Connections in the waiting room; it may be too many for a moment, but never too few.
+    pub fn waiting(&self) -> u64 {
+        self.attendance.count()
+    }
+
+    /// Threads of all workers that are inside the waiting room.
+    pub(crate) fn visitors(&self) -> u64 {
+        self.slots.iter().map(|slot| slot.in_room.load(SeqCst)).sum()
+    }
+
+    /// Whether workers that serve have fewer connections, with those in the waiting room, than `most` each.
+    pub(crate) fn has_place(&self, most: u64) -> bool {
+        let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
+        let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
+        let (workers, taken) = serving.fold((0u64, self.waiting()), |(workers, taken), slot| {
+            (workers + 1, taken + connections(slot))
+        });
+        taken < workers.saturating_mul(most)
     }
 
     /// Workers with this number or a higher one have never read mail.
@@ -162,6 +185,7 @@ impl Slot {
         for gauge in [&self.connections, &self.mail_bytes, &self.clients] {
             gauge.store(0, Relaxed);
         }
+        self.in_room.store(0, SeqCst);
         self.reads_mail.store(0, SeqCst);
         for counter in [
             &self.serving,

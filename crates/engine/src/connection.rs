@@ -156,6 +156,13 @@ impl Connection {
         matches!(self.head.parse(&self.input, &config.head_limits()), Ok(true)).then_some(self)
     }
 
+    /// As if the request had been complete at that time, in nanoseconds.
+    #[cfg(test)]
+    pub(crate) fn complete_at(mut self, arrived: u64) -> Connection {
+        (self.state, self.arrived) = (State::Ready, arrived);
+        self
+    }
+
     pub(crate) fn key(&self) -> Key {
         self.place.key()
     }

@@ -101,7 +101,7 @@ impl Engine {
 
     /// Ends draining when nothing is left to answer, here or, if nobody else serves it, in the waiting room.
     pub(crate) fn finish_if_drained(&self) {
-        if self.is_draining() && !self.has_guests() && self.counters().connections.load(Relaxed) <= 0 {
+        if self.is_draining() && !self.awaits_guests() && self.counters().connections.load(Relaxed) <= 0 {
             // The listeners have been emptied only if idle connections were given their deadline.
             if self.drain_deadline.load(Relaxed) != u64::MAX || self.is_stopped() {
                 self.phase.store(Phase::Stopped as u8, SeqCst);

@@ -6,6 +6,7 @@ use crate::config::{Config, Logs};
 use crate::connection::{Connection, Next, Refusal};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
 use crate::files::Files;
+use crate::guests::Door;
 use crate::holding::Holding;
 use crate::home::Home;
 use crate::journal::Journal;
@@ -16,7 +17,7 @@ use crate::pubsub::Hub;
 use crate::reactor::{Reactor, Timer};
 use crate::ready::{Job, ReadyQueue};
 use crate::realtime::{Clients, Intake};
-use crate::room::{Guest, Room};
+use crate::room::Room;
 use crate::schedule::Threads;
 use crate::sender::Sender;
 use crate::serve::Cadence;
@@ -55,18 +56,19 @@ pub struct Engine {
     pub(crate) sender: Arc<Sender>,
     pub(crate) files: Files,
     pub(crate) room: Option<Arc<Room>>,
+    pub(crate) door: Door,
     pub(crate) journal: Journal,
     /// A [`Phase`].
     pub(crate) phase: AtomicU8,
     pub(crate) drain_deadline: AtomicU64,
     pub(crate) finished: (Mutex<bool>, Condvar),
-    counters: Counters,
+    pub(crate) counters: Counters,
     home: Home,
     #[cfg(test)]
     pub(crate) faults: crate::fault::Faults,
 }
 
-enum Counters {
+pub(crate) enum Counters {
     Own(Box<Slot>),
     Shared(&'static Board, usize),
 }
@@ -111,6 +113,7 @@ impl Engine {
             sender: Arc::default(),
             files,
             room,
+            door: Door::default(),
             journal: Journal::new(logs),
             phase: AtomicU8::new(Phase::Serving as u8),
             drain_deadline: AtomicU64::new(u64::MAX),
@@ -149,17 +152,6 @@ impl Engine {
         };
         let own = self.counters().connections.load(Relaxed);
         board.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
-    }
-
-    /// Whether somebody waits in the waiting room whom this worker is to serve. One that drains leaves them to others, if
-    /// there are any that do not: else it would never get done while there is more to do than they can.
-    pub(crate) fn has_guests(&self) -> bool {
-        self.room.as_ref().is_some_and(|room| room.is_occupied()) && self.serves_room()
-    }
-
-    pub(crate) fn serves_room(&self) -> bool {
-        let others_serve = || matches!(self.counters, Counters::Shared(board, slot) if board.others_serve(slot));
-        !self.is_draining() || !others_serve()
     }
 
     /// Takes in a connection that was just accepted. One that cannot be watched comes back.
@@ -266,49 +258,6 @@ impl Engine {
     pub(crate) fn let_go(&self, mut connection: Box<Connection>) {
         connection.place().give_away();
         self.close(connection);
-    }
-
-    /// Sends the oldest request to the waiting room if it has waited since before `time` (nanoseconds); false when there
-    /// is none or no room for it.
-    pub(crate) fn move_out(&self, time: u64) -> bool {
-        let Some(room) = &self.room else { return false };
-        let Some(connection) = self.ready.pop_older_than(time) else {
-            return false;
-        };
-        if !room.send(&connection, self.origin_index(&connection)) {
-            self.ready.put_back(connection);
-            return false;
-        }
-        self.counters().moved_out.fetch_add(1, Relaxed);
-        self.let_go(connection);
-        true
-    }
-
-    /// The place of a connection's origin in the list that all workers share.
-    fn origin_index(&self, connection: &Connection) -> usize {
-        let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, connection.origin());
-        self.origins.iter().position(is_its_own).unwrap_or(0)
-    }
-
-    /// Takes in the connection that has waited longest in the waiting room.
-    pub(crate) fn move_in(&self) -> Option<Box<Connection>> {
-        let Guest {
-            socket,
-            origin,
-            peer,
-            arrived,
-            served,
-            input,
-            body,
-        } = self.room.as_ref()?.receive()?;
-        let origin = Arc::clone(self.origins.get(origin)?);
-        let socket = Arc::new(socket);
-        let place = Place::new(self);
-        place.register(self, &socket, None).ok()?;
-        let connection = Connection::new(socket, place, origin, peer, milliseconds());
-        let connection = connection.adopted(input, body, arrived, served, &self.config)?;
-        self.counters().moved_in.fetch_add(1, Relaxed);
-        Some(Box::new(connection))
     }
 
     /// Lets idle connections go soon: called once, when draining begins.

@@ -13,7 +13,8 @@
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
 //!   are given away.
 //! * `pubsub/` takes what is published to all who subscribed, in every worker.
-//! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters.
+//! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters. `guests.rs` sends there who waits,
+//!   and takes in who comes from there.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
 //! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
@@ -39,6 +40,7 @@ mod engine;
 mod exchange;
 mod fault;
 mod files;
+mod guests;
 mod holding;
 mod home;
 mod journal;

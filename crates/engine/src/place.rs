@@ -10,7 +10,7 @@ use crate::holding::Key;
 use crate::poller::Interest;
 use rustix::fd::OwnedFd;
 use rustix::{io, net};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Weak};
 
 /// What becomes of the socket when the connection goes.
@@ -49,6 +49,16 @@ impl Place {
         engine.counters().connections.fetch_add(1, Relaxed);
         Place {
             engine: engine.me.clone(),
+            key,
+            ending: Ending::Close,
+        }
+    }
+
+    /// For a connection that belongs to no engine.
+    #[cfg(test)]
+    pub(crate) fn nowhere(key: Key) -> Place {
+        Place {
+            engine: Weak::new(),
             key,
             ending: Ending::Close,
         }
@@ -101,7 +111,8 @@ impl Drop for Place {
         if self.ending == Ending::Client {
             return;
         }
-        engine.counters().connections.fetch_sub(1, Relaxed);
+        engine.counters().connections.fetch_sub(1, SeqCst);
+        engine.tell_of_place();
         let Some(socket) = socket.filter(|_| engine.is_at_home()) else {
             return;
         };

@@ -161,11 +161,8 @@ impl Reactor {
     fn dispatch(&mut self, engine: &Engine, event: u64, happened: Happened, now: u64) {
         match event {
             token::WAKE => engine.poller.drain_waker(),
-            token::ROOM => {
-                if let Some(connection) = engine.move_in() {
-                    engine.ready.push(Job::Request(connection));
-                }
-            }
+            token::ROOM => engine.expect_guests(),
+            token::BELL => engine.hear_bell(),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting.accept(engine, (token::LISTENER - event) as usize, now);
             }
@@ -247,6 +244,7 @@ impl Reactor {
         let (expired, earliest) = engine.holding.lock().take_expired(now);
         let next = earliest
             .min(engine.clients.tick(engine, now))
+            .min(engine.door.opens_at(now))
             .max(now + EXPIRY_STEP_MILLISECONDS);
         engine.timer.earliest.fetch_min(next, SeqCst);
         for mut connection in expired {
@@ -270,9 +268,9 @@ impl Reactor {
         }
         if watch {
             // What cannot be added now is tried before the next poll.
-            self.watches_room = engine.poller.add_shared(room.receiver(), token::ROOM).is_ok();
+            self.watches_room = room.watch(&engine.poller).is_ok();
         } else {
-            engine.poller.remove(room.receiver());
+            room.unwatch(&engine.poller);
             self.watches_room = false;
         }
     }

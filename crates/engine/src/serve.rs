@@ -284,9 +284,13 @@ impl Site for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        reactor.watch_room(self, self.serves_room());
+        let watches_room = self.serves_room();
+        reactor.watch_room(self, watches_room);
         if begin() {
             reactor.poll(self, None);
+            if watches_room {
+                self.answer_for_guests();
+            }
         }
         true
     }

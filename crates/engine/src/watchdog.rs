@@ -117,6 +117,7 @@ impl Watch {
         if is_stuck(tick, progress) {
             engine.shed(progress);
         }
+        engine.look_after_guests();
     }
 
     /// Whether a thread has the language's lock and uses it. Where the language tells when it is given up, that is known of the
@@ -133,7 +134,7 @@ impl Watch {
 
 impl Engine {
     fn pause(&self, quiet: u32) {
-        if quiet < QUIET_TICKS {
+        if quiet < QUIET_TICKS || self.owes_guests() {
             std::thread::sleep(TICK);
         } else {
             self.watchdog.parking.rest(|| self.threads.now(), || self.is_stopped());

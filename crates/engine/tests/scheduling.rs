@@ -86,7 +86,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
             body.len()
         ));
     }
-    eventually("three wait in the room", || board.waiting.load(SeqCst) == 3);
+    eventually("three wait in the room", || board.waiting() == 3);
     // Only now is there another worker: what waited in the room is its business.
     let free = Server::on(
         &listen(),
@@ -108,7 +108,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
             "the connection lives on where it was served"
         );
     }
-    assert_eq!(board.waiting.load(SeqCst), 0);
+    assert_eq!(board.waiting(), 0);
     assert_eq!((busy.engine.stats().moved_out, free.engine.stats().moved_in), (3, 3));
     release.send(()).expect("it waits");
     assert_eq!(first.answer().text(), "busy");

@@ -13,7 +13,34 @@ class WaitingRoomTest < Minitest::Test
 
   APP = <<~RUBY
     require "digest/md5"
+    require "fiddle"
+    FILES = []
+
+    # Leaves this process no descriptor.
+    def exhaust
+      Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").size + 10) if FILES.empty?
+      loop { FILES << File.open(File::NULL) }
+    rescue Errno::EMFILE
+      nil
+    end
+
+    def relieve = FILES.each(&:close).clear
+
+    def exhaust_for_a_while
+      Thread.new { 150.times { exhaust; sleep 0.01 }.tap { relieve } }
+    end
+
+    # Another thread holds Ruby's lock for so long, from soon after the answer on, when it says so.
+    def hang(seconds)
+      function = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+      Thread.new { sleep 0.05; File.write("hangs", ""); function.call(seconds) }
+    end
+
     run lambda { |env|
+      hang(5) if env["PATH_INFO"] == "/hang"
+      exhaust if env["PATH_INFO"] == "/exhaust"
+      relieve if env["PATH_INFO"] == "/relieve"
+      exhaust_for_a_while if env["PATH_INFO"] == "/exhaust-for-a-while"
       input = env["rack.input"].read
       sleep env["QUERY_STRING"].to_f
       [200, {}, ["\#{Process.pid} \#{env["PATH_INFO"]} \#{env["REMOTE_ADDR"]} \#{Digest::MD5.hexdigest(input)}"]]
@@ -59,7 +86,7 @@ class WaitingRoomTest < Minitest::Test
       answers = clients.map { |client| client.answer.body.split }
 
       assert_equal(bodies.map { |body| Digest::MD5.hexdigest(body) }, answers.map(&:last))
-      assert_equal 2, answers.map(&:first).uniq.size, "bodies of #{size} bytes" unless size == 60_000 # too large to move
+      assert_equal 2, answers.map(&:first).uniq.size, "bodies of #{size} bytes"
       clients.each(&:close)
     end
   end
@@ -85,6 +112,54 @@ class WaitingRoomTest < Minitest::Test
     assert_equal [[], [other.to_s]], busy.map { |client| client.rest.scan(%r{\d+(?= / )}) }.sort_by(&:size)
     assert_operator stats(server)["moved"], :>=, 6
     wait_until("an empty room") { stats(server)["waiting"].zero? }
+  end
+
+  def test_a_worker_without_descriptors_leaves_those_who_wait_to_others
+    server = serve(APP, "-w", 2, "-t", 1)
+    clients, home = clients_in_one_worker(server, 6)
+    other = client_elsewhere(server, home)
+    other.get("/exhaust")
+    answers = clients.each { |client| client.request("GET", "/?0.05") }.map { |client| client.answer.body.split }
+
+    assert_equal [home.to_s], answers.map(&:first).uniq
+    assert_match(/requests in the waiting room are left to others: too few descriptors/, server.stderr)
+    other.get("/relieve")
+
+    assert_equal 2, wait_until("both at work") { (pids = pids_of_sleepers(clients)).size > 1 && pids }.size
+  end
+
+  # The system wakes one worker for each request that comes: one that leaves it must wake another.
+  def test_those_who_are_left_to_others_wait_for_nobody_else
+    server = serve(APP, "-w", 3, "-t", 1)
+    (busy, *clients), home = clients_in_one_worker(server, 9)
+    client_elsewhere(server, home).get("/exhaust")
+    busy.request("GET", "/?8")
+    pids = clients.map { |client| pid_of(client.get("/?0.15")) }
+
+    assert_equal 1, (pids - [home]).uniq.size, pids.inspect
+    refute busy.readable?, "the worker that they came from was free meanwhile"
+  end
+
+  def test_a_worker_that_is_woken_and_does_not_come_has_another_one_woken
+    server = serve(APP, "-w", 3, "-t", 1)
+    (busy, *clients), home = clients_in_one_worker(server, 7)
+    hanging = pid_of(client_elsewhere(server, home).get("/hang"))
+    wait_until("it to hang") { File.exist?(server.path("hangs")) }
+    busy.request("GET", "/?6")
+    pids = clients.map { |client| pid_of(client.get("/?0.1")) }
+
+    assert_empty pids & [home, hanging]
+  end
+
+  # Nothing but its own clock tells it: neither a request nor a byte comes there, only a connection ends.
+  def test_a_worker_that_has_descriptors_again_takes_those_who_wait
+    server = serve(APP, "-w", 2, "-t", 1, "--keep-alive-timeout", 1)
+    clients, home = clients_in_one_worker(server, 3)
+    client_elsewhere(server, home).get("/exhaust-for-a-while")
+    clients.each_with_index { |client, index| client.request("GET", "/?#{index.zero? ? 6 : 0}") }
+
+    refute_includes clients.last(2).map { |client| pid_of(client.answer) }, home
+    refute clients.first.readable?, "only then is the worker that they came from free"
   end
 
   def test_none_is_lost_under_a_load_that_both_workers_cannot_carry
@@ -134,6 +209,19 @@ class WaitingRoomTest < Minitest::Test
       client = connect(server) if client.get("/?0.02")["connection"] == "close"
     end
     count
+  end
+
+  # A client of another worker.
+  def client_elsewhere(server, home)
+    wait_until("a connection elsewhere") do
+      client = connect(server)
+      pid_of(client.get("/?0")) != home && client
+    end
+  end
+
+  # Who answers so many that come at once.
+  def pids_of_sleepers(clients)
+    clients.each { |client| client.request("GET", "/?0.05") }.map { |client| pid_of(client.answer) }.uniq
   end
 
   def both_work?(server)

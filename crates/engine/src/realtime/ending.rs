@@ -21,7 +21,7 @@ use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
 use rustix::net::{shutdown, Shutdown};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 
 /// How long the peer may take to answer our close frame.
@@ -308,7 +308,8 @@ impl Client {
         drop(socket);
         if engine.clients.release(self.key) {
             engine.counters().clients.fetch_sub(1, Relaxed);
-            engine.counters().connections.fetch_sub(1, Relaxed);
+            engine.counters().connections.fetch_sub(1, SeqCst);
+            engine.tell_of_place();
         }
         self.unsubscribe_all(engine)
     }

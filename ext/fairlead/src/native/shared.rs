@@ -47,9 +47,12 @@ impl Shared {
         Arc::clone(&self.room)
     }
 
-    /// Makes a slot fresh for the next worker.
+    /// Makes a slot fresh for the next worker. The one before may have died on its way into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot).map(|()| this.board.slot(slot).reset())
+        this.check(ruby, slot)?;
+        this.board.slot(slot).reset();
+        this.room.ring();
+        Ok(())
     }
 
     /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up shows.
@@ -75,7 +78,7 @@ impl Shared {
     /// Figures of the room and of every worker that has started.
     fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
         let stats = ruby.hash_new();
-        stats.aset(ruby.to_symbol("waiting"), this.board.waiting.load(Relaxed).max(0))?;
+        stats.aset(ruby.to_symbol("waiting"), this.board.waiting())?;
         stats.aset(ruby.to_symbol("moved"), this.board.moved.load(Relaxed))?;
         stats.aset(ruby.to_symbol("refused"), this.board.refused.load(Relaxed))?;
         let workers: RArray = ruby.ary_new();

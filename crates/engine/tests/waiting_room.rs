@@ -1,0 +1,158 @@
+//! Who may go into the waiting room, and who comes out where.
+
+mod support;
+
+use fairlead_engine::{Board, Config, Exchange, Room};
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::{mpsc, Arc, Mutex, OnceLock};
+use support::*;
+
+/// A worker whose only thread is held until the end of the test, or until it is let go.
+struct Busy {
+    server: Server,
+    board: &'static Board,
+    room: Arc<Room>,
+    _first: Client,
+    release: mpsc::Sender<()>,
+}
+
+impl Busy {
+    fn start(config: Config) -> Busy {
+        let (room, board) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let call = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::on(&listen(), config, Some((Arc::clone(&room), 0)), Arc::new(call));
+        let mut first = server.connect();
+        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        Busy {
+            server,
+            board,
+            room,
+            _first: first,
+            release,
+        }
+    }
+
+    /// A client that sends one request and waits.
+    fn client(&self, request: &str) -> Client {
+        let mut client = self.server.connect();
+        client.send(request);
+        client
+    }
+
+    /// Another worker, which answers with its path and the length of the body.
+    fn sibling(&self, config: Config) -> Server {
+        let call = |exchange: &mut Exchange<'_>| {
+            let length = exchange.take_body().len();
+            reply(exchange, &format!("{} {length}", path(exchange)));
+        };
+        Server::on(&listen(), config, Some((Arc::clone(&self.room), 1)), Arc::new(call))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        (0..100).for_each(|_| _ = self.release.send(()));
+    }
+}
+
+fn post(path: &str, length: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n{}",
+        "x".repeat(length)
+    )
+}
+
+const CLOSE: &str = "GET /close HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+
+fn roomy(max_connections: usize) -> Config {
+    Config {
+        max_connections,
+        body_memory_bytes: 1 << 20,
+        ..config()
+    }
+}
+
+#[test]
+fn requests_of_every_size_move_and_none_keeps_the_next_one_back() {
+    let busy = Busy::start(roomy(100));
+    let sizes = [60_000, 5, 900_000, 112 * 1024, 0];
+    let mut clients: Vec<Client> = sizes
+        .iter()
+        .map(|size| busy.client(&post(&format!("/{size}"), *size)))
+        .collect();
+    eventually("all of them are in the room", || busy.board.waiting() == 5);
+    let _sibling = busy.sibling(roomy(100));
+    for (client, size) in clients.iter_mut().zip(sizes) {
+        assert_eq!(client.answer().text(), format!("/{size} {size}"));
+    }
+}
+
+#[test]
+fn what_is_pipelined_behind_a_long_request_moves_with_it() {
+    let busy = Busy::start(roomy(100));
+    let mut client = busy.client(&[post("/long", 100_000), post("/next", 50_000), CLOSE.into()].concat());
+    eventually("it is in the room", || busy.board.waiting() == 1);
+    let _sibling = busy.sibling(roomy(100));
+    let answers = [client.answer(), client.answer(), client.answer()];
+    assert_eq!(
+        answers.map(|one| one.text()),
+        ["/long 100000", "/next 50000", "/close 0"]
+    );
+}
+
+#[test]
+fn a_full_worker_leaves_guests_until_a_connection_closes() {
+    let busy = Busy::start(roomy(100));
+    static ENGINE: OnceLock<Arc<fairlead_engine::Engine>> = OnceLock::new();
+    static MOST: AtomicI64 = AtomicI64::new(0);
+    let call = |exchange: &mut Exchange<'_>| {
+        if let Some(engine) = ENGINE.get() {
+            MOST.fetch_max(engine.stats().connections, SeqCst);
+        }
+        reply(exchange, "full");
+    };
+    let full = Server::on(&listen(), roomy(2), Some((Arc::clone(&busy.room), 1)), Arc::new(call));
+    let _ = ENGINE.set(Arc::clone(&full.engine));
+    let mut idle = [full.connect(), full.connect()];
+    idle.iter_mut()
+        .for_each(|client| assert_eq!(client.get("/").status, 200));
+    let mut waiting = [busy.client(CLOSE), busy.client(CLOSE), busy.client(CLOSE)];
+    eventually("all of them wait", || busy.board.moved.load(SeqCst) == 3);
+    // It has had time to take one in by now: it runs requests, and looks each time.
+    for _ in 0..20 {
+        idle.iter_mut()
+            .for_each(|client| assert_eq!(client.get("/").status, 200));
+    }
+    assert_eq!((busy.board.waiting(), full.engine.stats().moved_in), (3, 0));
+    drop(idle);
+    for client in &mut waiting {
+        assert_eq!(client.answer().text(), "full");
+    }
+    assert_eq!(MOST.load(SeqCst), 2, "connections at a time");
+}
+
+#[test]
+fn strangers_leave_those_who_wait_their_places() {
+    let busy = Busy::start(roomy(2));
+    let full = busy.sibling(roomy(2));
+    let mut idle = [full.connect(), full.connect()];
+    idle.iter_mut()
+        .for_each(|client| assert_eq!(client.get("/").status, 200));
+    let mut waiting = busy.client(CLOSE);
+    eventually("it waits", || busy.board.waiting() == 1);
+    assert_eq!(busy.server.engine.stats().connections, 1, "there is one place left");
+    let mut stranger = busy.server.connect();
+    stranger.send(CLOSE);
+    assert_eq!(stranger.answer().status, 503);
+    drop(idle);
+    assert_eq!(waiting.answer().text(), "/close 0");
+    let mut stranger = busy.server.connect();
+    stranger.send(CLOSE);
+    assert_eq!(stranger.answer().status, 200);
+}
