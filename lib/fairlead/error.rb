@@ -67,6 +67,17 @@ module Fairlead
     end
   end
 
+  # The process may open no more files and sockets.
+  class DescriptorError < Error
+    # What Ruby raises then.
+    SYSTEM_ERRORS = [Errno::EMFILE, Errno::ENFILE].freeze
+
+    # +error+: one of SYSTEM_ERRORS.
+    def initialize(error)
+      super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{error.message}")
+    end
+  end
+
   # The native extension is not there.
   class ExtensionError < Error; end
 

@@ -52,6 +52,8 @@ module Fairlead
 
     def workers_at_limit(count) = warn("there cannot be more than #{count} workers")
 
+    def worker_not_added(error) = warn("no further worker: #{error.message}")
+
     def last_worker_kept = warn("the last worker stays")
 
     def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")

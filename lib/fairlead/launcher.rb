@@ -32,6 +32,8 @@ module Fairlead
       status = server.run
       @log.stopped
       status
+    rescue *DescriptorError::SYSTEM_ERRORS => e
+      raise DescriptorError, e
     ensure
       @service&.close
       pid_file&.remove

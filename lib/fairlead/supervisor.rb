@@ -47,7 +47,7 @@ module Fairlead
     def prepare
       Native.open_file_limit!
       preload if @service.preload?
-      @shared = Native::Shared.new(SLOTS)
+      @shared = Native::Shared.new(SLOTS, @wanted)
       @lifeline = Lifeline.new
       @watch = Watch.new(@service, @shared, @children)
       run_hooks(:before_fork)
@@ -73,6 +73,7 @@ module Fairlead
         dead.each { |child, status| mourn(child, status) }
         @watch.check(now)
         start_missing_workers
+        @shared.introduce
       end
     end
 
@@ -127,10 +128,13 @@ module Fairlead
       return @log.last_worker_kept if (@wanted + by).zero?
       return @log.workers_at_limit(SLOTS) if @wanted + by > SLOTS
 
+      @shared.add(@wanted) if by.positive?
       @wanted += by
       @log.workers_wanted(@wanted)
       surplus = @children[@wanted] if by.negative?
       surplus&.terminate(now + shutdown_timeout + GRACE)
+    rescue *DescriptorError::SYSTEM_ERRORS => e
+      @log.worker_not_added(DescriptorError.new(e))
     end
 
     # --- what becomes of workers

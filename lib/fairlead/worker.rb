@@ -30,7 +30,8 @@ module Fairlead
       serve(@lifeline.io, pulse: pulse) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
       0
-    rescue Error => e
+    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
+      e = DescriptorError.new(e) unless e.is_a?(Error)
       @lifeline.failed(@slot, e.message)
       1
     end

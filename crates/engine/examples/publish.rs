@@ -39,7 +39,7 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().unwrap_or(0));
     let subscribers = arguments.next().unwrap_or(10_000);
     let time = Duration::from_secs(arguments.next().unwrap_or(2));
-    let post = Arc::new(PostOffice::new(Box::leak(Box::<Board>::default()))?);
+    let post = Arc::new(PostOffice::new(Box::leak(Box::<Board>::default()), 64)?);
     let hubs = [worker(&post, 0)?, worker(&post, 1)?];
     let flushes = Arc::new(AtomicU64::new(0));
     for id in 0..subscribers {

@@ -55,6 +55,8 @@ pub struct Slot {
     pub refused_requests: AtomicU64,
     /// Connections refused for want of descriptors or above the limit.
     pub refused_connections: AtomicU64,
+    /// The mailboxes that the worker can put letters into: bit n is for that of worker n.
+    pub(crate) known_mailboxes: AtomicU64,
     /// 1 while the worker reads its mail.
     pub reads_mail: AtomicU64,
     /// Bytes of large messages that wait in its mailbox; may be briefly off, and is set right when the mailbox is empty.
@@ -200,6 +202,7 @@ impl Slot {
             &self.refused_connections,
             &self.published,
             &self.delivered,
+            &self.known_mailboxes,
             &self.mail_sent,
             &self.mail_received,
             &self.mail_waits,

@@ -78,7 +78,7 @@ impl Courier {
             if mail {
                 match self.next_mail() {
                     Taken::Mail(publication) => self.hand_out(&Arc::new(publication)),
-                    Taken::Spoiled => {}
+                    Taken::Spoiled | Taken::Introduction(..) => {}
                     Taken::Nothing => mail = false,
                 }
                 handed_out += usize::from(mail);

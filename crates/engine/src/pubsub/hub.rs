@@ -239,7 +239,7 @@ impl Shared {
 
     /// Readable when this process has mail.
     pub(super) fn mailbox(&self) -> Option<BorrowedFd<'_>> {
-        self.post.as_ref().map(|(post, slot)| post.receiver(*slot))
+        self.post.as_ref().and_then(|(post, slot)| post.receiver(*slot))
     }
 
     fn end(&self) {
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_process_that_the_app_has_forked_publishes_to_the_workers() {
         let board: &'static Board = Box::leak(Box::default());
-        let post = Arc::new(PostOffice::new(board).expect("a post office"));
+        let post = Arc::new(PostOffice::new(board, 2).expect("a post office"));
         (0..2).for_each(|slot| post.open(slot));
         let hub = Hub::new(Some((Arc::clone(&post), 0))).expect("a hub");
         let mut hub = Arc::into_inner(hub).expect("the only one");

@@ -15,6 +15,25 @@ pub(super) const HEADER: usize = 16;
 /// Longest channel and message, together, that travel in the datagram.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
 
+/// In the place of the first length: the letter introduces the mailbox of another worker, whose number is in that of the second.
+const INTRODUCTION: u64 = u64::MAX;
+
+/// The datagram that goes with the descriptors of the mailbox of worker number `slot`.
+pub(super) fn introduction(slot: usize) -> [u8; HEADER] {
+    let mut datagram = [0; HEADER];
+    datagram[..HEADER / 2].copy_from_slice(&INTRODUCTION.to_le_bytes());
+    datagram[HEADER / 2..].copy_from_slice(&(slot as u64).to_le_bytes());
+    datagram
+}
+
+/// Whose mailbox a letter introduces; `None` for one that does not.
+pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
+    let (header, _) = datagram.split_first_chunk::<HEADER>()?;
+    let (first, second) = header.split_at(HEADER / 2);
+    let slot = u64::from_le_bytes(second.try_into().ok()?);
+    (first == INTRODUCTION.to_le_bytes()).then_some(slot as usize)
+}
+
 /// A message to be sent, to any number of processes.
 pub(super) struct Letter<'a> {
     header: [u8; HEADER],

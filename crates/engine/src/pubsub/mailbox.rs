@@ -1,7 +1,7 @@
 //! The mailbox of one worker: a socket pair whose queue the kernel keeps, so that nothing in it belongs to a process that
 //! may die. Any process puts letters in; only the worker takes them out.
 
-use super::letter::{open, Letter, HEADER, INLINE_BYTES};
+use super::letter::{introduced, introduction, open, Letter, HEADER, INLINE_BYTES};
 use super::publication::Publication;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::net::{
     recvmsg, sendmsg, socketpair, sockopt, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -20,6 +20,7 @@ const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of long letters that wait; they are in files, which the kernel does not count.
 const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
 
+#[derive(Debug)]
 pub(super) struct Mailbox {
     sender: OwnedFd,
     receiver: OwnedFd,
@@ -40,6 +41,8 @@ pub(super) enum Put {
 #[derive(Debug)]
 pub(super) enum Taken {
     Mail(Publication),
+    /// The mailbox of the worker with that number; `None` when its descriptors could not be received.
+    Introduction(usize, Option<Mailbox>),
     /// A letter whose file could not be received or read.
     Spoiled,
     Nothing,
@@ -60,6 +63,15 @@ impl Mailbox {
             let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
         }
         Ok(Mailbox { sender, receiver })
+    }
+
+    /// As a forked process has it.
+    #[cfg(test)]
+    pub(super) fn copy(&self) -> Mailbox {
+        Mailbox {
+            sender: self.sender.try_clone().expect("a descriptor"),
+            receiver: self.receiver.try_clone().expect("a descriptor"),
+        }
     }
 
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
@@ -94,28 +106,43 @@ impl Mailbox {
         put
     }
 
+    /// Makes the mailbox of worker number `slot` known to the one whose mailbox this is.
+    pub(super) fn introduce(&self, slot: usize, mailbox: &Mailbox) -> Put {
+        let datagram = introduction(slot);
+        let descriptors = [mailbox.sender(), mailbox.receiver()];
+        Put::from(self.send_datagram(&[IoSlice::new(&datagram)], &descriptors))
+    }
+
     fn send(&self, letter: &Letter<'_>) -> rustix::io::Result<usize> {
-        let fds = letter.file().map(|file| [file]);
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let file = letter.file();
+        self.send_datagram(&letter.datagram(), file.as_slice())
+    }
+
+    fn send_datagram(&self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        if let Some(fds) = &fds {
-            control.push(SendAncillaryMessage::ScmRights(fds));
+        if !descriptors.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        retry_on_intr(|| sendmsg(&self.sender, &letter.datagram(), &mut control, flags))
+        retry_on_intr(|| sendmsg(&self.sender, parts, &mut control, flags))
     }
 
     /// Takes the oldest letter out.
     pub(super) fn take(&self, space: &mut Space, file_bytes: &AtomicI64) -> Taken {
-        let Some((length, file)) = self.receive(space) else {
+        let Some((length, [file, other])) = self.receive(space) else {
             if file_bytes.load(Relaxed) != 0 {
                 file_bytes.store(0, SeqCst);
             }
             return Taken::Nothing;
         };
+        let datagram = space.get(..length).unwrap_or_default();
+        if let Some(slot) = introduced(datagram) {
+            let mailbox = file.zip(other).map(|(sender, receiver)| Mailbox { sender, receiver });
+            return Taken::Introduction(slot, mailbox);
+        }
         let is_long = file.is_some();
-        let opened = space.get(..length).and_then(|datagram| open(datagram, file));
-        let Some(publication) = opened else {
+        let Some(publication) = open(datagram, file) else {
             return Taken::Spoiled;
         };
         if is_long {
@@ -131,8 +158,8 @@ impl Mailbox {
         file_bytes.store(0, SeqCst);
     }
 
-    fn receive(&self, space: &mut Space) -> Option<(usize, Option<OwnedFd>)> {
-        let mut control_space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    fn receive(&self, space: &mut Space) -> Option<(usize, [Option<OwnedFd>; 2])> {
+        let mut control_space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = RecvAncillaryBuffer::new(&mut control_space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let received = retry_on_intr(|| {
@@ -140,11 +167,11 @@ impl Mailbox {
             recvmsg(&self.receiver, &mut parts, &mut control, flags)
         });
         let length = received.ok()?.bytes;
-        let file = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        let descriptors = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => Some([fds.next(), fds.next()]),
             _ => None,
         });
-        Some((length, file))
+        Some((length, descriptors.unwrap_or_default()))
     }
 
     fn is_empty(&self) -> bool {

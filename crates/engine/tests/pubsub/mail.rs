@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn post_office() -> Arc<PostOffice> {
-    Arc::new(PostOffice::new(Box::leak(Box::default())).unwrap())
+    Arc::new(PostOffice::new(Box::leak(Box::default()), 6).unwrap())
 }
 
 fn worker(post: &Arc<PostOffice>, slot: usize) -> Arc<Hub> {

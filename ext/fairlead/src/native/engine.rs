@@ -71,7 +71,7 @@ fn new(
 ) -> Result<NativeEngine, Error> {
     let start_thread: Proc = ruby.block_proc()?;
     let settings = Settings::new(ruby, settings);
-    let io_error = |error: std::io::Error| Error::new(ruby.exception_runtime_error(), error.to_string());
+    let io_error = |error: std::io::Error| super::system_error(ruby, "the engine", &error);
     let listeners = listeners
         .into_iter()
         .map(|pair| listener(ruby, RArray::try_convert(pair)?))

@@ -6,7 +6,7 @@ pub(crate) mod process;
 mod settings;
 mod shared;
 
-use magnus::{function, prelude::*, Error, Ruby};
+use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
 
 /// Defines the module and its classes.
 pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
@@ -20,6 +20,18 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     process::init(ruby, native)?;
     shared::init(ruby, native)?;
     engine::init(ruby, native)
+}
+
+/// What the system has refused as Ruby knows it: `Errno::EMFILE` and the like. `doing`: what it was for.
+pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> Error {
+    let Some(number) = error.raw_os_error() else {
+        return Error::new(ruby.exception_runtime_error(), format!("{doing}: {error}"));
+    };
+    let made: Result<Exception, Error> = ruby
+        .class_object()
+        .const_get::<_, ExceptionClass>("SystemCallError")
+        .and_then(|class| class.funcall("new", (doing, number)));
+    made.map_or_else(|error| error, Error::from)
 }
 
 /// Runs the load tool (crate `load`) without the GVL; returns its exit status.

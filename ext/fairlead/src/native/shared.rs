@@ -1,5 +1,6 @@
 //! `Fairlead::Native::Shared`: the board and the waiting room, made by the supervisor and inherited by its workers.
 
+use super::system_error;
 use fairlead_engine::pubsub::PostOffice;
 use fairlead_engine::{Board, Room, SLOTS};
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
@@ -11,12 +12,15 @@ use std::sync::Arc;
 pub(crate) struct Shared {
     board: &'static Board,
     room: Arc<Room>,
+    post: Arc<PostOffice>,
     slots: usize,
 }
 
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Shared", ruby.class_object())?;
-    class.define_singleton_method("new", function!(Shared::new, 1))?;
+    class.define_singleton_method("new", function!(Shared::new, 2))?;
+    class.define_method("add", method!(Shared::add, 1))?;
+    class.define_method("introduce", method!(Shared::introduce, 0))?;
     class.define_method("reset", method!(Shared::reset, 1))?;
     class.define_method("beat", method!(Shared::beat, 1))?;
     class.define_method("heartbeat_age", method!(Shared::heartbeat_age, 1))?;
@@ -24,23 +28,38 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 impl Shared {
-    fn new(ruby: &Ruby, slots: usize) -> Result<Shared, Error> {
-        if slots > SLOTS {
+    /// For up to `slots` workers, so many of which are to be forked now.
+    fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
+        if slots > SLOTS || workers > slots {
             return Err(Error::new(
                 ruby.exception_arg_error(),
                 format!("at most {SLOTS} workers"),
             ));
         }
-        let failed = |error: String| Error::new(ruby.exception_runtime_error(), error);
-        let board = map_board().map_err(|error| failed(format!("cannot map the board: {error}")))?;
-        let room = Room::new(board).map_err(|error| failed(format!("cannot open the waiting room: {error}")))?;
-        let post = PostOffice::new(board).map_err(|error| failed(format!("cannot open the mailboxes: {error}")))?;
-        super::process::set_post_office(&Arc::new(post));
+        let failed = |doing, error| system_error(ruby, doing, &error);
+        let board = map_board().map_err(|error| failed("the board", error.into()))?;
+        let room = Room::new(board).map_err(|error| failed("the waiting room", error))?;
+        let post = PostOffice::new(board, workers).map_err(|error| failed("the mailboxes", error))?;
+        let post = Arc::new(post);
+        super::process::set_post_office(&post);
         Ok(Shared {
             board,
             room: Arc::new(room),
+            post,
             slots,
         })
+    }
+
+    /// Gets ready for one more worker; to be called before that is forked.
+    fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
+        this.check(ruby, slot)?;
+        let added = this.post.add(slot);
+        added.map_err(|error| system_error(ruby, "a mailbox", &error))
+    }
+
+    /// Tells those that were forked before of workers that were added; to be called again and again.
+    fn introduce(&self) {
+        self.post.introduce();
     }
 
     pub(crate) fn room(&self) -> Arc<Room> {

@@ -108,6 +108,23 @@ class PubSubWorkersTest < Minitest::Test
     assert_empty server.stderr
   end
 
+  # Those that were forked before have no mailbox of it yet.
+  def test_a_worker_that_was_added_hears_the_others_and_they_hear_it
+    server = pushing(CHAT, "-w", 2, "-t", 2)
+    old = chat(server, 20)
+    server.signal(:TTIN)
+    added = (server.wait_for_workers(3) - @pids.keys).first
+    wait_until("it to serve") { server.stdout.include?("(pid #{added},") }
+    pool = chat_in(server, added, 20)
+    old.first.send_text("hello")
+    assert_equal ["hello"], (old.receive_all(1) + pool.receive_all(1)).flatten.uniq
+    @pids[added].first.send_text("and you")
+
+    assert_equal ["and you"], (old.receive_all(1) + pool.receive_all(1)).flatten.uniq
+  ensure
+    [old, pool].compact.each(&:drop)
+  end
+
   def test_a_worker_that_is_no_longer_wanted_lets_its_clients_go_and_the_others_go_on
     server = pushing(CHAT, "-w", 2, "-t", 2)
     pool = chat(server, 20)
@@ -133,5 +150,13 @@ class PubSubWorkersTest < Minitest::Test
     @pids = pool.zip(workers).group_by(&:last).transform_values { |pairs| pairs.map(&:first) }
     assert_operator @pids.size, :>, 1, "all clients are in one worker"
     pool
+  end
+
+  # The same, with at least one in the worker of that id.
+  def chat_in(server, pid, count)
+    wait_until("a client in worker #{pid}") do
+      pool = chat(server, count)
+      @pids.key?(pid) ? pool : pool.drop && nil
+    end
   end
 end
