@@ -41,6 +41,15 @@ module Fairlead
         @middleware |= [middleware]
       end
 
+      # Whether a header value may be a list with a line feed between its values, as the SPEC of Rack 2 has it. Without Rack
+      # it may not.
+      def field_lists?
+        return false unless defined?(::Rack)
+
+        require "rack/version"
+        ::Rack.release.start_with?("2.")
+      end
+
       # That application behind the middleware. Rack::Lint of Rack 2 counts on others to have loaded URI.
       def wrap(app)
         require "uri" if defined?(::Rack) && !::Rack.autoload?(:Lint)

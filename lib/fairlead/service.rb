@@ -37,7 +37,8 @@ module Fairlead
         error_details: details,
         access_log_fd: @access_log.fileno,
         error_log_fd: log.errors.fileno || 2,
-        server_software: "fairlead #{VERSION}"
+        server_software: "fairlead #{VERSION}",
+        field_lists: RackApp.field_lists?
       )
     end
 

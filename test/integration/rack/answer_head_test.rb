@@ -34,7 +34,9 @@ class AnswerHeadTest < Minitest::Test
     assert_equal [%w[x-mixed-case 1], %w[etag W/"a"]], fields("{ 'X-Mixed-Case' => '1', 'ETag' => 'W/\"a\"' }").first(2)
   end
 
-  def test_a_value_may_have_one_line_for_each_field_line
+  def test_with_rack_2_a_value_may_have_one_line_for_each_field_line
+    skip "Rack 3 has Arrays instead" if rack?("3")
+
     assert_equal %w[a=1 b=2], fields("{ 'Set-Cookie' => \"a=1\\nb=2\" }").filter_map { |name, value| value if name == "set-cookie" }
   end
 

@@ -1,5 +1,6 @@
-//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be a String with one line per field line
-//! (Rack 2), an Array of Strings (Rack 3), or anything with `to_s`. What could split the answer is left out and logged.
+//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with `to_s`;
+//! with Rack 2 also a String that is a list, with a line feed between its values. What could split the answer is left out
+//! and logged.
 
 use super::loan::{called_back, Lent, Way};
 use super::{Answer, Loan, Stop};
@@ -10,6 +11,15 @@ use rb_sys::{
     rb_block_call, rb_hash_foreach, rb_obj_as_string, ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether a line feed stands between the values of a list, as in the SPEC of Rack 2. In that of Rack 3 it is an error.
+static HAS_LISTS: AtomicBool = AtomicBool::new(false);
+
+/// Says whose convention counts: that of the Rack that is loaded.
+pub(crate) fn set_lists(has_lists: bool) {
+    HAS_LISTS.store(has_lists, Relaxed);
+}
 
 /// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
 pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
@@ -124,10 +134,12 @@ fn is_for_the_server(name: &[u8]) -> bool {
     name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
 }
 
-/// Sends each line of a value; none of them if one has what ends lines elsewhere, as in a value that a client made up.
+/// Sends each line of a value; none of them if lines mean nothing, or if one has what ends lines elsewhere, as in a value that
+/// a client made up.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
     let has_lines = value.contains(&b'\n');
-    let sent = if has_lines && value.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+    let may_have = || HAS_LISTS.load(Relaxed) && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
+    let sent = if has_lines && !may_have() {
         Err(FieldError::Splitting)
     } else {
         value

@@ -12,6 +12,7 @@ mod turn;
 mod upgrade;
 
 pub(crate) use body::close;
+pub(crate) use fields::set_lists;
 pub(crate) use loan::{is_closed_error, Loan, Stop};
 pub(crate) use upgrade::Offer;
 
