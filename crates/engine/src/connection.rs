@@ -425,12 +425,6 @@ impl Connection {
         self.input.split_off(parsed)
     }
 
-    /// Ends both directions at once: a thread of the app that still waits for the peer learns of it, and cannot keep the socket
-    /// open.
-    pub(crate) fn cut_off(&self) {
-        let _ = net::shutdown(&self.socket, net::Shutdown::Both);
-    }
-
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         self.output.push(&self.socket, bytes, spill)

@@ -106,16 +106,15 @@ impl Drop for Place {
     /// Must not happen while the holding is locked.
     fn drop(&mut self) {
         // An engine that goes itself closes its descriptors and leaves everything else as it is.
-        let Some(engine) = self.engine.upgrade() else { return };
+        let engine = self.engine.upgrade().filter(|engine| engine.is_at_home());
+        let Some(engine) = engine else { return };
         let socket = engine.holding.lock().release(self.key);
         if self.ending == Ending::Client {
             return;
         }
         engine.counters().connections.fetch_sub(1, SeqCst);
         engine.tell_of_place();
-        let Some(socket) = socket.filter(|_| engine.is_at_home()) else {
-            return;
-        };
+        let Some(socket) = socket else { return };
         engine.poller.remove(&socket);
         match self.ending {
             Ending::Close => end(&socket),
@@ -125,7 +124,8 @@ impl Drop for Place {
     }
 }
 
-/// Says in both directions that nothing follows, whoever else has the socket.
+/// Says in both directions that nothing follows, whoever else has the socket: a thread of the app that still waits for the peer
+/// learns of it, too.
 fn end(socket: &OwnedFd) {
     let _ = net::shutdown(socket, net::Shutdown::Both);
 }

@@ -263,7 +263,6 @@ impl Engine {
             return self.let_go(connection);
         }
         if ended.gone {
-            connection.cut_off();
             return self.close(connection);
         }
         let next = connection.answered(ended.close, &self.config, milliseconds());
