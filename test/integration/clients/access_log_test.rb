@@ -13,6 +13,7 @@ class AccessLogTest < Minitest::Test
     run lambda { |env|
       raise "no" if env["PATH_INFO"] == "/raise"
       warn("running") || sleep(0.2) if env["PATH_INFO"] == "/slow"
+      next [200, {}, [Fairlead.stats[:engines].first[:lost_log_lines].to_s]] if env["PATH_INFO"] == "/lost"
       [env["PATH_INFO"] == "/missing" ? 404 : 200, {}, ["hello"]]
     }
   RUBY
@@ -110,6 +111,7 @@ class AccessLogTest < Minitest::Test
     answered = Array.new(1000) { client.get("/#{"x" * 2000}").status }
 
     assert_equal [200], answered.uniq
+    assert_operator client.get("/lost").body.to_i, :>, 0, "2 MB of lines, of which 1 MiB may wait"
     assert_equal 0, server.stop(seconds: 5).exitstatus
   ensure
     reader&.close

@@ -77,6 +77,15 @@ class LimitsTest < Minitest::Test
     assert_equal 413, client.answer.status
   end
 
+  # What is read and thrown away behind a refusal is bounded by a time, not by what comes.
+  def test_a_refused_client_that_goes_on_sending_for_ever_is_let_go
+    client = connect(serve(linted(HELLO), "--body-max-bytes", "1000"))
+    client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100000000\r\n\r\n")
+
+    assert_equal 413, client.answer.status
+    assert(wait_until("the end of the connection") { gone?(client) })
+  end
+
   def test_the_rest
     server = serve(linted(HELLO))
 
@@ -87,6 +96,13 @@ class LimitsTest < Minitest::Test
   end
 
   private
+
+  def gone?(client)
+    client.write("x")
+    false
+  rescue SystemCallError
+    true
+  end
 
   # +server+ answers exactly this, closes, says why in one line, and the application knows nothing of it.
   def assert_refused(server, bytes, status, reason, misdeed)
