@@ -17,6 +17,9 @@ class FloodTest < Minitest::Test
     }
   RUBY
 
+  # Tells how many requests there were.
+  ORDER = "count = 0; run ->(env) { [200, {}, [(count += 1).to_s]] }"
+
   def test_a_pipeline_of_thousands_gets_one_turn_for_each_turn_of_another_client
     server = serve(COUNTING, "-t", 1)
     flood = connect(server)
@@ -39,6 +42,20 @@ class FloodTest < Minitest::Test
     assert_equal 200, get(server).status
   end
 
+  # The server is held while the kernel takes in all of an upload, which is there to be read in one go then.
+  def test_a_large_upload_leaves_others_their_turn
+    server = serve(ORDER, "-t", 1, bind: "unix://app.sock")
+    upload, other = Array.new(2) { adopt(UNIXSocket.new(server.path("app.sock"))).tap(&:get) }
+    upload.socket.setsockopt(:SOCKET, :SNDBUF, 4_000_000)
+    Process.kill(:STOP, server.pid)
+    rest = write_what_fits(upload, "POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 1500000\r\n\r\n#{"x" * 1_500_000}")
+    other.request("GET", "/other")
+    Process.kill(:CONT, server.pid)
+    upload.write(rest)
+
+    assert_equal(%w[3 4], [other, upload].map { |client| client.answer.body })
+  end
+
   def test_many_busy_connections_do_not_keep_a_new_one_waiting
     server = serve(COUNTING, "-t", 1)
     crowd = Array.new(20) { connect(server).request("GET", "/crowd") }
@@ -49,5 +66,18 @@ class FloodTest < Minitest::Test
     feeder.join
 
     assert_operator seconds, :<, 3, "5 rounds of 21 requests of 2 ms take 0.2 s"
+  end
+
+  private
+
+  # Returns what the kernel does not take.
+  def write_what_fits(client, bytes)
+    until bytes.empty?
+      taken = client.socket.write_nonblock(bytes, exception: false)
+      return bytes if taken == :wait_writable
+
+      bytes = bytes.byteslice(taken..)
+    end
+    bytes
   end
 end
