@@ -83,8 +83,9 @@ module Fairlead
     option :max_connections, Types::Count.new(0..10_000_000),
            scope: :engine, default: 0, valid: [2000], invalid: [-1],
            doc: "How many connections a process has open at most; further ones are answered 503. Those that wait in the waiting " \
-                "room count too: no worker takes in more. 0 means what the open-file limit allows, which is raised to the hard " \
-                "limit at the start."
+                "room count too: no worker takes in more. 0 means three quarters of the descriptors that the server may use: the " \
+                "open-file limit, which is raised to the hard limit at the start, less what is open then, less a quarter of it (at " \
+                "most 1,024) for the application. However many are asked for, an eighth of them is kept for files."
 
     group "Processes and threads"
 
@@ -189,7 +190,20 @@ module Fairlead
 
     option :body_memory_bytes, Types::Bytes.new,
            scope: :engine, default: 112 * 1024, valid: ["1m"], invalid: [-1],
-           doc: "A request body up to this size is kept in memory; a larger one goes to a temporary file that has no name."
+           doc: "A request body up to this size is kept in memory; a larger one goes to a temporary file that has no name. Where " \
+                "too many files are open for that, it is not read until there is a descriptor, for `body_timeout` at most; then " \
+                "it is answered 503."
+
+    option :body_disk_total_bytes, Types::Bytes.new,
+           scope: :engine, default: 4 * 1024**3, valid: ["20g"], invalid: ["much"],
+           doc: "How much all request bodies of a process may take of the disk together, though never less than `body_max_bytes`. A " \
+                "body that wants more is answered 503. 0 means any."
+
+    option :request_memory_total_bytes, Types::Bytes.new(least: 1024**2),
+           scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
+           doc: "How much memory the heads and bodies of all requests of a process may take together, beyond the 32 KiB that each " \
+                "of them may take in any case. When there is no more, bodies go to temporary files sooner, and larger heads are " \
+                "answered 503."
 
     option :temp_dir, Types::Folder.new("DIR"),
            scope: :engine, default: ->(_) { folder_for_temporary_files }, shown_default: "the system's",

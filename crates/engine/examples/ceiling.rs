@@ -2,7 +2,9 @@
 //! Ruby part costs. Usage: `ceiling PORT THREADS`.
 
 use fairlead_engine::pubsub::Hub;
-use fairlead_engine::{App, Config, Context, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow};
+use fairlead_engine::{
+    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, RequestTotals,
+};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -66,6 +68,8 @@ fn config(threads: usize) -> Config {
         response_memory_bytes: 262_144,
         response_disk_bytes: 1 << 30,
         max_connections: 10_000,
+        descriptors: Descriptors::of_process(10_000),
+        request_totals: RequestTotals::new(1 << 28, 1 << 32),
         waiting_room: false,
         early_hints: false,
         message_max_bytes: 1 << 20,

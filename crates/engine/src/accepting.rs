@@ -112,11 +112,16 @@ impl Accepting {
             engine.fault("accept");
             match listener.accept() {
                 Accepted::Connection(socket, peer) => {
-                    if !engine.has_place_for_stranger() {
-                        refuse(&socket, NO_PLACE);
-                        self.complain(engine, now, "max_connections are open");
-                    } else if let Err((socket, error)) = engine.welcome(socket, peer, listener.origin(), now) {
-                        refuse(&socket, NO_PLACE);
+                    let permit = match engine.permit_connection() {
+                        Ok(permit) => permit,
+                        Err(reason) => {
+                            refuse(&socket, NO_PLACE);
+                            self.complain(engine, now, reason);
+                            continue;
+                        }
+                    };
+                    if let Err((socket, error)) = engine.welcome(socket, permit, peer, listener.origin(), now) {
+                        refuse(&*socket, NO_PLACE);
                         self.complain(engine, now, &error.to_string());
                     }
                 }

@@ -31,6 +31,14 @@ impl Body {
         self.len() == 0
     }
 
+    /// Bytes of it that are in memory.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Body::Memory(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// Adds what has arrived, moving to a file in `directory` above `memory_bytes`.
     pub(crate) fn push(&mut self, bytes: &[u8], memory_bytes: usize, directory: &Path) -> io::Result<()> {
         match self {

@@ -1,11 +1,14 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
 use crate::access_log;
+use crate::descriptors::Descriptors;
 use crate::meter::Rate;
+use crate::request_totals::RequestTotals;
 use fairlead_wire::http1::HeadLimits;
 use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Limits and time-outs of one worker. Zero means "no limit" only where a field says so.
@@ -45,6 +48,10 @@ pub struct Config {
     pub response_disk_bytes: u64,
     /// Most connections at a time (503).
     pub max_connections: usize,
+    /// What may be open for clients; shared by all engines of a process.
+    pub descriptors: Arc<Descriptors>,
+    /// What requests may take of memory and disk together.
+    pub request_totals: Arc<RequestTotals>,
     /// Whether requests that wait may move to another worker.
     pub waiting_room: bool,
     /// Whether the app may send 103 answers.

@@ -7,9 +7,12 @@
 //!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
+mod space;
+
 use crate::body::Body;
 use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
+use crate::descriptors::Counted;
 use crate::holding::Key;
 use crate::listener::Origin;
 use crate::meter::Meter;
@@ -19,6 +22,7 @@ use crate::poller::Interest;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
 use rustix::io::{self, Errno};
 use rustix::net;
+use space::Space;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -55,6 +59,8 @@ pub(crate) enum Next {
     Ready,
     /// Let the reactor wait.
     Wait(Interest),
+    /// Let it wait for a descriptor.
+    PutOff,
     /// Let the sender send a file.
     Send,
     /// Answer with this and close.
@@ -73,6 +79,8 @@ enum State {
     Body {
         meter: Meter,
         decoder: Option<Box<ChunkedDecoder>>,
+        /// Since when it is not read, because it needs a file and there is no descriptor for that.
+        waits: Option<u64>,
     },
     /// A whole request is here, or runs.
     Ready,
@@ -94,7 +102,7 @@ enum Then {
 /// A connection and its current request.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Arc<OwnedFd>,
+    socket: Arc<Counted<OwnedFd>>,
     place: Place,
     origin: Arc<Origin>,
     peer: Option<SocketAddr>,
@@ -111,12 +119,13 @@ pub(crate) struct Connection {
     progress: HeadProgress,
     pub(crate) head: Head,
     pub(crate) body: Body,
+    space: Space,
     pub(crate) output: Output,
 }
 
 impl Connection {
     pub(crate) fn new(
-        socket: Arc<OwnedFd>,
+        socket: Arc<Counted<OwnedFd>>,
         place: Place,
         origin: Arc<Origin>,
         peer: Option<SocketAddr>,
@@ -135,6 +144,7 @@ impl Connection {
             progress: HeadProgress::default(),
             head: Head::default(),
             body: Body::Empty,
+            space: Space::default(),
             output: Output::default(),
         }
     }
@@ -149,6 +159,7 @@ impl Connection {
         config: &Config,
     ) -> Option<Connection> {
         self.input = input;
+        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_guest());
         self.body = body;
         self.arrived = arrived;
         self.served = served;
@@ -172,7 +183,7 @@ impl Connection {
         &mut self.place
     }
 
-    pub(crate) fn socket(&self) -> &Arc<OwnedFd> {
+    pub(crate) fn socket(&self) -> &Arc<Counted<OwnedFd>> {
         &self.socket
     }
 
@@ -203,6 +214,7 @@ impl Connection {
             State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
             State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
             State::Head { since } => since + as_milliseconds(config.head_timeout),
+            State::Body { waits: Some(since), .. } => since + as_milliseconds(config.body_timeout),
             State::Body { meter, .. } => meter.deadline(config.body_rate()),
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Linger => self.idle_since + LINGER_MILLISECONDS,
@@ -222,6 +234,10 @@ impl Connection {
                 status: 408,
                 reason: "head took too long",
             }),
+            State::Body { waits: Some(_), .. } => Next::Refuse(Refusal {
+                status: 503,
+                reason: "no descriptor for the body's file",
+            }),
             State::Body { .. } => Next::Refuse(Refusal {
                 status: 408,
                 reason: "body came too slowly",
@@ -240,6 +256,7 @@ impl Connection {
         match self.state {
             State::Flush { .. } => self.flush(config, now, Files::Leave),
             State::Linger => self.discard(scratch),
+            State::Body { waits: Some(_), .. } => self.look_for_peer(),
             _ => self.read(scratch, config, now),
         }
     }
@@ -247,7 +264,12 @@ impl Connection {
     fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
         let mut turn = 0;
         loop {
-            let count = match receive(&self.socket, scratch) {
+            let most = match self.make_room(scratch.len(), config, false) {
+                Ok(most) => most,
+                Err(Next::PutOff) => return self.wait_for_descriptor(now),
+                Err(next) => return next,
+            };
+            let count = match receive(&self.socket, &mut scratch[..most]) {
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
@@ -256,7 +278,7 @@ impl Connection {
             };
             let next = self.feed(&scratch[..count], config, now);
             turn += count;
-            if next != Next::Wait(Interest::Read) || count < scratch.len() {
+            if next != Next::Wait(Interest::Read) || count < most {
                 return next;
             }
             if turn >= READ_TURN {
@@ -304,6 +326,7 @@ impl Connection {
         self.state = State::Body {
             meter: Meter::begin(now),
             decoder,
+            waits: None,
         };
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
@@ -320,37 +343,43 @@ impl Connection {
     }
 
     fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
-        let State::Body { decoder, meter } = &mut self.state else {
+        let (before, framing) = (self.body.len(), self.head.framing);
+        let State::Body { decoder, .. } = &mut self.state else {
             return Next::Close;
         };
-        let before = self.body.len();
-        let body = &mut self.body;
+        let mut decoder = decoder.take();
         let mut stored = Ok(());
         let mut keep = |part: &[u8]| {
-            if stored.is_ok() && !is_over(body.len() + part.len() as u64, config) {
-                stored = body.push(part, config.body_memory_bytes, &config.temp_dir);
+            if stored.is_ok() && !is_over(self.body.len() + part.len() as u64, config) {
+                let memory_bytes = self.memory_for(part.len(), config);
+                stored = self.body.push(part, memory_bytes, &config.temp_dir);
             } else if stored.is_ok() {
                 stored = Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
             }
         };
-        let (consumed, done) = match decoder {
+        let (consumed, done) = match &mut decoder {
             Some(decoder) => match decoder.decode(bytes, &mut keep) {
                 Ok(progress) => (progress.consumed, progress.done),
                 Err(error) => return Next::Refuse(error.into()),
             },
             None => {
-                let Framing::Length(length) = self.head.framing else {
+                let Framing::Length(length) = framing else {
                     return Next::Close;
                 };
-                let missing = length - self.body.len();
+                let missing = length - before;
                 let count = missing.min(bytes.len() as u64) as usize;
-                stored = self
-                    .body
-                    .push(&bytes[..count], config.body_memory_bytes, &config.temp_dir);
+                keep(&bytes[..count]);
                 (count, count as u64 == missing)
             }
         };
-        meter.moved(self.body.len() - before, now, config.body_rate());
+        let moved = self.body.len() - before;
+        if let State::Body {
+            decoder: place, meter, ..
+        } = &mut self.state
+        {
+            *place = decoder;
+            meter.moved(moved, now, config.body_rate());
+        }
         match stored {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => too_large(),
             Err(_) => Next::Refuse(Refusal {
@@ -365,6 +394,38 @@ impl Connection {
         }
     }
 
+    fn wait_for_descriptor(&mut self, now: u64) -> Next {
+        if let State::Body { waits, .. } = &mut self.state {
+            *waits = Some(now);
+        }
+        Next::PutOff
+    }
+
+    /// Whether the body cannot be stored for want of a descriptor.
+    pub(crate) fn waits_for_descriptor(&self) -> bool {
+        matches!(self.state, State::Body { waits: Some(_), .. })
+    }
+
+    /// The next of those that wait: goes on reading the body, unless there still is no descriptor. The time of the wait was not
+    /// the client's.
+    pub(crate) fn go_on(&mut self, config: &Config, now: u64) -> Next {
+        if let Err(next) = self.make_room(READ_TURN, config, true) {
+            return next;
+        }
+        if let State::Body { meter, waits, .. } = &mut self.state {
+            meter.forgive(now - waits.take().unwrap_or(now));
+        }
+        Next::Wait(Interest::Read)
+    }
+
+    /// Nothing is read now, but a peer that is gone need not be waited for.
+    fn look_for_peer(&self) -> Next {
+        match net::recv(&self.socket, &mut [0; 1], net::RecvFlags::PEEK) {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),
+            Err(_) => Next::Close,
+        }
+    }
+
     fn complete(&mut self) -> Next {
         if self.body.finish().is_err() {
             return Next::Refuse(Refusal {
@@ -372,6 +433,7 @@ impl Connection {
                 reason: "the body's temporary file cannot be read",
             });
         }
+        self.settle_space();
         self.state = State::Ready;
         self.arrived = crate::clock::nanoseconds();
         Next::Ready
@@ -386,7 +448,7 @@ impl Connection {
     /// The same for a connection that has had its turn: it is flushed when it has the next one.
     pub(crate) fn answer_later(&mut self, close: bool, now: u64) -> Next {
         self.served += 1;
-        self.body = Body::Empty;
+        self.forget_body();
         let parsed = self.head.len.min(self.input.len());
         if parsed == self.input.len() {
             self.input.clear();
@@ -396,6 +458,11 @@ impl Connection {
         self.progress = HeadProgress::default();
         self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
         Next::Wait(Interest::Write)
+    }
+
+    fn forget_body(&mut self) {
+        self.body = Body::Empty;
+        self.space = Space::default();
     }
 
     fn begin_flush(&mut self, then: Then, now: u64) {
@@ -437,7 +504,7 @@ impl Connection {
 
     /// An answer of the server itself is in the output: send it and throw away what the client still has to say.
     pub(crate) fn refused(&mut self, now: u64) -> Next {
-        self.body = Body::Empty;
+        self.forget_body();
         self.input.clear();
         self.begin_flush(Then::Linger, now);
         match self.output.flush(&self.socket, Files::Leave) {

@@ -4,6 +4,7 @@ use crate::board::{Board, Slot};
 use crate::clock::{as_milliseconds, http_date, milliseconds};
 use crate::config::{Config, Logs};
 use crate::connection::{Connection, Next, Refusal};
+use crate::descriptors::{Counted, Permit};
 use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
 use crate::files::Files;
 use crate::guests::Door;
@@ -21,6 +22,7 @@ use crate::room::Room;
 use crate::schedule::Threads;
 use crate::sender::Sender;
 use crate::serve::Cadence;
+use crate::uploads::Uploads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
 use parking_lot::{Condvar, Mutex};
@@ -49,6 +51,7 @@ pub struct Engine {
     pub(crate) intake: Intake,
     pub(crate) hub: Arc<Hub>,
     pub(crate) ready: ReadyQueue,
+    pub(crate) uploads: Uploads,
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
     pub(crate) cadence: Cadence,
@@ -87,7 +90,7 @@ impl Engine {
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
         let poller = Poller::new()?;
-        let files = Files::open(&config.files)?;
+        let files = Files::open(&config.files, &config.descriptors)?;
         let (room, counters) = match shared {
             Some((room, slot)) => {
                 let board = room.board();
@@ -108,6 +111,7 @@ impl Engine {
             clients: Clients::default(),
             hub,
             ready: ReadyQueue::default(),
+            uploads: Uploads::default(),
             timer: Timer::default(),
             watchdog: Watchdog::default(),
             sender: Arc::default(),
@@ -154,15 +158,25 @@ impl Engine {
         board.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
     }
 
+    /// A permit for one more connection that is accepted, or why there is none.
+    pub(crate) fn permit_connection(&self) -> Result<Permit, &'static str> {
+        if !self.has_place_for_stranger() {
+            return Err("max_connections are open");
+        }
+        let permit = self.config.descriptors.for_connection();
+        permit.ok_or("the application's share of descriptors is left")
+    }
+
     /// Takes in a connection that was just accepted. One that cannot be watched comes back.
     pub(crate) fn welcome(
         &self,
         socket: OwnedFd,
+        permit: Permit,
         peer: Option<SocketAddr>,
         origin: &Arc<Origin>,
         now: u64,
-    ) -> Result<(), (Arc<OwnedFd>, Errno)> {
-        let socket = Arc::new(socket);
+    ) -> Result<(), (Arc<Counted<OwnedFd>>, Errno)> {
+        let socket = Arc::new(Counted::new(socket, permit));
         let place = Place::new(self);
         if let Err(error) = place.register(self, &socket, Some(Interest::Read)) {
             return Err((socket, error));
@@ -174,6 +188,7 @@ impl Engine {
 
     /// Does with a connection what it asks for.
     pub(crate) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
+        self.tell_uploads();
         if next == Next::Ready {
             next = self.serve_files(&mut connection);
         }
@@ -184,6 +199,7 @@ impl Engine {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.hand_to_sender(connection),
             Next::Wait(interest) => self.park(connection, interest),
+            Next::PutOff => self.put_off(connection),
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
     }
@@ -195,7 +211,7 @@ impl Engine {
         }
     }
 
-    fn park(&self, mut connection: Box<Connection>, interest: Interest) {
+    pub(crate) fn park(&self, mut connection: Box<Connection>, interest: Interest) {
         let mut holding = self.holding.lock();
         // With the lock, as in `expire` and `hurry_idle_connections`: who looks for what is due finds the connection in its place
         // or is told of it afterwards.
@@ -236,11 +252,12 @@ impl Engine {
             None => (PLAIN_TEXT, plain.as_bytes()),
         };
         let head = format!(
-            "HTTP/1.1 {} {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\ndate: {}\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 {} {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\ndate: {}\r\n{}connection: close\r\n\r\n",
             refusal.status,
             reason(refusal.status),
             body.len(),
             http_date(),
+            if refusal.status == 503 { "retry-after: 1\r\n" } else { "" },
         );
         self.record_refusal(connection, refusal.status, body.len() as u64);
         let buffer = connection.output.buffer();

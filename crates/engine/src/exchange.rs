@@ -191,7 +191,7 @@ impl<'a> Exchange<'a> {
         let socket = if ahead.is_empty() {
             self.connection.socket().try_clone()?
         } else {
-            crate::tunnel::open(self.connection.socket(), ahead)?
+            crate::tunnel::open(self.connection.socket(), ahead, &self.engine.config.descriptors)?
         };
         self.hijacked = true;
         self.phase = Phase::Ended;

@@ -9,6 +9,7 @@
 use crate::accepting::NO_PLACE;
 use crate::clock::milliseconds;
 use crate::connection::Connection;
+use crate::descriptors::Counted;
 use crate::engine::{Counters, Engine};
 use crate::holding::NEVER;
 use crate::listener::{refuse, Origin};
@@ -128,7 +129,8 @@ impl Engine {
     }
 
     fn has_place(&self) -> bool {
-        self.counters().connections.load(SeqCst) < self.config.max_connections as i64
+        let is_below = self.counters().connections.load(SeqCst) < self.config.max_connections as i64;
+        is_below && self.config.descriptors.has_place()
     }
 
     /// Whether one more connection may come from the waiting room.
@@ -219,7 +221,12 @@ impl Engine {
             self.turn_away(Some(guest.socket), "nobody knows where it came from");
             return None;
         };
-        let (origin, peer, socket) = (Arc::clone(origin), guest.peer, Arc::new(guest.socket));
+        let (origin, peer) = (Arc::clone(origin), guest.peer);
+        let Some(permit) = self.config.descriptors.for_connection() else {
+            self.turn_away(Some(guest.socket), "the application's share of descriptors is left");
+            return None;
+        };
+        let socket = Arc::new(Counted::new(guest.socket, permit));
         let place = Place::new(self);
         if place.register(self, &socket, None).is_err() {
             self.turn_away(Some(socket), "it cannot be watched");

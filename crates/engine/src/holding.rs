@@ -4,6 +4,7 @@
 //! carries a generation: an event for a connection that is gone finds nobody.
 
 use crate::connection::Connection;
+use crate::descriptors::Counted;
 use crate::poller::{Interest, Poller};
 use rustix::io;
 use std::os::fd::OwnedFd;
@@ -22,7 +23,7 @@ struct Slot {
     generation: u32,
     /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
     /// connection, but the poller may have to silence it meanwhile.
-    socket: Option<Arc<OwnedFd>>,
+    socket: Option<Arc<Counted<OwnedFd>>>,
     interest: Option<Interest>,
     /// Milliseconds; what happens then is the connection's business.
     deadline: u64,
@@ -53,7 +54,7 @@ impl Holding {
     }
 
     /// Gives a key back: events that still carry it are ignored from now on. Returns the socket, which is still registered.
-    pub(crate) fn release(&mut self, key: Key) -> Option<Arc<OwnedFd>> {
+    pub(crate) fn release(&mut self, key: Key) -> Option<Arc<Counted<OwnedFd>>> {
         let (index, generation) = parts(key);
         let slot = &mut self.slots[index as usize];
         debug_assert_eq!(slot.generation, generation);
@@ -68,7 +69,7 @@ impl Holding {
     }
 
     /// Notes the socket of a new connection and what the poller wants of it.
-    pub(crate) fn register(&mut self, key: Key, socket: &Arc<OwnedFd>, interest: Option<Interest>) {
+    pub(crate) fn register(&mut self, key: Key, socket: &Arc<Counted<OwnedFd>>, interest: Option<Interest>) {
         let (index, _) = parts(key);
         let slot = &mut self.slots[index as usize];
         slot.socket = Some(Arc::clone(socket));
@@ -107,6 +108,14 @@ impl Holding {
             let _ = poller.silence(slot.socket.as_ref()?, key);
         }
         slot.connection.take()
+    }
+
+    /// Takes the connection with that key if it is held and `is_it`.
+    pub(crate) fn take_if(&mut self, key: Key, is_it: impl Fn(&Connection) -> bool) -> Option<Box<Connection>> {
+        let (index, generation) = parts(key);
+        let slot = self.slots.get_mut(index as usize)?;
+        let is_there = slot.generation == generation && slot.connection.as_deref().is_some_and(is_it);
+        is_there.then(|| slot.connection.take()).flatten()
     }
 
     /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.

@@ -8,6 +8,8 @@
 //!   `holding.rs` keeps the connections that it owns; `ready.rs` queues those that have a request to run.
 //! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`);
 //!   `meter.rs` finds out whether it is too slow.
+//! * `descriptors.rs` is what may be open for all peers together, `request_totals.rs` what their requests may take of memory and
+//!   disk; `uploads.rs` has those that wait.
 //! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
 //!   sends it.
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
@@ -35,6 +37,7 @@ mod clock;
 mod config;
 mod connection;
 mod courtesy;
+mod descriptors;
 mod drain;
 mod engine;
 mod exchange;
@@ -53,6 +56,7 @@ pub mod pubsub;
 mod reactor;
 mod ready;
 mod realtime;
+mod request_totals;
 mod room;
 mod schedule;
 mod sender;
@@ -60,12 +64,14 @@ mod serve;
 mod stats;
 mod sync;
 mod tunnel;
+mod uploads;
 mod watchdog;
 
 pub use access_log::Format;
 pub use board::{Board, Slot, SLOTS};
 pub use body::Body;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
+pub use descriptors::Descriptors;
 pub use engine::Engine;
 pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait};
 pub use fairlead_wire::content_encoding::Coding;
@@ -74,6 +80,7 @@ pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use home::{forks, note_fork};
 pub use listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
+pub use request_totals::RequestTotals;
 pub use room::Room;
 pub use serve::App;
 pub use stats::Stats;

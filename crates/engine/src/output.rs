@@ -4,6 +4,7 @@
 //! the reactor, so a slow reader never holds a Ruby thread. Files that are served may lie on a slow disk: they are the
 //! sender's (`sender.rs`), and everybody else leaves them alone.
 
+use crate::descriptors::{Counted, Descriptors};
 use rustix::fs::sendfile;
 use rustix::io::{self, Errno};
 use rustix::net::{send, SendFlags};
@@ -26,6 +27,7 @@ pub(crate) struct Spill<'a> {
     pub(crate) memory_bytes: usize,
     pub(crate) disk_bytes: u64,
     pub(crate) directory: &'a Path,
+    pub(crate) descriptors: &'a Arc<Descriptors>,
 }
 
 impl Spill<'_> {
@@ -60,13 +62,13 @@ pub(crate) enum Files {
 enum Segment {
     /// Bytes between `offset` and `end` of a file that is served.
     File {
-        file: Arc<File>,
+        file: Arc<Counted<File>>,
         offset: u64,
         end: u64,
     },
     /// The same of a temporary file of ours.
     Spill {
-        file: File,
+        file: Counted<File>,
         offset: u64,
         end: u64,
     },
@@ -173,7 +175,7 @@ impl Output {
     }
 
     /// Adds a file, to be sent from `offset` to `end` without entering this process.
-    pub(crate) fn push_file(&mut self, file: Arc<File>, offset: u64, end: u64) {
+    pub(crate) fn push_file(&mut self, file: Arc<Counted<File>>, offset: u64, end: u64) {
         if offset < end {
             self.segments.push_back(Segment::File { file, offset, end });
         }
@@ -197,9 +199,13 @@ impl Output {
             self.buffer().extend_from_slice(bytes);
             return true;
         }
+        let Some(permit) = spill.descriptors.for_file() else {
+            return false;
+        };
         let Ok(file) = tempfile::tempfile_in(spill.directory) else {
             return false;
         };
+        let file = Counted::new(file, permit);
         let end = bytes.len() as u64;
         let written = file.write_all_at(bytes, 0).is_ok();
         if written {

@@ -5,6 +5,7 @@
 //! shut down before the descriptor is closed, which alone would do neither while the other process lives; and the other
 //! process must do nothing of that kind.
 
+use crate::descriptors::Counted;
 use crate::engine::Engine;
 use crate::holding::Key;
 use crate::poller::Interest;
@@ -72,7 +73,7 @@ impl Place {
     pub(crate) fn register(
         &self,
         engine: &Engine,
-        socket: &Arc<OwnedFd>,
+        socket: &Arc<Counted<OwnedFd>>,
         interest: Option<Interest>,
     ) -> io::Result<()> {
         if engine.fault("watch a connection") {
@@ -113,14 +114,15 @@ impl Drop for Place {
             return;
         }
         engine.counters().connections.fetch_sub(1, SeqCst);
-        engine.tell_of_place();
-        let Some(socket) = socket else { return };
-        engine.poller.remove(&socket);
-        match self.ending {
-            Ending::Close => end(&socket),
-            Ending::Reset => reset(&socket),
-            Ending::GivenAway | Ending::Client => {}
+        if let Some(socket) = socket {
+            engine.poller.remove(&socket);
+            match self.ending {
+                Ending::Close => end(&socket),
+                Ending::Reset => reset(&socket),
+                Ending::GivenAway | Ending::Client => {}
+            }
         }
+        engine.tell_of_place();
     }
 }
 

@@ -43,6 +43,8 @@ impl From<EventFlags> for Happened {
 pub(crate) enum Interest {
     Read,
     Write,
+    /// Only that the peer hangs up, and that once.
+    Nothing,
 }
 
 impl Interest {
@@ -50,6 +52,7 @@ impl Interest {
         match self {
             Interest::Read => EventFlags::IN,
             Interest::Write => EventFlags::OUT,
+            Interest::Nothing => SILENT,
         }
     }
 }

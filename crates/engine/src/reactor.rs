@@ -145,6 +145,7 @@ impl Reactor {
         if engine.is_draining() {
             self.guard(engine, now, |reactor| reactor.drain(engine, now));
         }
+        self.guard(engine, now, |_| engine.resume_uploads(now));
         drop(in_reactor);
         engine.cadence.polled(engine.ready.len());
     }

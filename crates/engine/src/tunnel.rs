@@ -2,6 +2,7 @@
 //! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all tunnels
 //! of a process, in turn; it starts with the first one and ends with the last.
 
+use crate::descriptors::{Counted, Descriptors};
 use parking_lot::Mutex;
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
 use rustix::io::{self, Errno};
@@ -54,8 +55,8 @@ struct Entrance {
 
 /// Bytes from one socket to the other.
 struct Pipe {
-    from: Arc<OwnedFd>,
-    to: Arc<OwnedFd>,
+    from: Arc<Counted<OwnedFd>>,
+    to: Arc<Counted<OwnedFd>>,
     bytes: Vec<u8>,
     sent: usize,
     /// No more comes, and the other side has been told.
@@ -71,15 +72,19 @@ struct Tunnel {
 ///
 /// # Errors
 /// If there are no descriptors left, or no thread can be started.
-pub(crate) fn open(socket: &Arc<OwnedFd>, ahead: Vec<u8>) -> std::io::Result<OwnedFd> {
+pub(crate) fn open(
+    socket: &Arc<Counted<OwnedFd>>,
+    ahead: Vec<u8>,
+    descriptors: &Arc<Descriptors>,
+) -> std::io::Result<OwnedFd> {
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // A descriptor of its own: the connection's goes when the engine forgets it.
-    let (socket, ours) = (Arc::new(socket.try_clone()?), Arc::new(ours));
-    let mut inward = Pipe::new(&socket, &ours);
+    let ours = Arc::new(Counted::new(ours, permit));
+    let mut inward = Pipe::new(socket, &ours);
     inward.bytes = ahead;
     let tunnel = Tunnel {
-        pipes: [inward, Pipe::new(&ours, &socket)],
+        pipes: [inward, Pipe::new(&ours, socket)],
     };
     let tunnels = Tunnels::of(std::process::id());
     let mut entrance = tunnels.entrance.lock();
@@ -143,7 +148,7 @@ fn wait(waker: &OwnedFd, tunnels: &[Tunnel]) {
 }
 
 impl Pipe {
-    fn new(from: &Arc<OwnedFd>, to: &Arc<OwnedFd>) -> Pipe {
+    fn new(from: &Arc<Counted<OwnedFd>>, to: &Arc<Counted<OwnedFd>>) -> Pipe {
         Pipe {
             from: Arc::clone(from),
             to: Arc::clone(to),
@@ -239,7 +244,9 @@ mod tests {
         while let Ok(count) = send(&peer, &[7; 64 * 1024], SendFlags::DONTWAIT) {
             sent += count;
         }
-        let mut pipe = Pipe::new(&Arc::new(ours), &Arc::new(far));
+        let descriptors = Descriptors::with(1, 2);
+        let counted = |fd| Arc::new(Counted::new(fd, descriptors.for_file().expect("a permit")));
+        let mut pipe = Pipe::new(&counted(ours), &counted(far));
         pipe.carry().expect("open sockets");
         let mut left = pipe.bytes.len() - pipe.sent;
         while let Ok((count @ 1.., _)) = recv(&pipe.from, &mut [0; 16 * 1024], RecvFlags::DONTWAIT) {
@@ -269,8 +276,12 @@ mod tests {
     fn what_was_read_ahead_comes_first_and_both_sides_can_speak_and_end() {
         let (mut client, server) = UnixStream::pair().expect("a pair");
         server.set_nonblocking(true).expect("a socket");
-        let socket = Arc::new(OwnedFd::from(server));
-        let owner = open(&socket, b"ahead, ".to_vec()).expect("a tunnel");
+        let descriptors = Descriptors::with(1, 1);
+        let permit = descriptors.for_connection().expect("a permit");
+        let socket = Arc::new(Counted::new(OwnedFd::from(server), permit));
+        let owner = open(&socket, b"ahead, ".to_vec(), &descriptors).expect("a tunnel");
+        let refused = open(&socket, Vec::new(), &descriptors).expect_err("no permit");
+        assert_eq!(Errno::from_io_error(&refused), Some(Errno::MFILE));
         drop(socket);
         let mut owner = UnixStream::from(owner);
         owner.set_nonblocking(false).expect("a socket");

@@ -2,6 +2,7 @@
 
 use super::{BodyFraming, Exchange, Gone, Phase};
 use crate::clock::milliseconds;
+use crate::descriptors::Counted;
 use crate::meter::Meter;
 use crate::output::Spill;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -79,7 +80,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
-    pub(crate) fn write_file(&mut self, file: Arc<File>, offset: u64, length: u64) {
+    pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
         if let Phase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
             self.connection.output.push_file(file, offset, offset + length);
@@ -100,6 +101,7 @@ impl<'a> Exchange<'a> {
             memory_bytes: config.response_memory_bytes,
             disk_bytes: config.response_disk_bytes,
             directory: &config.temp_dir,
+            descriptors: &config.descriptors,
         }
     }
 
@@ -207,7 +209,7 @@ pub(super) struct Waits {
 /// A wait for a client; see [`Exchange::wait`].
 #[derive(Debug)]
 pub struct Wait {
-    socket: Arc<OwnedFd>,
+    socket: Arc<Counted<OwnedFd>>,
     timeout: Duration,
     began: u64,
     polled: rustix::io::Result<usize>,

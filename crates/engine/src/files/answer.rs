@@ -8,6 +8,7 @@ use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
+use rustix::io;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -78,15 +79,19 @@ impl Exchange<'_> {
 
     /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
     /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
-    /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself.
-    pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> bool {
+    /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
+    /// error when there is no descriptor for it, or the disk fails.
+    pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> io::Result<bool> {
         let description = Description::new(super::document::Identity::of(stat), None);
         let size = description.identity.size();
         if name.is_some() {
             self.drop_own_framing();
         }
-        let (Ok(Some(content)), false) = (Content::of(file, size), self.has_own_framing()) else {
-            return false;
+        if self.has_own_framing() {
+            return Ok(false);
+        }
+        let Some(content) = Content::of(file, size, &self.engine.config.descriptors)? else {
+            return Ok(false);
         };
         let written = Written::of(self);
         let selection = if written.may_be_selected {
@@ -98,7 +103,7 @@ impl Exchange<'_> {
         };
         if matches!(selection, Selection::Failed) && self.take_back() {
             self.answer_plainly(412);
-            return true;
+            return Ok(true);
         }
         if !matches!(selection, Selection::Whole) {
             self.change_status(selection.status());
@@ -129,7 +134,7 @@ impl Exchange<'_> {
         }
         let content_type = content_type.as_deref().unwrap_or("application/octet-stream");
         self.send_selected(selection, size, content_type.as_bytes(), &content);
-        true
+        Ok(true)
     }
 
     fn select(&self, etag: &str, modified: Option<u64>, size: u64) -> Selection {

@@ -1,6 +1,7 @@
 //! A file as it is served: which version of it, what is said about it, and its bytes.
 
 use crate::clock::unix_seconds;
+use crate::descriptors::{Counted, Descriptors};
 use crate::files::folder::Folder;
 use fairlead_wire::content_encoding::Coding;
 use parking_lot::Mutex;
@@ -90,22 +91,33 @@ impl Description {
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Memory(Arc<[u8]>),
-    File(Arc<File>),
+    File(Arc<Counted<File>>),
 }
 
 impl Content {
-    /// Reads a small file; a large one stays where it is. `None` if it has become shorter.
-    pub(crate) fn of(file: File, size: u64) -> io::Result<Option<Content>> {
+    /// Reads a small file; a large one stays where it is, and open. `None` if it has become shorter.
+    pub(crate) fn of(file: File, size: u64, descriptors: &Arc<Descriptors>) -> io::Result<Option<Content>> {
         if size > SMALL_BYTES {
-            return Ok(Some(Content::File(Arc::new(file))));
+            return Ok(Some(Content::File(stay_open(file, descriptors)?)));
         }
+        Ok(Content::read(&file, size)?.map(Content::Memory))
+    }
+
+    /// The bytes of a small file. `None` if it has become shorter.
+    pub(crate) fn read(file: &File, size: u64) -> io::Result<Option<Arc<[u8]>>> {
         let mut bytes = vec![0; size as usize];
         match file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => Ok(Some(Content::Memory(bytes.into()))),
+            Ok(()) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         }
     }
+}
+
+/// Lets a file be open for as long as somebody sends it, if there is a descriptor for that.
+fn stay_open(file: File, descriptors: &Arc<Descriptors>) -> io::Result<Arc<Counted<File>>> {
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
+    Ok(Arc::new(Counted::new(file, permit)))
 }
 
 /// A file of the public folder, under one of its names and in one coding.
@@ -123,7 +135,7 @@ pub(crate) struct Document {
 enum Stored {
     Memory(Arc<[u8]>),
     /// Open for as long as somebody sends it; shared by all who do.
-    File(Mutex<Weak<File>>),
+    File(Mutex<Weak<Counted<File>>>),
 }
 
 impl Document {
@@ -148,7 +160,12 @@ impl Document {
     }
 
     /// The bytes of this very version. `None` if the file at `path` is another one by now.
-    pub(crate) fn content(&self, folder: &Folder, path: &[u8]) -> io::Result<Option<Content>> {
+    pub(crate) fn content(
+        &self,
+        folder: &Folder,
+        path: &[u8],
+        descriptors: &Arc<Descriptors>,
+    ) -> io::Result<Option<Content>> {
         let shared = match &self.content {
             Stored::Memory(bytes) => return Ok(Some(Content::Memory(Arc::clone(bytes)))),
             Stored::File(shared) => shared,
@@ -161,7 +178,7 @@ impl Document {
         if Identity::of(&stat) != self.description.identity {
             return Ok(None);
         }
-        let file = Arc::new(file);
+        let file = stay_open(file, descriptors)?;
         *shared = Arc::downgrade(&file);
         Ok(Some(Content::File(file)))
     }

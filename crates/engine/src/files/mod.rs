@@ -20,6 +20,7 @@ pub(crate) use named::Named;
 use crate::clock::{milliseconds, DateCache};
 use crate::config::FilesConfig;
 use crate::connection::{Connection, Next};
+use crate::descriptors::Descriptors;
 use crate::engine::Engine;
 use crate::exchange::Exchange;
 use crate::realtime::upgrade_offer;
@@ -32,6 +33,7 @@ use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 
 /// Requests for files that one connection may have answered before others get their turn.
 const TURN: usize = 16;
@@ -51,8 +53,8 @@ thread_local! {
 
 impl Files {
     /// Opens every folder that is served.
-    pub(crate) fn open(config: &FilesConfig) -> std::io::Result<Files> {
-        let public = Public::open(config)?;
+    pub(crate) fn open(config: &FilesConfig, descriptors: &Arc<Descriptors>) -> std::io::Result<Files> {
+        let public = Public::open(config, descriptors)?;
         let pages = public.as_ref().map(|public| Pages::read(public.folder()));
         let open = |(prefix, path): &(Option<String>, PathBuf)| Root::open(prefix.as_deref(), path, config.symlinks);
         Ok(Files {

@@ -109,9 +109,9 @@ impl Exchange<'_> {
         let Some(named) = self.named.take() else { return };
         self.drop_announced_length();
         let engine = self.engine;
-        let sent = engine.files.named(&named).map(|found| match found {
+        let sent = engine.files.named(&named).and_then(|found| match found {
             Some((file, stat, name)) => self.send(file, &stat, Some(&String::from_utf8_lossy(&name))),
-            None => false,
+            None => Ok(false),
         });
         let (status, fault) = match sent {
             Ok(true) => return,
@@ -147,7 +147,8 @@ impl Exchange<'_> {
             return false;
         }
         let announced = self.drop_announced_length();
-        if self.send(file, &stat, None) {
+        // Without a descriptor for the server the app reads the file itself.
+        if matches!(self.send(file, &stat, None), Ok(true)) {
             return true;
         }
         self.announce_length(announced);

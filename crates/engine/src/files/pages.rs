@@ -17,10 +17,8 @@ impl Pages {
         let page = |status: u16| {
             let (file, stat) = folder.file(format!("{status}.html").as_bytes()).ok()?;
             let size = u64::try_from(stat.st_size).ok().filter(|size| *size <= MOST_BYTES)?;
-            match Content::of(file, size) {
-                Ok(Some(Content::Memory(bytes))) => Some((status, bytes)),
-                _ => None,
-            }
+            let bytes = Content::read(&file, size).ok().flatten()?;
+            Some((status, bytes))
         };
         Pages((400..=599).filter_map(page).collect())
     }

@@ -6,6 +6,7 @@ use super::folder::{is_folder, is_regular, unless_missing, Folder};
 use super::rules;
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
+use crate::descriptors::Descriptors;
 use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
 use fairlead_wire::{relative_path, PathKind, PathRules};
 use quick_cache::sync::Cache;
@@ -22,6 +23,7 @@ pub(crate) struct Public {
     folder: Folder,
     rules: PathRules,
     cache_control: Vec<(String, String)>,
+    descriptors: Arc<Descriptors>,
     /// What was served lately, by its path and coding.
     cache: Option<Cache<Vec<u8>, Arc<Document>, Bytes>>,
 }
@@ -44,7 +46,7 @@ impl Weighter<Vec<u8>, Arc<Document>> for Bytes {
 }
 
 impl Public {
-    pub(crate) fn open(config: &FilesConfig) -> std::io::Result<Option<Public>> {
+    pub(crate) fn open(config: &FilesConfig, descriptors: &Arc<Descriptors>) -> std::io::Result<Option<Public>> {
         let Some(path) = &config.public_dir else {
             return Ok(None);
         };
@@ -54,6 +56,7 @@ impl Public {
             folder: Folder::open(path, config.symlinks)?,
             rules: PathRules { hidden: config.hidden },
             cache_control: config.cache_control.clone(),
+            descriptors: Arc::clone(descriptors),
             cache,
         }))
     }
@@ -137,7 +140,9 @@ impl Public {
                 Some(_) => cache.get(&key(name, coding)[..]),
             };
             if let Some(document) = known.filter(|document| document.description.identity == seen) {
-                if let Some(content) = unless_missing(document.content(&self.folder, name))?.flatten() {
+                if let Some(content) =
+                    unless_missing(document.content(&self.folder, name, &self.descriptors))?.flatten()
+                {
                     return Ok(Some((document, content)));
                 }
             }
@@ -146,7 +151,7 @@ impl Public {
             return Ok(None);
         };
         let identity = Identity::of(&stat);
-        let Some(content) = Content::of(file, identity.size())? else {
+        let Some(content) = Content::of(file, identity.size(), &self.descriptors)? else {
             return Ok(None);
         };
         let document = Arc::new(self.describe(name, coding, identity, &content));

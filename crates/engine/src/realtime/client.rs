@@ -8,6 +8,7 @@ use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
 use super::reader::Reader;
 use crate::clock::milliseconds;
+use crate::descriptors::Counted;
 use crate::engine::Engine;
 use crate::holding::Key;
 use crate::meter::Meter;
@@ -67,7 +68,7 @@ pub(super) enum State {
 
 pub(super) struct Outbox {
     /// Gone once the client is.
-    pub(super) socket: Option<Arc<OwnedFd>>,
+    pub(super) socket: Option<Arc<Counted<OwnedFd>>>,
     pub(super) frames: Frames,
     /// Milliseconds at which the socket last took something, or was first offered what it has not taken.
     pub(super) moved: u64,
@@ -139,7 +140,7 @@ pub(super) struct Beginning {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
-    pub(super) socket: Arc<OwnedFd>,
+    pub(super) socket: Arc<Counted<OwnedFd>>,
     pub(super) timeout: u32,
 }
 

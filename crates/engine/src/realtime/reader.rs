@@ -4,6 +4,7 @@
 use super::client::{Client, Events, Protocol, State};
 use super::inbox::{Event, Farewell, Room};
 use crate::clock::milliseconds;
+use crate::descriptors::Counted;
 use crate::engine::Engine;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use rustix::io::Errno;
@@ -22,7 +23,7 @@ const MOST_FRAGMENTS: usize = 1 << 18;
 
 pub(super) struct Reader {
     /// Gone once the client is.
-    pub(super) socket: Option<Arc<OwnedFd>>,
+    pub(super) socket: Option<Arc<Counted<OwnedFd>>>,
     /// None for a peer that has nothing to say, or has broken the protocol.
     decoder: Option<Decoder>,
     /// What was read and has not been decoded, of one read at the most; nothing else is read before it.
@@ -68,7 +69,7 @@ impl Reader {
         self.rest = Rest::default();
     }
 
-    pub(super) fn new(socket: Arc<OwnedFd>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
+    pub(super) fn new(socket: Arc<Counted<OwnedFd>>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
         Reader {
             socket: Some(socket),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),

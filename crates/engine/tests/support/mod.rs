@@ -11,7 +11,8 @@ pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Board, Config, Context, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, Room,
+    App, Board, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow,
+    RequestTotals, Room,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -38,6 +39,7 @@ impl App for Closure {
 pub struct Server {
     pub engine: Arc<Engine>,
     pub hub: Arc<Hub>,
+    pub totals: Arc<RequestTotals>,
     pub address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
@@ -61,6 +63,8 @@ pub fn config() -> Config {
         response_memory_bytes: 65_536,
         response_disk_bytes: 1 << 30,
         max_connections: 1_000,
+        descriptors: Descriptors::with(1_000, 1_000),
+        request_totals: RequestTotals::new(1 << 28, 1 << 32),
         waiting_room: true,
         early_hints: false,
         message_max_bytes: 1 << 20,
@@ -110,7 +114,7 @@ impl Server {
             unix: false,
         };
         let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
-        let count = config.max_threads;
+        let (count, totals) = (config.max_threads, Arc::clone(&config.request_totals));
         let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a courier");
         let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
@@ -124,6 +128,7 @@ impl Server {
         Server {
             engine,
             hub,
+            totals,
             address,
             threads,
         }

@@ -5,7 +5,7 @@ use super::client::kind;
 use crate::gvl::wait_without_gvl;
 use crate::strings::{bytes, ids, keep, new};
 use fairlead_engine::pubsub::{Delivery, Hub, PostOffice, Scope};
-use fairlead_engine::{Engine, ProcessSubscription};
+use fairlead_engine::{Descriptors, Engine, ProcessSubscription};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
 use rb_sys::{
@@ -23,6 +23,7 @@ static TASKS: AtomicUsize = AtomicUsize::new(0);
 static PROCESS: Mutex<Process> = Mutex::new(Process {
     pid: 0,
     hub: None,
+    descriptors: None,
     engines: Vec::new(),
     subscriptions: None,
 });
@@ -34,6 +35,7 @@ struct Process {
     /// Whose this is: a forked process has nothing of it.
     pid: u32,
     hub: Option<Arc<Hub>>,
+    descriptors: Option<Arc<Descriptors>>,
     engines: Vec<Weak<Engine>>,
     subscriptions: Option<HashMap<Vec<u8>, Arc<ProcessSubscription>>>,
 }
@@ -54,6 +56,7 @@ fn current() -> MutexGuard<'static, Process> {
         process.subscriptions = Some(HashMap::new());
         // The threads of a hub do not come along with a fork.
         process.hub = None;
+        process.descriptors = None;
     }
     process
 }
@@ -89,6 +92,15 @@ pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
     Ok(hub)
 }
 
+/// The descriptors that the engines of this process share, as there are when the first of them is made.
+pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
+    let mut process = current();
+    let descriptors = process
+        .descriptors
+        .get_or_insert_with(|| Descriptors::of_process(max_connections));
+    Arc::clone(descriptors)
+}
+
 /// An engine serves now.
 pub(super) fn enter(engine: &Arc<Engine>) {
     current().engines.push(Arc::downgrade(engine));
@@ -108,6 +120,7 @@ pub(super) fn leave(engine: &Arc<Engine>) {
         return (0..tasks).for_each(|_| next.defer());
     }
     let hub = process.hub.take();
+    process.descriptors = None;
     process.subscriptions = Some(HashMap::new());
     // The lock is not held where the GVL may be given up.
     drop(process);

@@ -1,13 +1,11 @@
 //! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`].
 
-use fairlead_engine::{Compression, Config, Context, FilesConfig, Format, Logs, Overflow, Symlinks};
+use fairlead_engine::{Compression, Config, Context, FilesConfig, Format, Logs, Overflow, RequestTotals, Symlinks};
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
-
-/// Descriptors that the process needs for itself when `max_connections` follows from the open-file limit.
-const OWN_DESCRIPTORS: u64 = 256;
 
 /// The settings, by name.
 pub(crate) struct Settings<'a> {
@@ -32,6 +30,8 @@ impl<'a> Settings<'a> {
     }
 
     pub(crate) fn config(&self) -> Result<Config, Error> {
+        let max_connections = self.get("max_connections")?;
+        let descriptors = super::process::descriptors(max_connections);
         Ok(Config {
             min_threads: self.get("min_threads")?,
             max_threads: self.get("max_threads")?,
@@ -49,7 +49,12 @@ impl<'a> Settings<'a> {
             write_min_rate: self.get("write_min_rate")?,
             response_memory_bytes: self.get("response_memory_bytes")?,
             response_disk_bytes: self.get("response_disk_bytes")?,
-            max_connections: self.max_connections()?,
+            max_connections: match max_connections {
+                0 => descriptors.most_connections(),
+                asked => asked,
+            },
+            descriptors,
+            request_totals: self.request_totals()?,
             waiting_room: self.get("waiting_room")?,
             early_hints: self.get("early_hints")?,
             message_max_bytes: self.get("message_max_bytes")?,
@@ -63,6 +68,15 @@ impl<'a> Settings<'a> {
             files: self.files()?,
             compression: self.compression()?,
         })
+    }
+
+    /// One body has room on the disk in any case, if no other one is there.
+    fn request_totals(&self) -> Result<Arc<RequestTotals>, Error> {
+        let disk = match self.get("body_disk_total_bytes")? {
+            0 => u64::MAX,
+            total => self.get::<u64>("body_max_bytes")?.max(total),
+        };
+        Ok(RequestTotals::new(self.get("request_memory_total_bytes")?, disk))
     }
 
     fn files(&self) -> Result<FilesConfig, Error> {
@@ -115,17 +129,6 @@ impl<'a> Settings<'a> {
 
     fn unknown(&self, name: &str, value: &str) -> Error {
         Error::new(self.ruby.exception_arg_error(), format!("{name}: {value}"))
-    }
-
-    fn max_connections(&self) -> Result<usize, Error> {
-        let asked: usize = self.get("max_connections")?;
-        if asked > 0 {
-            return Ok(asked);
-        }
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile)
-            .current
-            .unwrap_or(u64::MAX);
-        Ok(usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS).max(16)).unwrap_or(usize::MAX >> 1))
     }
 
     pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {

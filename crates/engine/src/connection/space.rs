@@ -1,0 +1,98 @@
+//! Room for a request while it arrives: made before bytes are read, so that nothing is read that has no place.
+//!
+//! What is short decides what happens. Memory: bodies go to a file sooner, large heads are refused. Descriptors: the body
+//! waits unread (`uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
+//! that wait would keep what they have.
+
+use super::{Connection, Next, Refusal, State};
+use crate::body::Body;
+use crate::config::Config;
+use crate::descriptors::Permit;
+use crate::request_totals::Taken;
+use fairlead_wire::http1::Framing;
+
+/// Bytes of a head that are read at a time.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// What the current request has taken of what all of them share. The app may have the file that the permit is for; it is
+/// closed before the request is over.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    pub(super) permit: Option<Permit>,
+    taken: Taken,
+}
+
+impl Connection {
+    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: all others that wait for a descriptor
+    /// came later.
+    pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
+        let totals = &config.request_totals;
+        let memory = self.input.len() + self.body.memory();
+        if !matches!(self.state, State::Body { .. }) {
+            let most = most.min(HEAD_BYTES);
+            let is_there = self.space.taken.memory(totals, memory + most);
+            return is_there.then_some(most).ok_or(refuse("no memory for a head as large"));
+        }
+        let most = most.min(self.missing());
+        if !matches!(self.body, Body::File(..)) {
+            let most = most.min(config.body_memory_bytes.saturating_sub(self.body.memory()));
+            if most > 0 && self.space.taken.memory(totals, memory + most) {
+                return Ok(most);
+            }
+        }
+        self.make_room_on_disk(most, config, is_next).map(|()| most)
+    }
+
+    /// Bytes of the body that are still to come, as far as the head says.
+    fn missing(&self) -> usize {
+        match self.head.framing {
+            Framing::Length(length) => usize::try_from(length - self.body.len()).unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        }
+    }
+
+    fn make_room_on_disk(&mut self, more: usize, config: &Config, is_next: bool) -> Result<(), Next> {
+        let totals = &config.request_totals;
+        if self.space.permit.is_none() {
+            let may_have = is_next || !totals.has_waiting();
+            self.space.permit = may_have.then(|| config.descriptors.for_body()).flatten();
+        }
+        if self.space.permit.is_none() {
+            return Err(Next::PutOff);
+        }
+        let most = if config.body_max_bytes > 0 {
+            config.body_max_bytes
+        } else {
+            u64::MAX
+        };
+        let length = (self.body.len() + more as u64).min(most);
+        let is_there = self.space.taken.disk(totals, length);
+        is_there
+            .then_some(())
+            .ok_or(refuse("bodies take all the disk they may"))
+    }
+
+    /// How much of a body may be in memory when `more` bytes are added that were read already. Where there is no room for them
+    /// elsewhere, they stay.
+    pub(super) fn memory_for(&mut self, more: usize, config: &Config) -> usize {
+        let outgrows = self.body.memory() + more > config.body_memory_bytes;
+        if self.space.permit.is_none() && outgrows && !matches!(self.body, Body::File(..)) {
+            let _ = self.make_room_on_disk(more, config, false);
+        }
+        if self.space.permit.is_some() {
+            0
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// The request is complete: gives back what was taken for more.
+    pub(super) fn settle_space(&mut self) {
+        let on_disk = self.body.len() - self.body.memory() as u64;
+        self.space.taken.keep(self.input.len() + self.body.memory(), on_disk);
+    }
+}
+
+fn refuse(reason: &'static str) -> Next {
+    Next::Refuse(Refusal { status: 503, reason })
+}

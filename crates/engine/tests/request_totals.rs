@@ -1,0 +1,114 @@
+//! What requests take of memory and disk together: whoever wants more than there is is refused or goes to disk, small requests
+//! are served meanwhile, and everything is given back.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use fairlead_engine::{Body, Config, Exchange, RequestTotals};
+use std::sync::Arc;
+use support::{config, eventually, reply, Client, Server};
+
+fn serve(memory: u64, disk: u64) -> (Server, Arc<RequestTotals>) {
+    let totals = RequestTotals::new(memory, disk);
+    let config = Config {
+        request_totals: Arc::clone(&totals),
+        body_memory_bytes: 100_000,
+        head_max_bytes: 65_536,
+        target_max_bytes: 65_536,
+        ..config()
+    };
+    (Server::start(config, measure), totals)
+}
+
+fn measure(exchange: &mut Exchange<'_>) {
+    let body = exchange.take_body();
+    let kind = if matches!(body, Body::File(..)) {
+        "file"
+    } else {
+        "memory"
+    };
+    reply(exchange, &format!("{kind} {}", body.len()));
+}
+
+/// All but the last byte of an upload.
+fn begin(server: &Server, length: usize) -> Client {
+    let mut client = server.connect();
+    let body = "x".repeat(length - 1);
+    client.send(&format!(
+        "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n{body}"
+    ));
+    client
+}
+
+/// All but the end of a head.
+fn begin_head(server: &Server, length: usize) -> Client {
+    let mut client = server.connect();
+    client.send(&format!(
+        "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}",
+        "x".repeat(length)
+    ));
+    client
+}
+
+fn assert_is_refused(client: &mut Client) {
+    let answer = client.answer();
+    assert_eq!(answer.status, 503);
+    assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+}
+
+#[test]
+fn bodies_that_take_too_much_of_the_disk_are_refused_and_the_others_arrive() {
+    let (server, totals) = serve(1 << 20, 1_000_000);
+    let mut early: Vec<Client> = (0..2)
+        .map(|number| {
+            let client = begin(&server, 400_000);
+            eventually("it is here", || totals.used().1 >= 399_000 * (number + 1));
+            client
+        })
+        .collect();
+    let mut late = begin(&server, 400_000);
+    assert_is_refused(&mut late);
+    for client in &mut early {
+        assert_eq!(client.send("x").answer().text(), "file 400000");
+    }
+    eventually("all is given back", || totals.used() == (0, 0));
+    assert_eq!(begin(&server, 900_000).send("x").answer().text(), "file 900000");
+}
+
+#[test]
+fn a_body_that_leaves_in_the_middle_gives_its_place_back() {
+    let (server, totals) = serve(1 << 20, 500_000);
+    let client = begin(&server, 400_000);
+    eventually("it is here", || totals.used().1 >= 399_000);
+    drop(client);
+    eventually("all is given back", || totals.used() == (0, 0));
+    assert_eq!(begin(&server, 400_000).send("x").answer().text(), "file 400000");
+}
+
+#[test]
+fn where_memory_is_scarce_bodies_go_to_files_sooner() {
+    let (server, totals) = serve(150_000, 1 << 20);
+    let mut first = begin(&server, 90_000);
+    eventually("it is here", || totals.used().0 >= 89_000);
+    let mut second = begin(&server, 90_000);
+    assert_eq!(second.send("x").answer().text(), "file 90000");
+    assert_eq!(server.connect().get("/").text(), "memory 0");
+    assert_eq!(begin(&server, 10_000).send("x").answer().text(), "memory 10000");
+    assert_eq!(first.send("x").answer().text(), "memory 90000");
+    eventually("all is given back", || totals.used() == (0, 0));
+}
+
+#[test]
+fn where_memory_is_scarce_large_heads_are_refused_and_small_ones_are_not() {
+    let (server, totals) = serve(150_000, 1 << 20);
+    let mut early: Vec<Client> = (0..2).map(|_| begin_head(&server, 50_000)).collect();
+    eventually("they are here", || totals.used().0 >= 100_000);
+    assert_is_refused(&mut begin_head(&server, 60_000));
+    assert_eq!(server.connect().get("/").text(), "memory 0");
+    assert_eq!(begin_head(&server, 10_000).send("\r\n\r\n").answer().text(), "memory 0");
+    for client in &mut early {
+        assert_eq!(client.send("\r\n\r\n").answer().text(), "memory 0");
+    }
+    eventually("all is given back", || totals.used() == (0, 0));
+    assert_eq!(begin_head(&server, 60_000).send("\r\n\r\n").answer().text(), "memory 0");
+}

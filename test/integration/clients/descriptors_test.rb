@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "digest"
+require "test_helper"
+require "support/http_client"
+require "support/processes"
+
+# Clients that make the server open as much as it may: the application can open files and sockets of its own all the time,
+# whoever gets none is told so or waits, and what was opened is closed again.
+class DescriptorsTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
+
+  LIMIT = 600
+  # Of a quarter of the limit, which is the application's.
+  OWN = 130
+  UPLOADS = 300
+  BODY = Random.new(13).bytes(120_000)
+
+  # Opens files and sockets, and says what came of it; or the digest of a body. The limit is hard, because the server raises
+  # the soft one.
+  APP = <<~RUBY.freeze
+    require "digest/sha2"
+    require "socket"
+    own = lambda do
+      opened = []
+      #{OWN / 2}.times { opened << File.open(File::NULL) << Socket.new(:INET, :STREAM) }
+      "all open"
+    rescue SystemCallError => e
+      e.class.name
+    ensure
+      opened.each(&:close)
+    end
+    run lambda { |env|
+      body = env["REQUEST_METHOD"] == "POST" ? Digest::SHA256.hexdigest(env["rack.input"].read) : own.call
+      [200, {}, [body]]
+    }
+  RUBY
+
+  def test_uploads_leave_the_application_its_descriptors
+    server = serve_with_few_descriptors
+    assert_equal "all open", get(server).body
+    before = descriptors(server.pid)
+    uploads = Array.new(UPLOADS) { begin_upload(server) }
+
+    20.times { assert_equal "all open", get(server).body }
+    uploads.each { |upload| upload.write(BODY[-1]) }
+    digests = uploads.map { |upload| upload.answer.then { |answer| [answer.status, answer.body] } }
+    assert_equal [[200, Digest::SHA256.hexdigest(BODY)]], digests.uniq
+    assert_equal "all open", get(server).body
+    uploads.each(&:close)
+    wait_until("closed descriptors") { descriptors(server.pid) <= before }
+    refute_match(/EMFILE|Too many open files|BUG/, server.stderr)
+  end
+
+  def test_connections_leave_the_application_its_descriptors
+    server = serve_with_few_descriptors
+    witness = connect(server)
+    assert_equal "all open", witness.get.body
+    before = descriptors(server.pid)
+    answers = Array.new(LIMIT) { connect(server).tap { |client| ask_or_be_refused(client) } }.map { |client| status(client) }
+
+    assert_equal [200, 503], answers.uniq, "in this order"
+    assert_equal "all open", witness.get.body
+    @clients.each { |client| client.close unless client.equal?(witness) }
+    wait_until("closed descriptors") { descriptors(server.pid) <= before }
+    assert_equal "all open", get(server).body
+  end
+
+  # The place of one that is slow is not free for ever, and whoever waited too long for it is not to blame.
+  def test_an_upload_that_gets_no_descriptor_in_time_may_try_again
+    server = serve_with_few_descriptors("--body-timeout", 1)
+    holders = Array.new(UPLOADS) { begin_upload(server) }
+    statuses = Hash.new(0)
+    wait_until("an end of them all") do
+      holders.reject! { |client| client.readable? && (statuses[client.answer.status] += 1) }
+      holders.empty?
+    end
+
+    assert_equal [408, 503], statuses.keys.sort
+    assert_operator statuses[408], :>, 20
+    assert_includes server.stderr, "503 (no descriptor"
+  end
+
+  private
+
+  # All but the last byte of an upload that is too large for memory.
+  def begin_upload(server)
+    client = connect(server)
+    client.request("POST", "/", { "content-length" => BODY.bytesize })
+    client.write(BODY[0..-2])
+  end
+
+  def ask_or_be_refused(client)
+    client.request
+  rescue SystemCallError
+    nil
+  end
+
+  def status(client)
+    client.answer.status
+  end
+
+  def serve_with_few_descriptors(*arguments)
+    serve(APP, "-C", "few.rb", *arguments, files: { "few.rb" => "Process.setrlimit(:NOFILE, #{LIMIT}, #{LIMIT})" })
+  end
+end
