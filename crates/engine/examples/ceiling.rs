@@ -70,6 +70,7 @@ fn config(threads: usize) -> Config {
         max_connections: 10_000,
         descriptors: Descriptors::of_process(10_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),
+        trim_memory: || {},
         waiting_room: false,
         early_hints: false,
         message_max_bytes: 1 << 20,

@@ -52,6 +52,8 @@ pub struct Config {
     pub descriptors: Arc<Descriptors>,
     /// What requests may take of memory and disk together.
     pub request_totals: Arc<RequestTotals>,
+    /// Gives memory that was freed back to the system.
+    pub trim_memory: fn(),
     /// Whether requests that wait may move to another worker.
     pub waiting_room: bool,
     /// Whether the app may send 103 answers.

@@ -12,6 +12,7 @@ use crate::holding::Holding;
 use crate::home::Home;
 use crate::journal::Journal;
 use crate::listener::{Listener, Origin};
+use crate::memory::Memory;
 use crate::place::Place;
 use crate::poller::{Interest, Poller};
 use crate::pubsub::Hub;
@@ -52,6 +53,7 @@ pub struct Engine {
     pub(crate) hub: Arc<Hub>,
     pub(crate) ready: ReadyQueue,
     pub(crate) uploads: Uploads,
+    pub(crate) memory: Memory,
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
     pub(crate) cadence: Cadence,
@@ -112,6 +114,7 @@ impl Engine {
             hub,
             ready: ReadyQueue::default(),
             uploads: Uploads::default(),
+            memory: Memory::default(),
             timer: Timer::default(),
             watchdog: Watchdog::default(),
             sender: Arc::default(),

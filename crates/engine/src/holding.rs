@@ -145,6 +145,11 @@ impl Holding {
             .collect()
     }
 
+    /// Gives back what a burst has left; slots stay, because of their generations.
+    pub(crate) fn shrink(&mut self) {
+        self.spare = Vec::new();
+    }
+
     /// An empty buffer, used before if there is one.
     pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()

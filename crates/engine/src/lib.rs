@@ -15,6 +15,7 @@
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
 //!   are given away.
 //! * `pubsub/` takes what is published to all who subscribed, in every worker.
+//! * `memory.rs` gives back what a burst has left.
 //! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters. `guests.rs` sends there who waits,
 //!   and takes in who comes from there.
 //!
@@ -48,6 +49,7 @@ mod holding;
 mod home;
 mod journal;
 mod listener;
+mod memory;
 mod meter;
 mod output;
 mod place;

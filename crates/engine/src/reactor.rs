@@ -146,6 +146,7 @@ impl Reactor {
             self.guard(engine, now, |reactor| reactor.drain(engine, now));
         }
         self.guard(engine, now, |_| engine.resume_uploads(now));
+        self.guard(engine, now, |_| engine.look_after_memory());
         drop(in_reactor);
         engine.cadence.polled(engine.ready.len());
     }

@@ -20,6 +20,9 @@ pub(crate) enum Job {
     Task,
 }
 
+/// Places that are kept when a burst is over.
+const USUAL_PLACES: usize = 64;
+
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
     queue: Mutex<VecDeque<Job>>,
@@ -70,6 +73,11 @@ impl ReadyQueue {
             Some(Job::Request(connection)) => Some(connection),
             _ => None,
         }
+    }
+
+    /// Gives back places that a burst has left.
+    pub(crate) fn shrink(&self) {
+        self.queue.lock().shrink_to(USUAL_PLACES);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -22,6 +22,7 @@ mod events;
 mod fork;
 mod gvl;
 mod hijack;
+mod memory;
 mod native;
 mod rack_app;
 mod request;

@@ -65,6 +65,7 @@ pub fn config() -> Config {
         max_connections: 1_000,
         descriptors: Descriptors::with(1_000, 1_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),
+        trim_memory: || {},
         waiting_room: true,
         early_hints: false,
         message_max_bytes: 1 << 20,

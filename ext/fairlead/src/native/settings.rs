@@ -55,6 +55,7 @@ impl<'a> Settings<'a> {
             },
             descriptors,
             request_totals: self.request_totals()?,
+            trim_memory: crate::memory::trim,
             waiting_room: self.get("waiting_room")?,
             early_hints: self.get("early_hints")?,
             message_max_bytes: self.get("message_max_bytes")?,

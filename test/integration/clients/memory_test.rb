@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/processes"
+
+# What a crowd has taken of the memory is given back when it has left.
+class MemoryTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
+
+  APP = "run ->(env) { [200, {}, ['hello']] }"
+  CROWD = 1000
+  MEBIBYTE = 1024**2
+
+  def test_memory_of_bodies
+    assert_given_back { "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 110000\r\n\r\n#{"y" * 105_000}" }
+  end
+
+  def test_memory_of_heads
+    assert_given_back { "GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}" }
+  end
+
+  private
+
+  # The block gives what each client of the crowd sends before it leaves.
+  def assert_given_back
+    server = serve(APP)
+    get(server)
+    before = memory(server.pid)
+    crowd = Array.new(CROWD) { connect(server).write(yield) }
+    wait_until("memory that is taken") { memory(server.pid) > before + (40 * MEBIBYTE) }
+    crowd.each(&:close)
+
+    wait_until("memory that is given back") { memory(server.pid) < before + (16 * MEBIBYTE) }
+    assert_equal "hello", get(server).body
+  end
+end
