@@ -201,9 +201,9 @@ module Fairlead
 
     option :request_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
-           doc: "How much memory the heads and bodies of all requests of a process may take together, beyond the 32 KiB that each " \
-                "of them may take in any case. When there is no more, bodies go to temporary files sooner, and larger heads are " \
-                "answered 503."
+           doc: "How much memory the heads and bodies of all requests of a process may take together, with those messages of " \
+                "WebSockets that have not come whole; 32 KiB of each do not count. When there is no more, bodies go to temporary " \
+                "files sooner, larger heads are answered 503, and WebSockets with larger messages are closed with 1013."
 
     option :temp_dir, Types::Folder.new("DIR"),
            scope: :engine, default: ->(_) { folder_for_temporary_files }, shown_default: "the system's",

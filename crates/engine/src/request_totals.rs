@@ -1,5 +1,5 @@
-//! What requests that arrive, wait or run may take of memory and disk, all of an engine's together. Each limit of a single
-//! request is multiplied by the number of clients; this is what stands against that.
+//! What requests that arrive, wait or run may take of memory and disk, all of an engine's together, and messages of WebSockets
+//! that have not come whole. Each limit of a single one is multiplied by the number of clients; this is what stands against that.
 //!
 //! A little memory is every connection's own and not counted, so that small requests cost nothing here and are served
 //! whatever others do.
@@ -86,7 +86,7 @@ impl Drop for Waiting {
     }
 }
 
-/// What one request has taken; given back when this goes.
+/// What one request, or one client, has taken; given back when this goes.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// None until something is counted.

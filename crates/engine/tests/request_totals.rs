@@ -4,9 +4,12 @@
 
 mod support;
 
-use fairlead_engine::{Body, Config, Exchange, RequestTotals};
+use fairlead_engine::{App, Body, Client as Peer, Config, Event, Exchange, RequestTotals};
+use fairlead_wire::websocket::Opcode;
+use std::io::Write;
 use std::sync::Arc;
-use support::{config, eventually, reply, Client, Server};
+use support::web_socket::{frame, text, Received, WebSocket};
+use support::{config, eventually, listen, reply, Client, Server};
 
 fn serve(memory: u64, disk: u64) -> (Server, Arc<RequestTotals>) {
     let totals = RequestTotals::new(memory, disk);
@@ -111,4 +114,55 @@ fn where_memory_is_scarce_large_heads_are_refused_and_small_ones_are_not() {
     }
     eventually("all is given back", || totals.used() == (0, 0));
     assert_eq!(begin_head(&server, 60_000).send("\r\n\r\n").answer().text(), "memory 0");
+}
+
+/// Sends back what it is sent.
+struct Echo;
+
+impl App for Echo {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        exchange.start_upgrade();
+        let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+        exchange.end_upgrade();
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        if let Event::Message { text, data } = event {
+            client.write(&data, text);
+        }
+    }
+}
+
+#[test]
+fn where_memory_is_scarce_messages_that_come_in_pieces_are_not_kept_for_ever() {
+    let totals = RequestTotals::new(150_000, 0);
+    let config = Config {
+        request_totals: Arc::clone(&totals),
+        ..config()
+    };
+    let server = Server::run(&listen(), config, None, Arc::new(Echo));
+    let message = "x".repeat(100_000);
+    let whole = frame(Opcode::Text, message.as_bytes());
+    let begin = || {
+        let mut client = WebSocket::connect(server.address);
+        client.stream.write_all(&whole[..60_000]).expect("an open connection");
+        client
+    };
+    let mut early: Vec<WebSocket> = (1..=2)
+        .map(|number| {
+            let client = begin();
+            eventually("it is here", || totals.used().0 >= 59_000 * number);
+            client
+        })
+        .collect();
+    let mut late = begin();
+    assert_eq!(late.receive(), Received::Close(Some(1013)));
+    let mut small = WebSocket::connect(server.address);
+    small.send(Opcode::Text, b"hello");
+    assert_eq!(small.receive(), text("hello"));
+    early.pop();
+    eventually("its memory is given back", || totals.used().0 < 100_000);
+    early[0].stream.write_all(&whole[60_000..]).expect("an open connection");
+    assert_eq!(early[0].receive(), text(&message));
+    eventually("all is given back", || totals.used() == (0, 0));
 }

@@ -6,6 +6,7 @@ use super::inbox::{Event, Farewell, Room};
 use crate::clock::milliseconds;
 use crate::descriptors::Counted;
 use crate::engine::Engine;
+use crate::request_totals::Taken;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
@@ -21,6 +22,12 @@ const READ_TURN: usize = 256 * 1024;
 /// Pieces that one message may have.
 const MOST_FRAGMENTS: usize = 1 << 18;
 
+/// For a peer whose message grows while those of others take all the memory that there is for them.
+const NO_MEMORY: Failure = Failure {
+    code: 1013,
+    reason: "no memory for a message as large",
+};
+
 pub(super) struct Reader {
     /// Gone once the client is.
     pub(super) socket: Option<Arc<Counted<OwnedFd>>>,
@@ -28,6 +35,8 @@ pub(super) struct Reader {
     decoder: Option<Decoder>,
     /// What was read and has not been decoded, of one read at the most; nothing else is read before it.
     rest: Rest,
+    /// For what has come of a message.
+    taken: Taken,
     /// The current second, and the control frames that came in it.
     second: u64,
     controls: u32,
@@ -67,6 +76,7 @@ impl Reader {
         self.socket = None;
         self.decoder = None;
         self.rest = Rest::default();
+        self.taken = Taken::default();
     }
 
     pub(super) fn new(socket: Arc<Counted<OwnedFd>>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
@@ -74,6 +84,7 @@ impl Reader {
             socket: Some(socket),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
             rest: Rest::default(),
+            taken: Taken::default(),
             second: 0,
             controls: 0,
         }
@@ -240,6 +251,9 @@ impl Client {
                 ControlFlow::Continue(())
             }
         });
+        let unfinished = decoder.unfinished();
+        let has_room = reader.taken.memory(&engine.config.request_totals, unfinished);
+        let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
             .iter()
@@ -247,6 +261,7 @@ impl Client {
         let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
         if let Err(failure) = fed.and(heard.map(|()| 0)) {
             reader.decoder = None;
+            reader.taken = Taken::default();
             self.hear_last(Farewell::Fault(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
             self.hear_last(Farewell::Goodbye(*code));

@@ -121,6 +121,11 @@ impl Decoder {
         }
     }
 
+    /// Bytes that are kept of a message that has not come whole.
+    pub fn unfinished(&self) -> usize {
+        self.message.bytes.len()
+    }
+
     /// Takes the next bytes, which it unmasks where they are, and gives `on` what is complete, in order. That and the
     /// failure depend on the bytes alone, not on how they are split. After a failure every call gives the same one; what
     /// comes after a close frame is ignored (RFC 6455 §5.5.1).
