@@ -44,7 +44,7 @@ class PeerAddressTest < Minitest::Test
   def test_guests_of_the_waiting_room
     server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
     board = Fairlead::Test::BoardFile.new(server)
-    busy = Array.new(2) { connect(server).request("GET", "/ready?1") }
+    busy = Array.new(2) { connect(server).request("GET", "/ready?3") }
     wait_until("two busy workers") { board["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     8.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
     wait_until("all of them in the waiting room") { board["moved"] == 8 }

@@ -21,13 +21,17 @@ class WaitingRoomTest < Minitest::Test
       Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").size + 10) if FILES.empty?
       loop { FILES << File.open(File::NULL) }
     rescue Errno::EMFILE
-      nil
+      true
     end
 
     def relieve = FILES.each(&:close).clear
 
     def exhaust_for_a_while
-      Thread.new { 150.times { exhaust; sleep 0.01 }.tap { relieve } }
+      finish = Time.now + 1.5
+      Thread.new do
+        exhaust && sleep(0.01) while Time.now < finish
+        relieve
+      end
     end
 
     # Another thread holds Ruby's lock for so long, from soon after the answer on, when it says so.
@@ -37,7 +41,7 @@ class WaitingRoomTest < Minitest::Test
     end
 
     run lambda { |env|
-      hang(5) if env["PATH_INFO"] == "/hang"
+      hang(10) if env["PATH_INFO"] == "/hang"
       exhaust if env["PATH_INFO"] == "/exhaust"
       relieve if env["PATH_INFO"] == "/relieve"
       exhaust_for_a_while if env["PATH_INFO"] == "/exhaust-for-a-while"
@@ -133,7 +137,7 @@ class WaitingRoomTest < Minitest::Test
     server = serve(APP, "-w", 3, "-t", 1)
     (busy, *clients), home = clients_in_one_worker(server, 9)
     client_elsewhere(server, home).get("/exhaust")
-    busy.request("GET", "/?8")
+    busy.request("GET", "/?20")
     pids = clients.map { |client| pid_of(client.get("/?0.15")) }
 
     assert_equal 1, (pids - [home]).uniq.size, pids.inspect
@@ -145,7 +149,7 @@ class WaitingRoomTest < Minitest::Test
     (busy, *clients), home = clients_in_one_worker(server, 7)
     hanging = pid_of(client_elsewhere(server, home).get("/hang"))
     wait_until("it to hang") { File.exist?(server.path("hangs")) }
-    busy.request("GET", "/?6")
+    busy.request("GET", "/?20")
     pids = clients.map { |client| pid_of(client.get("/?0.1")) }
 
     assert_empty pids & [home, hanging]
@@ -156,7 +160,7 @@ class WaitingRoomTest < Minitest::Test
     server = serve(APP, "-w", 2, "-t", 1, "--keep-alive-timeout", 1)
     clients, home = clients_in_one_worker(server, 3)
     client_elsewhere(server, home).get("/exhaust-for-a-while")
-    clients.each_with_index { |client, index| client.request("GET", "/?#{index.zero? ? 6 : 0}") }
+    clients.each_with_index { |client, index| client.request("GET", "/?#{index.zero? ? 15 : 0}") }
 
     refute_includes clients.last(2).map { |client| pid_of(client.answer) }, home
     refute clients.first.readable?, "only then is the worker that they came from free"
