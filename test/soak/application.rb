@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "digest/sha1" # at once: threads that load it together get in each other's way
 require "fiddle"
 require "timeout"
 require_relative "pattern"
