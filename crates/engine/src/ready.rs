@@ -92,6 +92,7 @@ impl ReadyQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptors::Counted;
     use crate::listener::Origin;
     use crate::place::Place;
     use rustix::event::{eventfd, EventfdFlags};
@@ -106,7 +107,7 @@ mod tests {
             unix: true,
         });
         for key in 0..count {
-            let socket = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor"));
+            let socket = Arc::new(Counted::alone(eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")));
             let connection = Connection::new(socket, Place::nowhere(key), Arc::clone(&origin), None, 0);
             queue.push(Job::Request(Box::new(connection.complete_at(key))));
             queue.push(Job::Task);

@@ -215,6 +215,7 @@ fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptors::Counted;
     use crate::listener::Origin;
     use crate::place::Place;
     use rustix::event::{eventfd, EventfdFlags};
@@ -235,7 +236,13 @@ mod tests {
             unix: false,
         };
         let peer = Some(PEER.parse().expect("an address"));
-        let mut connection = Connection::new(Arc::new(descriptor()), Place::nowhere(0), Arc::new(origin), peer, 0);
+        let mut connection = Connection::new(
+            Arc::new(Counted::alone(descriptor())),
+            Place::nowhere(0),
+            Arc::new(origin),
+            peer,
+            0,
+        );
         (connection.input, connection.body) = (input.to_vec(), body);
         connection
     }
