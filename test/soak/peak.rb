@@ -7,7 +7,7 @@ module Fairlead
     # How much memory a process has had at most while the load lasted, of all the processes that serve.
     class Peak
       # In MiB: no mixture of these clients needs more, however they come together.
-      MOST = 400
+      MOST = 600
       PAUSE = 0.2
 
       attr_reader :memory

@@ -23,6 +23,9 @@ module Fairlead
                    --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 15
                    --access-log access.log --access-log-format json].freeze
 
+      # Few heaps, as Ruby applications are often run: with one for each thread most of the memory is what is free in them.
+      ENVIRONMENT = { "MALLOC_ARENA_MAX" => "2" }.freeze
+
       # How long an answer may take on a machine that does other things too, before it counts as lost.
       PATIENCE = 60
 
@@ -30,7 +33,7 @@ module Fairlead
 
       # +limit+: how many descriptors each process may have.
       def initialize(*options, limit: nil, environment: {})
-        @server = Test::ServerProcess.new(RACKUP, *OPTIONS, *options, environment: environment)
+        @server = Test::ServerProcess.new(RACKUP, *OPTIONS, *options, environment: ENVIRONMENT.merge(environment))
         @options = options
         @limit = limit
         @taken = Set.new
