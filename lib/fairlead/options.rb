@@ -234,6 +234,15 @@ module Fairlead
            scope: :engine, default: 1024**3, valid: ["100m"], invalid: [-1],
            doc: "How much of an answer may wait in that temporary file."
 
+    option :response_memory_total_bytes, Types::Bytes.new(least: 1024**2),
+           scope: :engine, default: 128 * 1024**2, valid: ["64m"], invalid: ["1k"],
+           doc: "How much memory the unsent answers of a worker may take together. Beyond it, threads that write answers wait in line; " \
+                "and if requests wait for these threads, the client that takes its answer most slowly is cut off."
+
+    option :response_disk_total_bytes, Types::Bytes.new,
+           scope: :engine, default: 2 * 1024**3, valid: ["100m"], invalid: [-1],
+           doc: "How much disk the unsent answers of a worker may take together. Beyond it they stay in memory."
+
     group "Files"
 
     option :public_dir, Types::Folder.new("DIR"),

@@ -67,6 +67,8 @@ fn config(threads: usize) -> Config {
         write_min_rate: 500,
         response_memory_bytes: 262_144,
         response_disk_bytes: 1 << 30,
+        response_memory_total_bytes: 128 << 20,
+        response_disk_total_bytes: 2 << 30,
         max_connections: 10_000,
         descriptors: Descriptors::of_process(10_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),

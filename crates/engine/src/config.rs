@@ -46,6 +46,10 @@ pub struct Config {
     pub response_memory_bytes: usize,
     /// Unsent bytes of an answer above this make the app wait.
     pub response_disk_bytes: u64,
+    /// Unsent bytes of all answers that may be in memory; beyond it writers wait in line.
+    pub response_memory_total_bytes: u64,
+    /// Unsent bytes of all answers that may be on disk.
+    pub response_disk_total_bytes: u64,
     /// Most connections at a time (503).
     pub max_connections: usize,
     /// What may be open for clients; shared by all engines of a process.

@@ -19,6 +19,7 @@ use crate::meter::Meter;
 use crate::output::{Files, Flush, Output, Spill};
 use crate::place::Place;
 use crate::poller::Interest;
+use crate::spool::Slowness;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
 use rustix::io::{self, Errno};
 use rustix::net;
@@ -61,8 +62,10 @@ pub(crate) enum Next {
     Wait(Interest),
     /// Let it wait for a descriptor.
     PutOff,
-    /// Let the sender send a file.
+    /// Let the sender send a file, or what is spooled.
     Send,
+    /// Let the spooler store what comes of a large body.
+    Store,
     /// Answer with this and close.
     Refuse(Refusal),
     /// Drop it.
@@ -81,6 +84,10 @@ enum State {
         decoder: Option<Box<ChunkedDecoder>>,
         /// Since when it is not read, because it needs a file and there is no descriptor for that.
         waits: Option<u64>,
+        /// Bytes of it that were read and are to be stored by the spooler.
+        unstored: Vec<u8>,
+        /// When it was last handed to the spooler, in milliseconds.
+        handed: u64,
     },
     /// A whole request is here, or runs.
     Ready,
@@ -97,6 +104,13 @@ enum Then {
     Close,
     /// For a request that was not read to its end.
     Linger,
+}
+
+/// What a read does where a body has to be written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Disk {
+    Write,
+    Leave,
 }
 
 /// A connection and its current request.
@@ -257,11 +271,45 @@ impl Connection {
             State::Flush { .. } => self.flush(config, now, Files::Leave),
             State::Linger => self.discard(scratch),
             State::Body { waits: Some(_), .. } => self.look_for_peer(),
-            _ => self.read(scratch, config, now),
+            _ => self.read(scratch, config, now, Disk::Leave),
         }
     }
 
-    fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+    /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when there is
+    /// more.
+    pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+        if let State::Body {
+            unstored,
+            meter,
+            handed,
+            ..
+        } = &mut self.state
+        {
+            // Neither the wait for its turn nor a slow disk is the client's fault.
+            meter.forgive(now.saturating_sub(*handed));
+            let unstored = std::mem::take(unstored);
+            let next = self.feed_body(&unstored, config, now);
+            if next != Next::Wait(Interest::Read) {
+                return next;
+            }
+        }
+        let next = self.read(scratch, config, now, Disk::Write);
+        if let State::Body { meter, .. } = &mut self.state {
+            meter.forgive(milliseconds().saturating_sub(now));
+        }
+        next
+    }
+
+    /// Leaves what has come of the body to the spooler.
+    fn store_later(&mut self, read: Vec<u8>, now: u64) -> Next {
+        if let State::Body { unstored, handed, .. } = &mut self.state {
+            *unstored = read;
+            *handed = now;
+        }
+        Next::Store
+    }
+
+    fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64, disk: Disk) -> Next {
         let mut turn = 0;
         loop {
             let most = match self.make_room(scratch.len(), config, false) {
@@ -269,6 +317,9 @@ impl Connection {
                 Err(Next::PutOff) => return self.wait_for_descriptor(now),
                 Err(next) => return next,
             };
+            if disk == Disk::Leave && self.needs_disk() {
+                return self.store_later(Vec::new(), now);
+            }
             let count = match receive(&self.socket, &mut scratch[..most]) {
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
@@ -293,6 +344,11 @@ impl Connection {
         if let State::Body { meter, .. } = &mut self.state {
             *meter = Meter::begin(now);
         }
+    }
+
+    /// Whether what comes next of the body goes to a file.
+    fn needs_disk(&self) -> bool {
+        matches!(self.state, State::Body { .. }) && self.space.permit.is_some()
     }
 
     fn feed(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
@@ -327,6 +383,8 @@ impl Connection {
             meter: Meter::begin(now),
             decoder,
             waits: None,
+            unstored: Vec::new(),
+            handed: now,
         };
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
@@ -336,10 +394,12 @@ impl Connection {
             }
         }
         if rest.is_empty() {
-            Next::Wait(Interest::Read)
-        } else {
-            self.feed_body(&rest, config, now)
+            return Next::Wait(Interest::Read);
         }
+        if self.memory_for(rest.len(), config) == 0 {
+            return self.store_later(rest, now);
+        }
+        self.feed_body(&rest, config, now)
     }
 
     fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
@@ -494,7 +554,7 @@ impl Connection {
 
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
-        self.output.push(&self.socket, bytes, spill)
+        self.output.push(&self.socket, bytes, spill, Files::Leave)
     }
 
     /// Hands the kernel what it takes of the output, but for files.
@@ -588,6 +648,13 @@ impl Connection {
             return Next::Close;
         }
         next
+    }
+
+    /// How slow its client takes an answer that is written, if it keeps memory that others could use, or, with `from_disk`,
+    /// room on the disk.
+    pub(crate) fn slowness(&self, now: u64, from_disk: bool) -> Option<Slowness> {
+        let keeps = self.is_flushing() && (from_disk && self.output.is_spooling() || self.output.holds_memory());
+        self.output.slowness(now).filter(|_| keeps)
     }
 
     fn discard(&mut self, scratch: &mut [u8]) -> Next {

@@ -6,6 +6,7 @@
 use crate::engine::Engine;
 use crate::ready::Job;
 use crate::sender::Sender;
+use crate::spool::Spool;
 use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ impl Engine {
     /// If they cannot be started.
     pub fn start(self: &Arc<Self>, hands_over: bool) -> std::io::Result<()> {
         Sender::start(self)?;
+        Spool::start(self)?;
         Watchdog::start(self, hands_over)
     }
 
@@ -57,7 +59,7 @@ impl Engine {
         self.phase.store(Phase::Stopped as u8, SeqCst);
         let held = self.holding.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
-        self.stop_sender();
+        self.stop_helpers();
         self.empty_queue();
         self.end_clients();
         // If a thread polls, it is woken by what follows and does this itself.
@@ -67,9 +69,11 @@ impl Engine {
         self.finish();
     }
 
-    fn stop_sender(&self) {
+    fn stop_helpers(&self) {
         let sending = self.sender.stop();
-        sending.into_iter().for_each(|connection| self.close(connection));
+        let storing = self.spool.stop();
+        let left = sending.into_iter().chain(storing);
+        left.for_each(|connection| self.close(connection));
     }
 
     pub(crate) fn empty_queue(&self) {
@@ -111,7 +115,7 @@ impl Engine {
     }
 
     fn finish(&self) {
-        self.stop_sender();
+        self.stop_helpers();
         self.publish_gauges();
         *self.finished.0.lock() = true;
         self.finished.1.notify_all();

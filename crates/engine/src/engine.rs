@@ -23,6 +23,7 @@ use crate::room::Room;
 use crate::schedule::Threads;
 use crate::sender::Sender;
 use crate::serve::Cadence;
+use crate::spool::Spool;
 use crate::uploads::Uploads;
 use crate::watchdog::Watchdog;
 use fairlead_wire::http1::reason;
@@ -59,6 +60,7 @@ pub struct Engine {
     pub(crate) cadence: Cadence,
     pub(crate) watchdog: Watchdog,
     pub(crate) sender: Arc<Sender>,
+    pub(crate) spool: Arc<Spool>,
     pub(crate) files: Files,
     pub(crate) room: Option<Arc<Room>>,
     pub(crate) door: Door,
@@ -107,6 +109,7 @@ impl Engine {
             threads: Threads::new(config.max_threads),
             cadence: Cadence::default(),
             intake: Intake::new(config.messages_pending_bytes),
+            spool: Spool::new(&config),
             config,
             poller,
             holding: Mutex::default(),
@@ -198,9 +201,13 @@ impl Engine {
         if let Next::Refuse(refusal) = next {
             next = self.refuse(&mut connection, refusal);
         }
+        if let Next::Send | Next::Wait(Interest::Write) = next {
+            connection.output.settle(&self.spool);
+        }
         match next {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.hand_to_sender(connection),
+            Next::Store => self.hand_to_spooler(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::PutOff => self.put_off(connection),
             Next::Close | Next::Refuse(_) => self.close(connection),

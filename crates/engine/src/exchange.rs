@@ -7,10 +7,12 @@
 mod body;
 mod compression;
 mod head;
+mod wait;
 mod written;
 
-pub use body::Wait;
+pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
+pub use wait::Wait;
 
 use crate::body::Body;
 use crate::clock::DateCache;
@@ -93,10 +95,12 @@ pub struct Exchange<'a> {
     start: usize,
     body_bytes: u64,
     /// What the app has waited for the client so far.
-    waits: Option<body::Waits>,
+    waits: Option<wait::Waits>,
     /// Whether the kernel may have some of this answer.
     flushed: bool,
     gone: bool,
+    /// Whether the output is with a [`Wait`].
+    lent: bool,
     faulty: Option<&'static str>,
     /// What the connection becomes.
     pub(crate) client: Option<Arc<Client>>,
@@ -123,6 +127,7 @@ impl<'a> Exchange<'a> {
             waits: None,
             flushed: false,
             gone: false,
+            lent: false,
             faulty: None,
             client: None,
             hijacked: false,
@@ -219,7 +224,7 @@ impl<'a> Exchange<'a> {
     /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
     pub fn take_back(&mut self) -> bool {
         let is_given_away = self.hijacked || self.client.is_some();
-        if is_given_away || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
+        if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
             return false;
         }
         self.connection.output.buffer().truncate(self.start);
@@ -303,12 +308,16 @@ impl<'a> Exchange<'a> {
     }
 
     fn end_body(&mut self) {
+        if self.lent {
+            // Whoever has the output does not know that the answer is over.
+            self.abort();
+        }
         if self.phase == Phase::NotStarted {
             self.faulty = Some("the app gave no answer");
             self.answer_plainly(500);
         }
         match self.phase {
-            Phase::Body(BodyFraming::Chunked) => self.connection.output.buffer().extend_from_slice(b"0\r\n\r\n"),
+            Phase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
             Phase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;

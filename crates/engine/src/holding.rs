@@ -136,6 +136,19 @@ impl Holding {
         (expired, earliest)
     }
 
+    /// Takes the connection of which `measure` says most, if it says anything of any; returns that as well.
+    pub(crate) fn take_worst<T: Ord>(
+        &mut self,
+        measure: impl Fn(&Connection) -> Option<T>,
+    ) -> Option<(Box<Connection>, T)> {
+        let measured = self.slots.iter_mut().filter_map(|slot| {
+            let most = measure(slot.connection.as_ref()?)?;
+            Some((slot, most))
+        });
+        let (slot, most) = measured.max_by(|(_, one), (_, other)| one.cmp(other))?;
+        Some((slot.connection.take()?, most))
+    }
+
     /// Takes every connection that is held.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {

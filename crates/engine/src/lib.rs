@@ -12,6 +12,7 @@
 //!   disk; `uploads.rs` has those that wait.
 //! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
 //!   sends it.
+//! * `spool/` has what of answers waits for clients, and the native thread that writes temporary files.
 //! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
 //!   are given away.
 //! * `pubsub/` takes what is published to all who subscribed, in every worker.
@@ -63,6 +64,7 @@ mod room;
 mod schedule;
 mod sender;
 mod serve;
+mod spool;
 mod stats;
 mod sync;
 mod tunnel;
@@ -75,7 +77,7 @@ pub use body::Body;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
 pub use descriptors::Descriptors;
 pub use engine::Engine;
-pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait};
+pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};

@@ -196,12 +196,16 @@ fn a_large_file_is_not_to_be_had_for_the_moment_and_a_small_one_is() {
 }
 
 #[test]
-fn an_answer_that_cannot_wait_on_disk_waits_for_its_client() {
+fn an_answer_that_cannot_wait_on_disk_waits_in_memory_and_then_for_its_client() {
     let descriptors = Descriptors::with(100, 1);
     let bytes: Vec<u8> = (0..12_000_000u32).map(|number| (number / 1000) as u8).collect();
     let waits = Arc::new(AtomicBool::new(false));
     let (sent, is_waiting) = (bytes.clone(), Arc::clone(&waits));
-    let server = Server::start(with(&descriptors), move |exchange| {
+    let config = Config {
+        response_memory_total_bytes: 2 << 20,
+        ..with(&descriptors)
+    };
+    let server = Server::start(config, move |exchange| {
         if path(exchange) != "/large" {
             return reply(exchange, "ok");
         }

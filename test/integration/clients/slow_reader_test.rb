@@ -4,6 +4,7 @@ require "test_helper"
 require "digest"
 require "support/http_client"
 require "support/processes"
+require "support/temporary_files"
 
 # Clients that take a large answer slowly, or not at all, from a server with one thread: the thread is free again at once,
 # memory stays bounded, and who takes nothing is cut off.
@@ -11,6 +12,7 @@ class SlowReaderTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
+  include Fairlead::Test::TemporaryFiles
 
   SIZE = 8_000_000
 
@@ -79,17 +81,17 @@ class SlowReaderTest < Minitest::Test
 
   def test_unsent_answers_are_kept_in_temporary_files_without_a_name
     folder = "unsent"
-    server = serve(APP, "-t", 1, "--temp-dir", folder, files: { "#{folder}/.keep" => "" })
+    server = serve(APP, "-t", 1, "--temp-dir", folder, "--response-memory-total-bytes", "160m", files: { "#{folder}/.keep" => "" })
     quick(server)
     before = memory(server.pid)
     clients = Array.new(20) { reader(server).request("GET", "/each") }
 
     assert_equal "quick", quick(server)
-    assert_operator memory(server.pid) - before, :<, SIZE * 5
-    assert_operator temporary_files(server, folder), :>=, 20
+    wait_until("a file for each of them") { temporary_files(server, folder).size == clients.size }
+    wait_until("the answers to be there and not in memory") { memory(server.pid) - before < SIZE * 5 }
     assert_equal [".keep"], Dir.children(server.path(folder))
     clients.each(&:reset)
-    wait_until("the files to be gone") { temporary_files(server, folder).zero? }
+    wait_until("the files to be gone") { temporary_files(server, folder).empty? }
   end
 
   def test_an_answer_beyond_the_disk_limit_waits_for_its_client_and_is_whole
@@ -133,13 +135,5 @@ class SlowReaderTest < Minitest::Test
   def established(server)
     local = format(":%04X", server.port)
     File.readlines("/proc/net/tcp").count { |line| line.split.then { |fields| fields[1].end_with?(local) && fields[3] == "01" } }
-  end
-
-  def temporary_files(server, folder)
-    Dir.children("/proc/#{server.pid}/fd").count do |fd|
-      File.readlink("/proc/#{server.pid}/fd/#{fd}").start_with?(server.path(folder))
-    rescue Errno::ENOENT
-      false
-    end
   end
 end

@@ -62,6 +62,8 @@ pub fn config() -> Config {
         write_min_rate: 500,
         response_memory_bytes: 65_536,
         response_disk_bytes: 1 << 30,
+        response_memory_total_bytes: 128 << 20,
+        response_disk_total_bytes: 2 << 30,
         max_connections: 1_000,
         descriptors: Descriptors::with(1_000, 1_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),

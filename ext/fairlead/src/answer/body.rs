@@ -3,11 +3,11 @@
 //! the answer names.
 
 use super::loan::{called_back, Lent, Way};
-use super::turn::{wait_with, Turn};
+use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Answer, Loan, Stop};
 use crate::gvl::{protect, take_error};
 use crate::strings::{bytes, ids};
-use fairlead_engine::{Exchange, Gone, Until};
+use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_funcallv, rb_get_path, rb_respond_to,
     ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
@@ -229,12 +229,7 @@ fn write_part(loan: &Loan, part: VALUE) -> Result<(), Stop> {
             put(loan, part)?;
         }
     }
-    let is_there = loan.exchange(|exchange| exchange.flush())?;
-    if is_there {
-        Ok(())
-    } else {
-        Err(Stop::Gone)
-    }
+    flush(loan)
 }
 
 /// The bytes of a String; none of anything else.
@@ -252,15 +247,22 @@ pub(super) unsafe fn string_bytes<'a>(value: VALUE) -> &'a [u8] {
     }
 }
 
-/// Writes one String, waiting for the client where it must.
+/// Writes one String, waiting for the client where it must; a long one without the GVL.
 pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
     let mut done = 0;
+    // SAFETY: the String is on the stack.
+    let is_long = unsafe { string_bytes(string) }.len() >= LONG_BYTES;
+    let string = if is_long { frozen(string)? } else { string };
     loop {
-        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used. They are looked up again after each
-        // wait, in which another thread may have changed the String.
+        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them. They are
+        // looked up again after each wait, in which another thread may have changed the String.
         let rest = unsafe { string_bytes(string) }.get(done..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(());
+        }
+        if is_long {
+            done += write_apart(way, rest)?;
+            continue;
         }
         let written = way.exchange(|exchange| {
             let taken = exchange.write(rest)?;
@@ -273,6 +275,14 @@ pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
             None => return Ok(()),
         }
     }
+}
+
+/// A String with the same bytes, without a copy of them: they stay as they are, whatever other threads do with the first one.
+fn frozen(string: VALUE) -> Result<VALUE, Stop> {
+    let mut frozen = Qnil as VALUE;
+    // SAFETY: a live String, the GVL is held, exceptions are stopped.
+    protect(|| frozen = unsafe { rb_sys::rb_str_new_frozen(string) }).map_err(Stop::Jump)?;
+    Ok(frozen)
 }
 
 /// Closes the body, once. Inside `protect`.

@@ -5,7 +5,7 @@
 //! instead. Any thread may write.
 
 use super::body::put;
-use super::loan::{Lent, Loan, Stop, Way};
+use super::loan::{Lent, Loan, Stop};
 use super::turn::{check_interrupts, wait_for_client, Turn};
 use super::Answer;
 use crate::gvl::{protect, wait_without_gvl};
@@ -186,8 +186,7 @@ impl Stream {
 fn write_to_answer(loan: Loan, string: VALUE) -> Result<(), Stop> {
     let _turn = Turn::take(&loan)?;
     put(&loan, string)?;
-    let is_there = loan.exchange(|exchange| exchange.flush())?;
-    is_there.then_some(()).ok_or(Stop::Gone)
+    super::turn::flush(&loan)
 }
 
 /// Gives the client a piece of the body, and waits without the GVL while it has not taken those before.

@@ -69,7 +69,29 @@ pub(super) fn wait_with<W: Way>(way: &W, mut wait: Wait) -> Result<(), Stop> {
     wait_without_gvl(&mut || wait.run());
     let waited = way.exchange(|exchange| exchange.waited(wait));
     check_interrupts()?;
-    waited?.map_err(|Gone| Stop::Gone)
+    waited?.map(|_| ()).map_err(|Gone| Stop::Gone)
+}
+
+/// Writes without the GVL bytes that nobody can change; returns how many.
+pub(super) fn write_apart<W: Way>(way: &W, bytes: &[u8]) -> Result<usize, Stop> {
+    let write = way.exchange(|exchange| exchange.write_apart(bytes.len()))?;
+    let mut write = write.map_err(|Gone| Stop::Gone)?;
+    wait_without_gvl(&mut || write.write(bytes));
+    let written = way.exchange(|exchange| exchange.waited(write));
+    check_interrupts()?;
+    written?.map_err(|Gone| Stop::Gone)
+}
+
+/// Hands the kernel what it takes; what is spooled without the GVL.
+pub(super) fn flush<W: Way>(way: &W) -> Result<(), Stop> {
+    let apart = way.exchange(|exchange| match exchange.flush_apart() {
+        Some(apart) => Ok(Some(apart)),
+        None => exchange.flush().then_some(None).ok_or(Stop::Gone),
+    })??;
+    let Some(mut apart) = apart else { return Ok(()) };
+    wait_without_gvl(&mut || apart.flush());
+    let flushed = way.exchange(|exchange| exchange.waited(apart))?;
+    flushed.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
 /// What other threads want of this one.

@@ -49,6 +49,8 @@ impl<'a> Settings<'a> {
             write_min_rate: self.get("write_min_rate")?,
             response_memory_bytes: self.get("response_memory_bytes")?,
             response_disk_bytes: self.get("response_disk_bytes")?,
+            response_memory_total_bytes: self.get("response_memory_total_bytes")?,
+            response_disk_total_bytes: self.get("response_disk_total_bytes")?,
             max_connections: match max_connections {
                 0 => descriptors.most_connections(),
                 asked => asked,

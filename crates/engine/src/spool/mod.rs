@@ -1,0 +1,84 @@
+//! Where answers wait that their clients have not taken: how much all of them may take together (`totals.rs`), what of one
+//! answer is where (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and who has to give way when
+//! others wait (`pressure.rs`).
+
+mod pressure;
+mod spooled;
+mod spooler;
+mod totals;
+
+pub(crate) use pressure::{Slowness, Verdict};
+pub(crate) use spooled::Spooled;
+pub(crate) use totals::{Charge, Claim};
+
+use crate::config::Config;
+use crate::descriptors::{Counted, Descriptors};
+use parking_lot::{Condvar, Mutex};
+use pressure::Starved;
+use rustix::io::Errno;
+use spooled::PART_BYTES;
+use spooler::Queue;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use totals::Totals;
+
+/// What the threads of one worker share of this.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    totals: Arc<Totals>,
+    directory: PathBuf,
+    descriptors: Arc<Descriptors>,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    starved: Mutex<Starved>,
+    /// Gives memory that was freed back to the system.
+    trim: fn(),
+}
+
+impl Spool {
+    pub(crate) fn new(config: &Config) -> Arc<Spool> {
+        Arc::new(Spool {
+            totals: Totals::new(config.response_memory_total_bytes, config.response_disk_total_bytes),
+            directory: config.temp_dir.clone(),
+            descriptors: Arc::clone(&config.descriptors),
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            starved: Mutex::default(),
+            trim: config.trim_memory,
+        })
+    }
+
+    /// Joins the line for as much memory as an answer takes at a time.
+    pub(crate) fn wait_for_memory(&self) -> Claim {
+        self.totals.wait_for_memory(PART_BYTES as u64)
+    }
+
+    /// Counts memory that a connection keeps for its client.
+    pub(crate) fn count_memory(&self, bytes: usize) -> Charge {
+        self.totals.count_memory(bytes as u64)
+    }
+
+    pub(crate) fn is_memory_scarce(&self) -> bool {
+        self.totals.is_memory_scarce()
+    }
+
+    /// Memory for one part: what the claim was granted, else what there is if nobody waits for it.
+    fn memory_for_part(&self, claim: &mut Option<Claim>) -> Option<Charge> {
+        let charge = match claim {
+            Some(claim) => claim.take(),
+            None => self.totals.take_memory(PART_BYTES as u64),
+        };
+        if charge.is_some() {
+            *claim = None;
+        }
+        charge
+    }
+
+    fn new_file(&self) -> io::Result<Arc<Counted<File>>> {
+        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?;
+        let file = tempfile::tempfile_in(&self.directory)?;
+        Ok(Arc::new(Counted::new(file, permit)))
+    }
+}

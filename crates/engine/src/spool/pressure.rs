@@ -1,0 +1,145 @@
+//! Who has to give way when the totals are reached: nobody, as long as only those wait who have written the answers; but the
+//! slowest reader as soon as others wait for the threads that wait for memory.
+
+use crate::clock::milliseconds;
+use crate::connection::Connection;
+use crate::engine::Engine;
+
+/// Nobody is judged who has stood still for less than this.
+const GRACE_MILLISECONDS: u64 = 100;
+
+/// Nobody is cut off before requests have waited so long for the threads that wait for memory.
+const STARVED_MILLISECONDS: u64 = 250;
+
+/// Threads that wait look at least this often; what was seen before a longer pause says nothing of now.
+const LOOKED_MILLISECONDS: u64 = 100;
+
+/// Since when requests wait, as those have seen it that wait for memory, in milliseconds; and when they looked last.
+#[derive(Debug, Default)]
+pub(super) struct Starved {
+    since: Option<u64>,
+    looked: u64,
+}
+
+impl Starved {
+    /// Notes what is seen now; whether it has been so for long.
+    fn see(&mut self, is_starving: bool, now: u64) -> bool {
+        let is_old = now.saturating_sub(self.looked) > LOOKED_MILLISECONDS;
+        self.looked = now;
+        if !is_starving || is_old {
+            self.since = None;
+        }
+        is_starving && now - *self.since.get_or_insert(now) >= STARVED_MILLISECONDS
+    }
+}
+
+/// How long a client would need for the rest of its answer, as it has read so far, in milliseconds; and for how long it has been
+/// behind. More is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slowness {
+    needs: u64,
+    behind: u64,
+}
+
+impl Slowness {
+    /// Of a client that has taken `taken` of its bytes in the `behind` milliseconds since its socket was first full, and has
+    /// `pending` bytes to go. What the kernel took before that says nothing of the client.
+    pub(crate) fn new(behind: u64, taken: u64, pending: u64) -> Slowness {
+        let needs = u128::from(behind) * u128::from(pending) / u128::from(taken.max(1));
+        Slowness {
+            needs: u64::try_from(needs).unwrap_or(u64::MAX),
+            behind,
+        }
+    }
+
+    /// Whether the client may be cut off: one that would be done within `limit` milliseconds may not.
+    fn is_too_much(self, limit: u64) -> bool {
+        self.behind >= GRACE_MILLISECONDS && self.needs > limit
+    }
+}
+
+/// What a thread that finds no memory is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Wait in line.
+    Wait,
+    /// Somebody was cut off: there is memory now, or soon.
+    Relieved,
+    /// Its own client has to give way.
+    Own,
+}
+
+impl Engine {
+    /// Whether requests wait for a thread while every one is busy.
+    fn is_starving(&self) -> bool {
+        let are_all_busy = self.threads.now().busy() >= self.threads.most();
+        are_all_busy && (!self.ready.is_empty() || self.has_guests())
+    }
+
+    /// Called by a thread that finds no memory for an answer, time and again: cuts off the slowest reader if others have waited for
+    /// such threads. `own`: how slow the client of the thread is.
+    pub(crate) fn relieve(&self, own: Option<Slowness>) -> Verdict {
+        let now = milliseconds();
+        if !self.spool.starved.lock().see(self.is_starving(), now) {
+            return Verdict::Wait;
+        }
+        let limit = self.write_timeout();
+        let from_disk = self.spool.is_disk_full();
+        let slowness = |connection: &Connection| {
+            let slowness = connection.slowness(now, from_disk)?;
+            slowness.is_too_much(limit).then_some(slowness)
+        };
+        let worst = self.holding.lock().take_worst(slowness);
+        match worst {
+            Some((mut connection, _)) => {
+                self.tell_of_cut();
+                connection.place().reset();
+                self.close(connection);
+                Verdict::Relieved
+            }
+            None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
+            None => Verdict::Wait,
+        }
+    }
+
+    pub(crate) fn tell_of_cut(&self) {
+        self.journal.error(format_args!(
+            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_who_would_need_longest() {
+        let crawling = Slowness::new(10_000, 20, 8_000_000);
+        let steady = Slowness::new(10_000, 5_000_000, 3_000_000);
+        let stalled = Slowness::new(200, 0, 8_000_000);
+        assert!(crawling > stalled && stalled > steady);
+        assert!(Slowness::new(300, 0, 8_000_000) > stalled);
+    }
+
+    #[test]
+    fn starving_counts_once_it_has_lasted() {
+        let mut starved = Starved::default();
+        let seen: Vec<bool> = (0..6).map(|tick| starved.see(true, 1_000 + tick * 50)).collect();
+        assert_eq!(seen, [false, false, false, false, false, true]);
+        assert!(!starved.see(false, 1_300) && !starved.see(true, 1_350));
+        assert!(
+            !starved.see(true, 1_350 + STARVED_MILLISECONDS),
+            "nobody has looked meanwhile"
+        );
+    }
+
+    #[test]
+    fn who_would_be_done_in_time_stays_and_so_does_who_has_just_begun() {
+        let limit = 30_000;
+        assert!(!Slowness::new(10_000, 5_000_000, 3_000_000).is_too_much(limit));
+        assert!(!Slowness::new(GRACE_MILLISECONDS - 1, 0, 8_000_000).is_too_much(limit));
+        assert!(Slowness::new(GRACE_MILLISECONDS, 0, 8_000_000).is_too_much(limit));
+        assert!(Slowness::new(10_000, 20_000, 8_000_000).is_too_much(limit));
+    }
+}

@@ -1,0 +1,340 @@
+//! What of one answer waits for its client beyond what its connection keeps: parts, in order, each in memory or in a
+//! temporary file.
+//!
+//! Its writer adds to it and never meets the disk; the spooler moves its parts to the file, the last one first, because it is
+//! sent last. Who owns the connection sends from either place. The lock is held for moments, during no system call.
+
+use super::totals::{Charge, Claim};
+use super::Spool;
+use crate::descriptors::Counted;
+use crate::output::{send_file, write_some};
+use parking_lot::Mutex;
+use rustix::fs::{fallocate, FallocateFlags};
+use rustix::io;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// The size of a part; the last one is shorter.
+pub(crate) const PART_BYTES: usize = 256 * 1024;
+
+/// So many parts of a file are given up together.
+const PARTS_TO_GIVE_UP: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    spool: Arc<Spool>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    parts: VecDeque<Part>,
+    /// What is still added to.
+    tail: Option<Block>,
+    /// Bytes that are not sent.
+    pending: u64,
+    file: Option<Arc<Counted<File>>>,
+    /// Length of the file.
+    end: u64,
+    /// What the file takes of the disk.
+    on_disk: u64,
+    /// Places in it whose bytes were sent. They are given up and not used again: the kernel sends from the file's own pages, and
+    /// may not be done with them.
+    sent: Vec<u64>,
+    /// Parts that were begun so far: the number of the next one.
+    begun: u64,
+    /// Whether the spooler knows of it.
+    is_queued: bool,
+    /// Whether the disk has refused it: it stays in memory.
+    stays: bool,
+}
+
+#[derive(Debug)]
+struct Part {
+    number: u64,
+    place: Place,
+    length: usize,
+    sent: usize,
+}
+
+#[derive(Debug)]
+enum Place {
+    Memory(Arc<Block>),
+    /// Where in the file.
+    Disk(u64),
+}
+
+#[derive(Debug)]
+struct Block {
+    bytes: Vec<u8>,
+    _charge: Charge,
+}
+
+/// What the spooler could do for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// One part is on disk now; there may be others.
+    Part,
+    /// Nothing is left in memory that could be moved.
+    Nothing,
+    /// The total of the disk is reached.
+    NoRoom,
+}
+
+/// What is to be sent next, apart from the lock.
+enum Piece {
+    Memory(Arc<Block>),
+    Disk(Arc<Counted<File>>, u64),
+}
+
+impl Spooled {
+    pub(crate) fn new(spool: &Arc<Spool>) -> Arc<Spooled> {
+        Arc::new(Spooled {
+            spool: Arc::clone(spool),
+            inner: Mutex::default(),
+        })
+    }
+
+    /// Bytes that are not sent.
+    pub(crate) fn pending(&self) -> u64 {
+        self.inner.lock().pending
+    }
+
+    /// Whether a part of it is in memory, so that to cut it off would free some.
+    pub(crate) fn holds_memory(&self) -> bool {
+        let inner = self.inner.lock();
+        let is_in_memory = |part: &Part| matches!(part.place, Place::Memory(_));
+        inner.tail.is_some() || inner.parts.iter().any(is_in_memory)
+    }
+
+    /// Adds bytes as far as there is memory for them; returns how many. `claim`: the writer's place in the line for memory, from
+    /// its first want until it has got what it waited for.
+    pub(crate) fn push(self: &Arc<Self>, bytes: &[u8], claim: &mut Option<Claim>) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let mut inner = self.inner.lock();
+            if inner.tail.is_none() {
+                drop(inner);
+                let Some(charge) = self.spool.memory_for_part(claim) else {
+                    break;
+                };
+                inner = self.inner.lock();
+                inner.tail = Some(Block::new(charge));
+            }
+            taken += inner.fill(&bytes[taken..]);
+            let is_full = inner.tail.as_ref().is_some_and(|tail| tail.bytes.len() == PART_BYTES);
+            if is_full {
+                inner.close_tail();
+                self.enqueue(&mut inner);
+            }
+        }
+        taken
+    }
+
+    /// Adds a few bytes, even where there is no memory for them: the framing of a body cannot be left out.
+    pub(crate) fn push_few(&self, bytes: &[u8]) {
+        let mut inner = self.inner.lock();
+        let has_room = |tail: &Block| tail.bytes.len() + bytes.len() <= PART_BYTES;
+        if !inner.tail.as_ref().is_some_and(has_room) {
+            inner.close_tail();
+            inner.tail = Some(Block::new(self.spool.totals.count_memory(PART_BYTES as u64)));
+        }
+        inner.fill(bytes);
+    }
+
+    /// Adds what stands in a buffer already, so that it is counted although there may be no memory for it.
+    pub(crate) fn adopt(&self, bytes: &[u8]) {
+        for piece in bytes.chunks(PART_BYTES) {
+            self.push_few(piece);
+        }
+    }
+
+    /// Nothing will be added for a while: what there is may go to the disk.
+    pub(crate) fn close(self: &Arc<Self>) {
+        let mut inner = self.inner.lock();
+        inner.close_tail();
+        self.enqueue(&mut inner);
+    }
+
+    fn enqueue(self: &Arc<Self>, inner: &mut Inner) {
+        let may_move = || !inner.stays && inner.parts.iter().any(Part::is_in_memory);
+        if !inner.is_queued && (inner.sent.len() >= PARTS_TO_GIVE_UP || may_move()) {
+            inner.is_queued = true;
+            self.spool.enqueue(self);
+        }
+    }
+
+    /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
+    pub(crate) fn send(self: &Arc<Self>, socket: &OwnedFd, most: u64) -> io::Result<(u64, bool)> {
+        let mut taken = 0;
+        while taken < most {
+            let Some((piece, sent, length)) = self.inner.lock().next_piece() else {
+                break;
+            };
+            let wanted = (length - sent).min(usize::try_from(most - taken).unwrap_or(usize::MAX));
+            let count = match piece {
+                Piece::Memory(block) => write_some(socket, &block.bytes[sent..sent + wanted], false)? as u64,
+                Piece::Disk(file, place) => {
+                    let mut offset = place + sent as u64;
+                    send_file(socket, &file, &mut offset, place + length as u64, wanted as u64)?.0
+                }
+            };
+            taken += count;
+            let mut inner = self.inner.lock();
+            inner.sent(count);
+            if inner.sent.len() >= PARTS_TO_GIVE_UP {
+                self.enqueue(&mut inner);
+            }
+            drop(inner);
+            if count < wanted as u64 {
+                return Ok((taken, true));
+            }
+        }
+        Ok((taken, false))
+    }
+
+    /// Moves the last part that is in memory to the file. Only the spooler does this, and it may take long.
+    pub(super) fn move_part(&self) -> Moved {
+        self.give_up_sent();
+        let mut inner = self.inner.lock();
+        let last = inner.parts.iter().rev().find(|part| part.is_in_memory());
+        let (number, block) = match last.map(|part| (part.number, &part.place)) {
+            Some((number, Place::Memory(block))) if !inner.stays => (number, Arc::clone(block)),
+            _ => {
+                inner.is_queued = false;
+                return Moved::Nothing;
+            }
+        };
+        let Some(place) = inner.take_place(&self.spool) else {
+            return Moved::NoRoom;
+        };
+        let file = inner.file.clone();
+        drop(inner);
+        let written = file
+            .map_or_else(|| self.spool.new_file(), Ok)
+            .and_then(|file| file.write_all_at(&block.bytes, place).map(|()| file));
+        let mut inner = self.inner.lock();
+        match written {
+            Ok(file) => {
+                inner.file = Some(file);
+                inner.moved(number, place);
+            }
+            Err(_) => {
+                // The client takes it from memory then, and its writer waits for that when there is too much.
+                inner.sent.push(place);
+                inner.stays = true;
+            }
+        }
+        Moved::Part
+    }
+}
+
+impl Spooled {
+    /// Makes holes in the file where its bytes were sent. Where that is not possible they take room until all is sent.
+    fn give_up_sent(&self) {
+        let mut inner = self.inner.lock();
+        let places = std::mem::take(&mut inner.sent);
+        let Some(file) = inner.file.clone() else { return };
+        drop(inner);
+        let part = PART_BYTES as u64;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let is_given_up = |place: &&u64| fallocate(&*file, flags, **place, part).is_ok();
+        let bytes = places.iter().filter(is_given_up).count() as u64 * part;
+        if bytes > 0 {
+            self.inner.lock().on_disk -= bytes;
+            self.spool.free_disk(bytes);
+        }
+    }
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut();
+        if inner.end > 0 {
+            self.spool.discard(inner.file.take(), inner.on_disk);
+        }
+    }
+}
+
+impl Inner {
+    /// Adds what the tail has room for.
+    fn fill(&mut self, bytes: &[u8]) -> usize {
+        let Some(tail) = &mut self.tail else { return 0 };
+        let count = bytes.len().min(PART_BYTES - tail.bytes.len());
+        tail.bytes.extend_from_slice(&bytes[..count]);
+        self.pending += count as u64;
+        count
+    }
+
+    fn close_tail(&mut self) {
+        let Some(block) = self.tail.take() else { return };
+        self.parts.push_back(Part {
+            number: self.begun,
+            length: block.bytes.len(),
+            place: Place::Memory(Arc::new(block)),
+            sent: 0,
+        });
+        self.begun += 1;
+    }
+
+    fn next_piece(&mut self) -> Option<(Piece, usize, usize)> {
+        if self.parts.is_empty() {
+            self.close_tail();
+        }
+        let part = self.parts.front()?;
+        let piece = match &part.place {
+            Place::Memory(block) => Piece::Memory(Arc::clone(block)),
+            Place::Disk(place) => Piece::Disk(Arc::clone(self.file.as_ref()?), *place),
+        };
+        Some((piece, part.sent, part.length))
+    }
+
+    /// The first part has been sent that much further.
+    fn sent(&mut self, count: u64) {
+        self.pending -= count;
+        let Some(part) = self.parts.front_mut() else { return };
+        part.sent += count as usize;
+        if part.sent == part.length {
+            if let Place::Disk(place) = part.place {
+                self.sent.push(place);
+            }
+            self.parts.pop_front();
+        }
+    }
+
+    /// One more place in the file, if the total allows it.
+    fn take_place(&mut self, spool: &Spool) -> Option<u64> {
+        spool.totals.take_disk(PART_BYTES as u64).then(|| {
+            let place = self.end;
+            self.end += PART_BYTES as u64;
+            self.on_disk += PART_BYTES as u64;
+            place
+        })
+    }
+
+    /// A part is on disk; it may have been sent meanwhile.
+    fn moved(&mut self, number: u64, place: u64) {
+        match self.parts.iter_mut().find(|part| part.number == number) {
+            Some(part) => part.place = Place::Disk(place),
+            None => self.sent.push(place),
+        }
+    }
+}
+
+impl Part {
+    fn is_in_memory(&self) -> bool {
+        matches!(self.place, Place::Memory(_))
+    }
+}
+
+impl Block {
+    fn new(charge: Charge) -> Block {
+        Block {
+            bytes: Vec::with_capacity(PART_BYTES),
+            _charge: charge,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Test
+    # The temporary files of a server: they have no name, and are seen only among its descriptors.
+    module TemporaryFiles
+      module_function
+
+      # What they take of the disk, in bytes, for those in +folder+ of the server's own.
+      def temporary_bytes(server, folder)
+        temporary_files(server, folder).sum { |path| bytes_of(path) }
+      end
+
+      def temporary_files(server, folder)
+        Dir.children("/proc/#{server.pid}/fd").map { |fd| "/proc/#{server.pid}/fd/#{fd}" }.select do |path|
+          File.readlink(path).start_with?("#{server.path(folder)}/")
+        rescue Errno::ENOENT
+          false
+        end
+      end
+
+      def bytes_of(path)
+        File.stat(path).blocks * 512
+      rescue Errno::ENOENT
+        0
+      end
+    end
+  end
+end
