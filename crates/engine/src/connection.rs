@@ -7,6 +7,7 @@
 //!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
+mod sending;
 mod space;
 
 use crate::body::Body;
@@ -16,10 +17,9 @@ use crate::descriptors::Counted;
 use crate::holding::Key;
 use crate::listener::Origin;
 use crate::meter::Meter;
-use crate::output::{Files, Flush, Output, Spill};
+use crate::output::{Files, Output};
 use crate::place::Place;
 use crate::poller::Interest;
-use crate::spool::Slowness;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
 use rustix::io::{self, Errno};
 use rustix::net;
@@ -499,174 +499,15 @@ impl Connection {
         Next::Ready
     }
 
-    /// The answer is written as far as the app is concerned: send it, then go on with the next request.
-    pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
-        self.answer_later(close, now);
-        self.flush(config, now, Files::Leave)
-    }
-
-    /// The same for a connection that has had its turn: it is flushed when it has the next one.
-    pub(crate) fn answer_later(&mut self, close: bool, now: u64) -> Next {
-        self.served += 1;
-        self.forget_body();
-        let parsed = self.head.len.min(self.input.len());
-        if parsed == self.input.len() {
-            self.input.clear();
-        } else {
-            self.input.drain(..parsed);
-        }
-        self.progress = HeadProgress::default();
-        self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
-        Next::Wait(Interest::Write)
-    }
-
     fn forget_body(&mut self) {
         self.body = Body::Empty;
         self.space = Space::default();
-    }
-
-    fn begin_flush(&mut self, then: Then, now: u64) {
-        self.state = State::Flush {
-            meter: Meter::begin(now),
-            then,
-            late: false,
-        };
-    }
-
-    /// One turn of the sender: at most one slice of a file. `Send` asks for another turn.
-    pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
-        if self.is_late() {
-            return self.flush_late(config, now, Files::Send);
-        }
-        self.flush(config, now, Files::Send)
-    }
-
-    /// Whether the sender has been asked for a client that seems to take nothing any more.
-    pub(crate) fn is_late(&self) -> bool {
-        matches!(self.state, State::Flush { late: true, .. })
     }
 
     /// Bytes that came after the request, which is over for the server: whoever speaks on this socket next needs them.
     pub(crate) fn take_read_ahead(&mut self) -> Vec<u8> {
         let parsed = self.head.len.min(self.input.len());
         self.input.split_off(parsed)
-    }
-
-    /// Adds body bytes to the output; see [`Output::push`].
-    pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
-        self.output.push(&self.socket, bytes, spill, Files::Leave)
-    }
-
-    /// Hands the kernel what it takes of the output, but for files.
-    pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
-        self.output.flush(&self.socket, Files::Leave)
-    }
-
-    /// An answer of the server itself is in the output: send it and throw away what the client still has to say.
-    pub(crate) fn refused(&mut self, now: u64) -> Next {
-        self.forget_body();
-        self.input.clear();
-        self.begin_flush(Then::Linger, now);
-        match self.output.flush(&self.socket, Files::Leave) {
-            Ok(Flush::Done) => self.linger(now),
-            // An error page may be more than the socket takes at once.
-            Ok(_) => Next::Wait(Interest::Write),
-            Err(_) => Next::Close,
-        }
-    }
-
-    fn linger(&mut self, now: u64) -> Next {
-        if net::shutdown(&self.socket, net::Shutdown::Write).is_err() {
-            return Next::Close;
-        }
-        self.state = State::Linger;
-        self.idle_since = now;
-        Next::Wait(Interest::Read)
-    }
-
-    fn flush(&mut self, config: &Config, now: u64, files: Files) -> Next {
-        let before = self.output.progress();
-        let State::Flush { then, meter, .. } = &mut self.state else {
-            return Next::Close;
-        };
-        let then = *then;
-        let flushed = self.output.flush(&self.socket, files);
-        // A slow disk is not the client's fault.
-        let now = if files == Files::Send { milliseconds() } else { now };
-        match flushed {
-            Ok(Flush::Done) => {}
-            Ok(flushed) => {
-                let taken = self.output.progress() - before;
-                if flushed == Flush::Turn && taken > 0 {
-                    // It takes whatever it is offered.
-                    *meter = Meter::begin(now);
-                } else {
-                    meter.moved(taken, now, config.write_rate());
-                }
-                let is_for_the_sender = flushed == Flush::Turn && self.output.is_at_file();
-                return if is_for_the_sender {
-                    Next::Send
-                } else {
-                    Next::Wait(Interest::Write)
-                };
-            }
-            Err(_) => return Next::Close,
-        }
-        match then {
-            Then::NextRequest => {}
-            // Unread bytes would turn our close into a reset that may overtake the answer.
-            Then::Close if !self.has_unread() => return Next::Close,
-            Then::Close | Then::Linger => return self.linger(now),
-        }
-        self.state = State::Idle;
-        self.idle_since = now;
-        if self.input.is_empty() {
-            Next::Wait(Interest::Read)
-        } else {
-            self.parse_head(config, now)
-        }
-    }
-
-    /// Whether the client has sent more than was read, or has been dealt with.
-    fn has_unread(&self) -> bool {
-        let flags = net::RecvFlags::PEEK | net::RecvFlags::DONTWAIT;
-        !self.input.is_empty() || matches!(net::recv(&self.socket, &mut [0; 1], flags), Ok((1.., _)))
-    }
-
-    /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
-    /// than its time-out: whether it takes anything at all shows when it is offered more.
-    fn flush_late(&mut self, config: &Config, now: u64, files: Files) -> Next {
-        if let State::Flush { late, .. } = &mut self.state {
-            *late = false;
-        }
-        let before = self.output.progress();
-        let next = self.flush(config, now, files);
-        let stands_still = self.output.progress() == before || self.deadline(config) <= now;
-        if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
-            // Without this the kernel would keep, for minutes, megabytes that nobody reads.
-            self.place.reset();
-            return Next::Close;
-        }
-        next
-    }
-
-    /// How slow its client takes an answer that is written, if it keeps memory that others could use, or, with `from_disk`,
-    /// room on the disk.
-    pub(crate) fn slowness(&self, now: u64, from_disk: bool) -> Option<Slowness> {
-        let keeps = self.is_flushing() && (from_disk && self.output.is_spooling() || self.output.holds_memory());
-        self.output.slowness(now).filter(|_| keeps)
-    }
-
-    fn discard(&mut self, scratch: &mut [u8]) -> Next {
-        for _ in 0..READ_TURN / scratch.len() {
-            match receive(&self.socket, scratch) {
-                Ok(0) => return Next::Close,
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => return Next::Close,
-            }
-        }
-        Next::Wait(Interest::Read)
     }
 }
 
