@@ -59,6 +59,7 @@ class SinatraStreamsTest < Minitest::Test
 
   # As Puma has it, the answer ends with `each`; what the application writes later raises.
   def test_a_stream_that_is_kept_open_raises_when_it_is_written_to_later
+    needs_a_sinatra_that_returns
     [["-t", 1], ["-t", 4]].each do |threads|
       server = serve(APP, *threads)
       client = connect(server)
@@ -72,6 +73,7 @@ class SinatraStreamsTest < Minitest::Test
   end
 
   def test_nothing_of_it_reaches_another_client
+    needs_a_sinatra_that_returns
     server = serve(APP, "-t", 1)
     get(server, "/open")
     cut = connect(server).request("GET", "/steal").rest
@@ -79,5 +81,13 @@ class SinatraStreamsTest < Minitest::Test
     assert_includes cut, "mine"
     refute_includes cut, "secret"
     server.wait_for_output(/Fairlead::FinishedError/)
+  end
+
+  private
+
+  # Newer ones call the block of `stream(:keep_open)` again and again, until the stream is closed.
+  def needs_a_sinatra_that_returns
+    version = Gem::Specification.find_by_name("sinatra").version
+    skip "Sinatra #{version} does not return from each" if version >= Gem::Version.new("4")
   end
 end

@@ -22,6 +22,11 @@ impl Exchange<'_> {
         true
     }
 
+    /// Whether fields go into an interim answer.
+    pub fn is_hinting(&self) -> bool {
+        self.phase == Phase::EarlyHints
+    }
+
     /// Ends the interim answer and sends it.
     pub fn end_early_hints(&mut self) {
         if self.phase == Phase::EarlyHints {

@@ -135,10 +135,11 @@ fn is_for_the_server(name: &[u8]) -> bool {
 }
 
 /// Sends each line of a value; none of them if lines mean nothing, or if one has what ends lines elsewhere, as in a value that
-/// a client made up.
+/// a client made up. In early hints they mean a list with every Rack: so Rails joins its links, and so others take them.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
     let has_lines = value.contains(&b'\n');
-    let may_have = || HAS_LISTS.load(Relaxed) && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
+    let knows_lists = HAS_LISTS.load(Relaxed) || exchange.is_hinting();
+    let may_have = || knows_lists && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
     let sent = if has_lines && !may_have() {
         Err(FieldError::Splitting)
     } else {
