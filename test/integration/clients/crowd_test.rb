@@ -43,7 +43,7 @@ class CrowdTest < Minitest::Test
 
     assert_operator answers.count(200), :>, 5
     assert_equal [200, 503], answers.uniq.compact.sort
-    assert_includes server.stderr, "max_connections are open"
+    server.wait_for_output(/max_connections are open/)
   end
 
   # An application that has taken even what is not its own.
