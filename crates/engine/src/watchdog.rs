@@ -110,12 +110,12 @@ impl Watch {
             lock_is_taken: self.lock_is_taken(now),
             is_patience_over: self.stuck >= PATIENT_TICKS,
         };
+        if is_stuck(tick) {
+            engine.shed(progress);
+        }
         match self.stuck {
             0 => engine.pause(self.quiet),
             _ => engine.help(tick, self.hands_over),
-        }
-        if is_stuck(tick, progress) {
-            engine.shed(progress);
         }
         engine.look_after_guests();
     }

@@ -43,10 +43,11 @@ pub(crate) fn help(tick: Tick) -> Help {
     }
 }
 
-/// Whether what waits in the ready queue cannot be run here soon, so that another worker shall have it. `progress`: whether a
-/// job was finished in the last tick.
-pub(crate) fn is_stuck(tick: Tick, progress: bool) -> bool {
-    tick.now.free() == 0 || !progress && (tick.lock_is_taken || tick.now.any(Doing::Wanting))
+/// Whether what waits in the ready queue cannot be run here soon, so that another worker shall have it. Where threads are free
+/// and only the lock is not, that takes some patience: a collection of garbage is no reason to move, since whoever moves stays.
+pub(crate) fn is_stuck(tick: Tick) -> bool {
+    let wants_lock = tick.lock_is_taken || tick.now.any(Doing::Wanting);
+    tick.now.free() == 0 || tick.is_patience_over && wants_lock
 }
 
 #[cfg(test)]
@@ -131,15 +132,15 @@ mod tests {
 
     #[test]
     fn what_waits_may_leave_when_nobody_here_can_run_it() {
-        assert!(is_stuck(tick(&[Running, Running], true, false, false), true));
-        assert!(is_stuck(tick(&[Running, Wanting, Waiting], true, false, false), false));
-        assert!(is_stuck(tick(&[Running, Waiting], true, true, false), false));
+        assert!(is_stuck(tick(&[Running, Running], true, false, false)));
+        assert!(is_stuck(tick(&[Running, Wanting, Waiting], true, false, true)));
+        assert!(is_stuck(tick(&[Running, Waiting], true, true, true)));
         assert!(
-            !is_stuck(tick(&[Running, Waiting], true, true, false), true),
-            "jobs do finish"
+            !is_stuck(tick(&[Running, Wanting], true, true, false)),
+            "the lock may be free soon"
         );
         assert!(
-            !is_stuck(tick(&[Blocked, Waiting], true, false, false), false),
+            !is_stuck(tick(&[Blocked, Waiting], true, false, true)),
             "one can be woken"
         );
     }
