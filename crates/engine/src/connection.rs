@@ -173,7 +173,7 @@ impl Connection {
         config: &Config,
     ) -> Option<Connection> {
         self.input = input;
-        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_guest());
+        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_guest());
         self.body = body;
         self.arrived = arrived;
         self.served = served;

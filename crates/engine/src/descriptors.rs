@@ -128,8 +128,14 @@ impl Descriptors {
         self.files.take_below(most).then(|| self.permit(Kind::File))
     }
 
-    /// For a body that another worker has stored, and that a thread is about to read: it is here already.
+    /// For a connection from the waiting room: it is open here already. At the most, each thread takes the share over by one.
     pub(crate) fn for_guest(self: &Arc<Self>) -> Permit {
+        self.connections.used.fetch_add(1, SeqCst);
+        self.permit(Kind::Connection)
+    }
+
+    /// For its body, which another worker has stored and a thread is about to read: the same.
+    pub(crate) fn for_body_of_guest(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
         self.permit(Kind::File)
     }
@@ -253,10 +259,20 @@ mod tests {
         assert!(descriptors.for_body().is_none());
         let file = descriptors.for_file().expect("the last quarter");
         assert!(descriptors.for_file().is_none());
-        let guest = descriptors.for_guest();
+        let guest = descriptors.for_body_of_guest();
         drop((guest, file));
         assert!(descriptors.for_body().is_none());
         bodies.pop();
         assert!(descriptors.for_body().is_some());
+    }
+
+    #[test]
+    fn who_comes_from_the_waiting_room_is_not_turned_away_for_the_share() {
+        let descriptors = Descriptors::with(1, 1);
+        let guests = [descriptors.for_guest(), descriptors.for_guest()];
+        assert_eq!(descriptors.used(), (2, 0));
+        assert!(!descriptors.has_place() && descriptors.for_connection().is_none());
+        drop(guests);
+        assert_eq!(descriptors.used(), (0, 0));
     }
 }

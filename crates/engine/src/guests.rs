@@ -222,11 +222,7 @@ impl Engine {
             return None;
         };
         let (origin, peer) = (Arc::clone(origin), guest.peer);
-        let Some(permit) = self.config.descriptors.for_connection() else {
-            self.turn_away(Some(guest.socket), "the application's share of descriptors is left");
-            return None;
-        };
-        let socket = Arc::new(Counted::new(guest.socket, permit));
+        let socket = Arc::new(Counted::new(guest.socket, self.config.descriptors.for_guest()));
         let place = Place::new(self);
         if place.register(self, &socket, None).is_err() {
             self.turn_away(Some(socket), "it cannot be watched");
