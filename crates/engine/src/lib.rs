@@ -70,6 +70,7 @@ mod sync;
 mod tunnel;
 mod uploads;
 mod watchdog;
+mod work_queue;
 
 pub use access_log::Format;
 pub use board::{Board, Slot, SLOTS};

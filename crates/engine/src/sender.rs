@@ -6,7 +6,7 @@
 use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
 use crate::engine::Engine;
-use parking_lot::{Condvar, Mutex};
+use crate::work_queue::{Turn, WorkQueue};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,19 +18,9 @@ const NICENESS: i32 = 5;
 /// How often an idle sender looks whether its engine is still there, should it have gone without being stopped.
 const LOOK: Duration = Duration::from_secs(60);
 
+/// Connections that are to have a turn, in its order.
 #[derive(Default)]
-pub(crate) struct Sender {
-    /// Connections that are to have a turn, in its order.
-    queue: Mutex<Queue>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct Queue {
-    turns: VecDeque<Box<Connection>>,
-    is_stopped: bool,
-    is_asleep: bool,
-}
+pub(crate) struct Sender(WorkQueue<Box<Connection>>);
 
 impl Sender {
     /// Starts the thread; it holds no engine alive.
@@ -43,25 +33,9 @@ impl Sender {
         Ok(())
     }
 
-    /// Gives a connection its turn when all others have had theirs. It comes back when the sender has been stopped.
-    pub(crate) fn push(&self, connection: Box<Connection>) -> Result<(), Box<Connection>> {
-        let mut queue = self.queue.lock();
-        if queue.is_stopped {
-            return Err(connection);
-        }
-        queue.turns.push_back(connection);
-        if queue.is_asleep {
-            self.wake.notify_one();
-        }
-        Ok(())
-    }
-
     /// Ends the thread; returns the connections that are left.
     pub(crate) fn stop(&self) -> VecDeque<Box<Connection>> {
-        let mut queue = self.queue.lock();
-        queue.is_stopped = true;
-        self.wake.notify_one();
-        std::mem::take(&mut queue.turns)
+        self.0.stop()
     }
 
     fn run(&self, engine: &Weak<Engine>) {
@@ -69,35 +43,15 @@ impl Sender {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(NICENESS);
         loop {
-            let next = self.next();
+            let next = self.0.next(LOOK);
             let Some(engine) = engine.upgrade() else { return };
             match next {
                 Turn::Of(connection) => engine.send_slice(connection),
-                Turn::Nobodys => {}
+                Turn::Idle => {}
                 Turn::Over => return,
             }
         }
     }
-
-    fn next(&self) -> Turn {
-        let mut queue = self.queue.lock();
-        if queue.turns.is_empty() && !queue.is_stopped {
-            queue.is_asleep = true;
-            self.wake.wait_for(&mut queue, LOOK);
-            queue.is_asleep = false;
-        }
-        match queue.turns.pop_front() {
-            Some(connection) => Turn::Of(connection),
-            None if queue.is_stopped => Turn::Over,
-            None => Turn::Nobodys,
-        }
-    }
-}
-
-enum Turn {
-    Of(Box<Connection>),
-    Nobodys,
-    Over,
 }
 
 impl Engine {
@@ -125,7 +79,7 @@ impl Engine {
 
     /// Hands a connection with a file to the sender.
     pub(crate) fn hand_to_sender(&self, connection: Box<Connection>) {
-        if let Err(connection) = self.sender.push(connection) {
+        if let Err(connection) = self.sender.0.push(connection) {
             self.close(connection);
         }
     }

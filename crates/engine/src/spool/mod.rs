@@ -13,15 +13,17 @@ pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;
 use crate::descriptors::{Counted, Descriptors};
-use parking_lot::{Condvar, Mutex};
+use crate::work_queue::WorkQueue;
+use parking_lot::Mutex;
 use pressure::Starved;
 use rustix::io::Errno;
 use spooled::PART_BYTES;
-use spooler::Queue;
+use spooler::Task;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use totals::Totals;
 
 /// What the threads of one worker share of this.
@@ -30,8 +32,9 @@ pub(crate) struct Spool {
     totals: Arc<Totals>,
     directory: PathBuf,
     descriptors: Arc<Descriptors>,
-    queue: Mutex<Queue>,
-    wake: Condvar,
+    tasks: WorkQueue<Task>,
+    /// Answers for which there is no room on the disk at present.
+    stalled: Mutex<VecDeque<Weak<Spooled>>>,
     starved: Mutex<Starved>,
     /// Gives memory that was freed back to the system.
     trim: fn(),
@@ -43,8 +46,8 @@ impl Spool {
             totals: Totals::new(config.response_memory_total_bytes, config.response_disk_total_bytes),
             directory: config.temp_dir.clone(),
             descriptors: Arc::clone(&config.descriptors),
-            queue: Mutex::default(),
-            wake: Condvar::new(),
+            tasks: WorkQueue::default(),
+            stalled: Mutex::default(),
             starved: Mutex::default(),
             trim: config.trim_memory,
         })

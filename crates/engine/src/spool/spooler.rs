@@ -10,7 +10,7 @@ use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
 use crate::descriptors::Counted;
 use crate::engine::Engine;
-use std::collections::VecDeque;
+use crate::work_queue::Turn;
 use std::fs::File;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,23 +27,13 @@ const LOOK: Duration = Duration::from_secs(60);
 /// How often it looks whether there is memory to be given back, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    turns: VecDeque<Turn>,
-    /// Answers for which there is no room on the disk at present.
-    stalled: VecDeque<Weak<Spooled>>,
-    is_stopped: bool,
-    is_asleep: bool,
-}
-
+/// What it does in one turn.
 #[derive(Debug)]
-enum Turn {
+pub(super) enum Task {
     Answer(Weak<Spooled>),
     Upload(Box<Connection>),
     /// A file that nobody needs any more, and its length.
     Discard(Option<Arc<Counted<File>>>, u64),
-    Nobodys,
-    Over,
 }
 
 impl Spool {
@@ -57,28 +47,15 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives a connection its turn to store what has come of its body. It comes back when the spooler has been stopped.
-    pub(crate) fn store(&self, connection: Box<Connection>) -> Result<(), Box<Connection>> {
-        match self.push(Turn::Upload(connection)) {
-            Err(Turn::Upload(connection)) => Err(connection),
-            _ => Ok(()),
-        }
-    }
-
     /// Ends the thread; returns the connections that are left.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn stop(&self) -> Vec<Box<Connection>> {
-        let mut queue = self.queue.lock();
-        queue.is_stopped = true;
-        self.wake.notify_one();
-        let turns = std::mem::take(&mut queue.turns);
-        drop(queue);
         let mut left = Vec::new();
-        for turn in turns {
-            match turn {
-                Turn::Upload(connection) => left.push(connection),
-                Turn::Discard(file, length) => self.close_file(file, length),
-                _ => {}
+        for task in self.tasks.stop() {
+            match task {
+                Task::Upload(connection) => left.push(connection),
+                Task::Discard(file, length) => self.close_file(file, length),
+                Task::Answer(_) => {}
             }
         }
         left
@@ -86,66 +63,36 @@ impl Spool {
 
     /// Whether something would go to the disk if its total allowed it.
     pub(super) fn is_disk_full(&self) -> bool {
-        !self.queue.lock().stalled.is_empty()
+        !self.stalled.lock().is_empty()
     }
 
     pub(super) fn enqueue(&self, spooled: &Arc<Spooled>) {
-        let _ = self.push(Turn::Answer(Arc::downgrade(spooled)));
+        let _ = self.tasks.push(Task::Answer(Arc::downgrade(spooled)));
     }
 
+    /// Others may wait for the room that it takes: it comes first.
     pub(super) fn discard(&self, file: Option<Arc<Counted<File>>>, length: u64) {
-        if let Err(Turn::Discard(file, length)) = self.push(Turn::Discard(file, length)) {
+        if let Err(Task::Discard(file, length)) = self.tasks.push_front(Task::Discard(file, length)) {
             self.close_file(file, length);
         }
-    }
-
-    fn push(&self, turn: Turn) -> Result<(), Turn> {
-        let mut queue = self.queue.lock();
-        if queue.is_stopped {
-            return Err(turn);
-        }
-        match turn {
-            // Others wait for the room.
-            Turn::Discard(..) => queue.turns.push_front(turn),
-            _ => queue.turns.push_back(turn),
-        }
-        if queue.is_asleep {
-            self.wake.notify_one();
-        }
-        Ok(())
     }
 
     fn run(&self, engine: &Weak<Engine>) {
         let mut scratch = vec![0; SCRATCH_BYTES];
         loop {
-            let next = self.next();
+            let may_recede = self.totals.may_recede();
+            let next = self.tasks.next(if may_recede { LOOK_AT_MEMORY } else { LOOK });
             let Some(engine) = engine.upgrade() else { return };
             match next {
-                Turn::Answer(spooled) => {
+                Turn::Of(Task::Answer(spooled)) => {
                     engine.guard("the spooler", || self.move_parts(&spooled));
                 }
-                Turn::Upload(connection) => engine.store_slice(connection, &mut scratch),
-                Turn::Discard(file, length) => self.close_file(file, length),
-                Turn::Nobodys if self.totals.has_receded() => (self.trim)(),
-                Turn::Nobodys => {}
+                Turn::Of(Task::Upload(connection)) => engine.store_slice(connection, &mut scratch),
+                Turn::Of(Task::Discard(file, length)) => self.close_file(file, length),
+                Turn::Idle if self.totals.has_receded() => (self.trim)(),
+                Turn::Idle => {}
                 Turn::Over => return,
             }
-        }
-    }
-
-    fn next(&self) -> Turn {
-        let mut queue = self.queue.lock();
-        if queue.turns.is_empty() && !queue.is_stopped {
-            queue.is_asleep = true;
-            let may_recede = self.totals.may_recede();
-            self.wake
-                .wait_for(&mut queue, if may_recede { LOOK_AT_MEMORY } else { LOOK });
-            queue.is_asleep = false;
-        }
-        match queue.turns.pop_front() {
-            Some(turn) => turn,
-            None if queue.is_stopped => Turn::Over,
-            None => Turn::Nobodys,
         }
     }
 
@@ -157,9 +104,9 @@ impl Spool {
                 Moved::Part => {}
                 Moved::Nothing => return,
                 Moved::NoRoom => {
-                    let mut queue = self.queue.lock();
-                    queue.stalled.retain(|answer| answer.strong_count() > 0);
-                    queue.stalled.push_back(Weak::clone(answer));
+                    let mut stalled = self.stalled.lock();
+                    stalled.retain(|answer| answer.strong_count() > 0);
+                    stalled.push_back(Weak::clone(answer));
                     return;
                 }
             }
@@ -172,12 +119,13 @@ impl Spool {
         self.free_disk(length);
     }
 
+    /// Gives a part of the disk back. Only the spooler does this, so that none stalls in between.
     pub(super) fn free_disk(&self, bytes: u64) {
         self.totals.free_disk(bytes);
-        let mut queue = self.queue.lock();
+        let mut stalled = self.stalled.lock();
         // Those that came first are first again.
-        while let Some(answer) = queue.stalled.pop_back() {
-            queue.turns.push_front(Turn::Answer(answer));
+        while let Some(answer) = stalled.pop_back() {
+            let _ = self.tasks.push_front(Task::Answer(answer));
         }
     }
 }
@@ -196,7 +144,7 @@ impl Engine {
 
     /// Hands a connection whose body is large to the spooler.
     pub(crate) fn hand_to_spooler(&self, connection: Box<Connection>) {
-        if let Err(connection) = self.spool.store(connection) {
+        if let Err(Task::Upload(connection)) = self.spool.tasks.push(Task::Upload(connection)) {
             self.close(connection);
         }
     }

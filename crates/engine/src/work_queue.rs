@@ -1,0 +1,131 @@
+//! What one native thread has to do: things that get a turn each, in order, and the sleep while there are none.
+
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A queue of one thread, which any thread adds to.
+#[derive(Debug)]
+pub(crate) struct WorkQueue<T> {
+    state: Mutex<State<T>>,
+    wake: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    turns: VecDeque<T>,
+    is_stopped: bool,
+    is_asleep: bool,
+}
+
+/// What is next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn<T> {
+    Of(T),
+    /// Nobody's: the time is over.
+    Idle,
+    /// The queue was stopped.
+    Over,
+}
+
+impl<T> Default for WorkQueue<T> {
+    fn default() -> Self {
+        WorkQueue {
+            state: Mutex::new(State {
+                turns: VecDeque::new(),
+                is_stopped: false,
+                is_asleep: false,
+            }),
+            wake: Condvar::new(),
+        }
+    }
+}
+
+impl<T> WorkQueue<T> {
+    /// Gives something its turn when all others have had theirs. It comes back when the queue was stopped.
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        self.add(item, VecDeque::push_back)
+    }
+
+    /// Gives something the next turn.
+    pub(crate) fn push_front(&self, item: T) -> Result<(), T> {
+        self.add(item, VecDeque::push_front)
+    }
+
+    fn add(&self, item: T, place: fn(&mut VecDeque<T>, T)) -> Result<(), T> {
+        let mut state = self.state.lock();
+        if state.is_stopped {
+            return Err(item);
+        }
+        place(&mut state.turns, item);
+        if state.is_asleep {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Ends the thread's work; returns what is left of it.
+    pub(crate) fn stop(&self) -> VecDeque<T> {
+        let mut state = self.state.lock();
+        state.is_stopped = true;
+        self.wake.notify_one();
+        std::mem::take(&mut state.turns)
+    }
+
+    /// What is next; waits for it, at the most for `time`. For the one thread alone.
+    pub(crate) fn next(&self, time: Duration) -> Turn<T> {
+        let mut state = self.state.lock();
+        if state.turns.is_empty() && !state.is_stopped {
+            state.is_asleep = true;
+            self.wake.wait_for(&mut state, time);
+            state.is_asleep = false;
+        }
+        match state.turns.pop_front() {
+            Some(item) => Turn::Of(item),
+            None if state.is_stopped => Turn::Over,
+            None => Turn::Idle,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn each_gets_its_turn_in_order() {
+        let queue = WorkQueue::default();
+        assert_eq!(
+            (queue.push(1), queue.push(2), queue.push_front(0)),
+            (Ok(()), Ok(()), Ok(()))
+        );
+        let turns = [queue.next(LONG), queue.next(LONG), queue.next(LONG)];
+        assert_eq!(turns, [Turn::Of(0), Turn::Of(1), Turn::Of(2)]);
+        assert_eq!(queue.next(Duration::ZERO), Turn::Idle);
+    }
+
+    #[test]
+    fn what_comes_after_the_end_comes_back() {
+        let queue = WorkQueue::default();
+        assert_eq!(queue.push(1), Ok(()));
+        assert_eq!(queue.stop(), [1]);
+        assert_eq!((queue.push(2), queue.push_front(3)), (Err(2), Err(3)));
+        assert_eq!(queue.next(LONG), Turn::Over);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_woken_by_work_and_by_the_end() {
+        let queue = Arc::new(WorkQueue::default());
+        let worker = Arc::clone(&queue);
+        let thread = std::thread::spawn(move || (worker.next(LONG), worker.next(LONG)));
+        let wait_until_asleep = || while !queue.state.lock().is_asleep {};
+        wait_until_asleep();
+        assert_eq!(queue.push(1), Ok(()));
+        wait_until_asleep();
+        queue.stop();
+        assert_eq!(thread.join().expect("it has not panicked"), (Turn::Of(1), Turn::Over));
+    }
+}
