@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "open3"
+require "socket"
 require "json"
 
 # `fairlead bench` against a server of its own kind.

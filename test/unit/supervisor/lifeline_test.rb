@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "io/wait"
 
 class LifelineTest < Minitest::Test
   include Fairlead::Test::Waiting
