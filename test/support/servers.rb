@@ -26,6 +26,13 @@ module Fairlead
         server
       end
 
+      # Waits until a server has logged what is a String or matches a Regexp: a thread of its own writes the log, perhaps after
+      # the client has got its response.
+      def assert_logged(expected, server)
+        wait_until("#{expected.inspect} in the log") { server.stderr[expected] }
+        pass
+      end
+
       def after_teardown
         super
       ensure

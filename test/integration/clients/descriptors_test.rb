@@ -80,7 +80,7 @@ class DescriptorsTest < Minitest::Test
 
     assert_equal [408, 503], statuses.keys.sort
     assert_operator statuses[408], :>, 20
-    assert_includes server.stderr, "503 (no descriptor"
+    assert_logged("503 (no descriptor", server)
   end
 
   private

@@ -32,7 +32,7 @@ class DiskTest < Minitest::Test
     on_full_disk do |server|
       assert_equal 507, status_of_upload(server)
       assert_equal "5", ask(server, "POST", "/", {}, "small").body
-      assert_includes server.stderr, "refused 507"
+      assert_logged("refused 507", server)
     end
   end
 

@@ -44,7 +44,7 @@ class KilledThreadTest < Minitest::Test
 
     refute_equal before, get(server).body
     assert_predicate server, :running?
-    assert_match log, server.stderr
+    assert_logged(log, server)
   end
 
   # Whether it is answered at all is another question.

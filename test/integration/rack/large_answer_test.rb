@@ -79,7 +79,7 @@ class LargeAnswerTest < Minitest::Test
     slow.read_through("\r\n\r\n")
 
     assert_equal "ok", get(server).body
-    assert_match(/Timeout::Error/, server.stderr)
+    assert_logged("Timeout::Error", server)
   end
 
   private
