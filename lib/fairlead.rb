@@ -16,39 +16,39 @@ module Fairlead
 
   # For programs that carry a server inside themselves, and for rackup and Rails.
   autoload :Server, "fairlead/server"
-  autoload :Handler, "fairlead/handler"
+  autoload :Handler, "fairlead/rack/handler"
 
   # Real time, and what else an application does beside answering requests.
   autoload :Client, "fairlead/native"
-  autoload :PubSub, "fairlead/pub_sub"
-  autoload :Timer, "fairlead/timer"
-  autoload :Timers, "fairlead/timers"
-  autoload :Background, "fairlead/background"
+  autoload :PubSub, "fairlead/realtime/pub_sub"
+  autoload :Timer, "fairlead/realtime/timer"
+  autoload :Timers, "fairlead/realtime/timers"
+  autoload :Background, "fairlead/realtime/background"
 
   # What `fairlead` on the command line is made of.
   autoload :CLI, "fairlead/cli"
   autoload :Options, "fairlead/options"
   autoload :Configuration, "fairlead/configuration"
-  autoload :Hooks, "fairlead/hooks"
-  autoload :EventLog, "fairlead/event_log"
-  autoload :Launcher, "fairlead/launcher"
+  autoload :Hooks, "fairlead/process/hooks"
+  autoload :EventLog, "fairlead/observe/event_log"
+  autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"
-  autoload :Single, "fairlead/single"
-  autoload :Supervisor, "fairlead/supervisor"
-  autoload :Worker, "fairlead/worker"
-  autoload :Signals, "fairlead/signals"
-  autoload :PidFile, "fairlead/pid_file"
+  autoload :Single, "fairlead/process/single"
+  autoload :Supervisor, "fairlead/process/supervisor"
+  autoload :Worker, "fairlead/process/worker"
+  autoload :Signals, "fairlead/process/signals"
+  autoload :PidFile, "fairlead/process/pid_file"
 
   # Sockets, the application, and the native engine that joins them.
-  autoload :Binding, "fairlead/binding"
-  autoload :Listener, "fairlead/listener"
-  autoload :Listeners, "fairlead/listeners"
-  autoload :RackApp, "fairlead/rack_app"
-  autoload :AppError, "fairlead/app_error"
-  autoload :AccessLog, "fairlead/access_log"
+  autoload :Binding, "fairlead/listening/binding"
+  autoload :Listener, "fairlead/listening/listener"
+  autoload :Listeners, "fairlead/listening/listeners"
+  autoload :RackApp, "fairlead/rack/rack_app"
+  autoload :AppError, "fairlead/observe/app_error"
+  autoload :AccessLog, "fairlead/observe/access_log"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
-  autoload :Stats, "fairlead/stats"
+  autoload :Stats, "fairlead/observe/stats"
 
   class << self
     # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead/error"
-require "fairlead/input"
+require "fairlead/rack/input"
 
 # The one place that loads the native extension (built from ext/fairlead), which defines everything in Fairlead::Native.
 # bin/setup and RubyGems from 3.6 on put it beside this file; RubyGems 3.3 puts it at the top of the load path.
@@ -18,4 +18,4 @@ unless defined?(Fairlead::Native)
         "or `gem pristine fairlead` for an installed gem"
 end
 
-require "fairlead/client"
+require "fairlead/realtime/client"

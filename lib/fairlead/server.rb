@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/signals" # in a trap nothing can be loaded
+require "fairlead/process/signals" # in a trap nothing can be loaded
 
 module Fairlead
   # A server inside another program: it serves from this process, on threads of its own, and touches neither signals nor

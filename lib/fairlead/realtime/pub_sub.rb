@@ -6,11 +6,11 @@ module Fairlead
   #
   #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://10.0.0.5")
   module PubSub
-    autoload :Engine, "fairlead/pub_sub/engine"
-    autoload :Redis, "fairlead/pub_sub/redis"
-    autoload :Registry, "fairlead/pub_sub/registry"
-    autoload :Scope, "fairlead/pub_sub/scope"
-    autoload :Subscription, "fairlead/pub_sub/subscription"
+    autoload :Engine, "fairlead/realtime/pub_sub/engine"
+    autoload :Redis, "fairlead/realtime/pub_sub/redis"
+    autoload :Registry, "fairlead/realtime/pub_sub/registry"
+    autoload :Scope, "fairlead/realtime/pub_sub/scope"
+    autoload :Subscription, "fairlead/realtime/pub_sub/subscription"
 
     # Every process of this server; the default.
     CLUSTER = Scope.new("CLUSTER", 0)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/serving"
+require "fairlead/process/serving"
 
 module Fairlead
   # A process that the supervisor has forked to serve. It lives as long as its supervisor: it drains when that asks for

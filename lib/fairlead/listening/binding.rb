@@ -6,8 +6,8 @@ module Fairlead
   # One configured address, of a class per scheme (binding/tcp.rb, binding/unix.rb). Parsing one touches nothing;
   # #open makes the listeners.
   class Binding
-    autoload :Tcp, "fairlead/binding/tcp"
-    autoload :Unix, "fairlead/binding/unix"
+    autoload :Tcp, "fairlead/listening/binding/tcp"
+    autoload :Unix, "fairlead/listening/binding/unix"
 
     DEFAULT_PORT = 9292
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require "fairlead/supervisor/back_off"
-require "fairlead/supervisor/children"
-require "fairlead/supervisor/lifeline"
-require "fairlead/supervisor/watch"
+require "fairlead/process/supervisor/back_off"
+require "fairlead/process/supervisor/children"
+require "fairlead/process/supervisor/lifeline"
+require "fairlead/process/supervisor/watch"
 
 module Fairlead
   # The process that forks the workers and keeps their number: it replaces those that die or hang, passes on what signals

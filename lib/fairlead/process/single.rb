@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/serving"
+require "fairlead/process/serving"
 
 module Fairlead
   # A server that is one process: no supervisor, no workers.

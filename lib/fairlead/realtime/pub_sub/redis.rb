@@ -16,11 +16,11 @@ module Fairlead
     # is published goes to Redis only; this process, too, hears of it from there. While Redis is away nothing waits for
     # it: #publish returns false, subscriptions are made again when it is back, and what was published meanwhile is lost.
     class Redis < Engine
-      autoload :Commands, "fairlead/pub_sub/redis/commands"
-      autoload :Link, "fairlead/pub_sub/redis/link"
-      autoload :Listener, "fairlead/pub_sub/redis/listener"
-      autoload :Outage, "fairlead/pub_sub/redis/outage"
-      autoload :Wanted, "fairlead/pub_sub/redis/wanted"
+      autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
+      autoload :Link, "fairlead/realtime/pub_sub/redis/link"
+      autoload :Listener, "fairlead/realtime/pub_sub/redis/listener"
+      autoload :Outage, "fairlead/realtime/pub_sub/redis/outage"
+      autoload :Wanted, "fairlead/realtime/pub_sub/redis/wanted"
 
       # How long a connection or an answer may take, in seconds.
       TIMEOUT = 1
