@@ -42,7 +42,7 @@ module Fairlead
     # Everything that can be known without listening and without running the application.
     def check
       configuration = Configuration.load(@flags)
-      Dir.chdir(configuration.directory) { RackApp.check(configuration) }
+      Dir.chdir(configuration.directory) { AppLoader.check(configuration) }
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       tell(Configuration::Report.new(configuration).to_s)
     end

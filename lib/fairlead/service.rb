@@ -21,9 +21,9 @@ module Fairlead
       self
     end
 
-    # The application, behind the middleware of RackApp.use; loads it when that has not happened yet.
+    # The application, behind the middleware of AppLoader.use; loads it when that has not happened yet.
     def app
-      @app ||= RackApp.wrap(@given || RackApp.of(configuration))
+      @app ||= AppLoader.wrap(@given || AppLoader.of(configuration))
     end
 
     # Whether the application is to be there before the workers are forked.
@@ -33,12 +33,12 @@ module Fairlead
     def engine_settings
       details = configuration.development?
       configuration.engine_settings.merge(
-        app_error: AppError.new(log, details: details).method(:call),
+        error_reporter: ErrorReporter.new(log, details: details).method(:call),
         error_details: details,
         access_log_fd: @access_log.fileno,
         error_log_fd: log.errors.fileno || 2,
         server_software: "fairlead #{VERSION}",
-        field_lists: RackApp.field_lists?
+        field_lists: AppLoader.field_lists?
       )
     end
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(crate) struct RackApp {
     pub(crate) app: VALUE,
     /// `call(exception, env)` logs and returns an answer.
-    pub(crate) app_error: VALUE,
+    pub(crate) error_reporter: VALUE,
     /// Whether clients are told what has happened, instead of shown the error page.
     pub(crate) error_details: bool,
     /// `call` starts one more thread.
@@ -212,7 +212,7 @@ impl OnThread<'_> {
         let arguments = [error, env];
         // SAFETY: live objects, the GVL is held, exceptions are stopped.
         let logged = protect(|| unsafe {
-            triple = Some(rb_funcallv(self.app.app_error, ids().call, 2, arguments.as_ptr()));
+            triple = Some(rb_funcallv(self.app.error_reporter, ids().call, 2, arguments.as_ptr()));
         });
         if let Err(jump) = logged {
             self.leave_unless_raised(jump);

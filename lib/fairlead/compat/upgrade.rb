@@ -34,6 +34,6 @@ module Fairlead
       end
     end
 
-    RackApp.use(Upgrade)
+    AppLoader.use(Upgrade)
   end
 end

@@ -200,4 +200,4 @@ module Fairlead
   end
 end
 
-require "fairlead/options/file_types"
+require "fairlead/options/file_option_types"

@@ -57,8 +57,8 @@ module Fairlead
     end
 
     def check_app
-      RackApp.check(@configuration)
-      @log.files_alone(@configuration) if RackApp.files_alone?(@configuration)
+      AppLoader.check(@configuration)
+      @log.files_alone(@configuration) if AppLoader.files_alone?(@configuration)
     end
 
     def server

@@ -22,21 +22,21 @@ class MiddlewareTest < Minitest::Test
   end
 
   def test_the_first_one_is_outermost_and_each_comes_once
-    %w[outer inner outer].each { |name| Fairlead::RackApp.use(Mark.new(name)) }
+    %w[outer inner outer].each { |name| Fairlead::AppLoader.use(Mark.new(name)) }
 
-    assert_equal %w[outer inner app], call(Fairlead::RackApp.wrap(app))
+    assert_equal %w[outer inner app], call(Fairlead::AppLoader.wrap(app))
   end
 
   def test_without_any_the_application_is_what_it_was
     application = app
 
-    assert_same application, Fairlead::RackApp.wrap(application)
+    assert_same application, Fairlead::AppLoader.wrap(application)
     assert_same application, service(app: application).app
   end
 
   def test_a_rackup_file_may_put_one_in_front_of_itself
     MiddlewareTest.const_set(:LATE, Mark.new("late"))
-    in_folder("config.ru" => "Fairlead::RackApp.use(MiddlewareTest::LATE)\nrun ->(_) { [200, {}, ['app']] }") do
+    in_folder("config.ru" => "Fairlead::AppLoader.use(MiddlewareTest::LATE)\nrun ->(_) { [200, {}, ['app']] }") do
       loaded = service(rackup: "config.ru")
 
       assert_equal %w[late app], call(loaded.app)
@@ -65,10 +65,10 @@ class MiddlewareTest < Minitest::Test
 
   private
 
-  def registry = Fairlead::RackApp.instance_variable_get(:@middleware)
+  def registry = Fairlead::AppLoader.instance_variable_get(:@middleware)
 
   def registry=(list)
-    Fairlead::RackApp.instance_variable_set(:@middleware, list)
+    Fairlead::AppLoader.instance_variable_set(:@middleware, list)
   end
 
   def app = ->(_) { [200, {}, ["app"]] }

@@ -31,7 +31,7 @@ class UpgradeTest < Minitest::Test
   end
 
   def test_it_stands_in_front_of_every_application
-    app = Fairlead::RackApp.wrap(->(_) { [200, {}, []] })
+    app = Fairlead::AppLoader.wrap(->(_) { [200, {}, []] })
 
     assert_kind_of Fairlead::Compat::Upgrade, app
   end

@@ -30,7 +30,7 @@ impl DataTypeFunctions for NativeEngine {
         let app = &self.app;
         for value in [
             app.app,
-            app.app_error,
+            app.error_reporter,
             app.start_thread,
             app.template.value(),
             app.clients,
@@ -82,7 +82,7 @@ fn new(
         String::new()
     };
     let config = settings.config()?;
-    let app_error: Value = settings.get("app_error")?;
+    let error_reporter: Value = settings.get("error_reporter")?;
     let error_details: bool = settings.get("error_details")?;
     crate::answer::set_lists(settings.get("field_lists")?);
     let software: Value = settings.get("server_software")?;
@@ -113,7 +113,7 @@ fn new(
     process::enter(&engine);
     let app = RackApp {
         app: app.as_raw(),
-        app_error: app_error.as_raw(),
+        error_reporter: error_reporter.as_raw(),
         error_details,
         start_thread: start_thread.as_raw(),
         template,

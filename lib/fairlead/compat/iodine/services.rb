@@ -103,7 +103,7 @@ module Iodine
       if apps.size > 1
         Fairlead::Compat.missing("more than one application", "start a Fairlead::Server for each, or route by host or path in one")
       end
-      services.first.app || Fairlead::RackApp::NOTHING
+      services.first.app || Fairlead::AppLoader::NOTHING
     end
 
     def configuration(services)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-class RackAppTest < Minitest::Test
+class AppLoaderTest < Minitest::Test
   include Fairlead::Test::Folders
 
   def test_the_application_is_what_the_file_runs
@@ -13,7 +13,7 @@ class RackAppTest < Minitest::Test
 
   def test_the_file_is_known_by_its_absolute_path
     in_folder("config.ru" => "require_relative 'app'\nrun App", "app.rb" => "App = ->(_) { __dir__ }") do |folder|
-      assert_equal folder, Fairlead::RackApp.load("config.ru").call({})
+      assert_equal folder, Fairlead::AppLoader.load("config.ru").call({})
     end
   end
 
@@ -45,7 +45,7 @@ class RackAppTest < Minitest::Test
 
   def test_an_error_in_another_file_of_the_application_is_told_with_both_places
     in_folder("config.ru" => "\nrequire_relative 'app'\n", "app.rb" => "# here\nraise 'boo'") do
-      error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.load("config.ru") }
+      error = assert_raises(Fairlead::AppLoadError) { Fairlead::AppLoader.load("config.ru") }
 
       assert_equal "app.rb:2: boo (RuntimeError) (loaded from config.ru:2)", error.message
     end
@@ -60,7 +60,7 @@ class RackAppTest < Minitest::Test
 
   def test_a_file_that_is_not_there_is_an_error
     in_folder do |folder|
-      error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.load("config.ru") }
+      error = assert_raises(Fairlead::AppLoadError) { Fairlead::AppLoader.load("config.ru") }
 
       assert_equal "config.ru: there is no such file in #{folder}", error.message
     end
@@ -74,22 +74,22 @@ class RackAppTest < Minitest::Test
     "no_folder" => [[], {}, false]
   }.each do |name, (arguments, files, alone)|
     define_method(:"test_with_#{name}_the_files_are#{"_not" unless alone}_alone") do
-      in_folder("www/a" => "", **files) { assert_equal alone, Fairlead::RackApp.files_alone?(configuration(*arguments)) }
+      in_folder("www/a" => "", **files) { assert_equal alone, Fairlead::AppLoader.files_alone?(configuration(*arguments)) }
     end
   end
 
   def test_where_the_files_are_alone_everything_else_is_missing
     in_folder("www/a" => "") do
-      assert_nil Fairlead::RackApp.check(configuration("--public", "www"))
-      assert_equal [404, {}, []], Fairlead::RackApp.of(configuration("--public", "www")).call({})
+      assert_nil Fairlead::AppLoader.check(configuration("--public", "www"))
+      assert_equal [404, {}, []], Fairlead::AppLoader.of(configuration("--public", "www")).call({})
     end
   end
 
   def test_an_application_that_is_there_or_named_has_to_be_loaded
     in_folder("www/a" => "", "config.ru" => "run ->(_) { [200, {}, ['app']] }") do
-      assert_equal ["app"], Fairlead::RackApp.of(configuration("--public", "www")).call({}).last
+      assert_equal ["app"], Fairlead::AppLoader.of(configuration("--public", "www")).call({}).last
       %i[check of].each do |method|
-        error = assert_raises(Fairlead::AppLoadError) { Fairlead::RackApp.send(method, configuration("--public", "www", "app.ru")) }
+        error = assert_raises(Fairlead::AppLoadError) { Fairlead::AppLoader.send(method, configuration("--public", "www", "app.ru")) }
         assert_match(/\Aapp\.ru: there is no such file/, error.message)
       end
     end
@@ -102,6 +102,6 @@ class RackAppTest < Minitest::Test
   end
 
   def load(text)
-    in_folder("config.ru" => text) { Fairlead::RackApp.load("config.ru") }
+    in_folder("config.ru" => text) { Fairlead::AppLoader.load("config.ru") }
   end
 end

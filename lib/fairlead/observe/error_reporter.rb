@@ -4,7 +4,7 @@ module Fairlead
   # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
   # client that tells nothing of it, except in development. Outside of it the engine prefers the error page of `public_dir`,
   # if there is one.
-  class AppError
+  class ErrorReporter
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. The log of the server says why."
 

@@ -5,7 +5,7 @@ require "rack/lint"
 require "rack/mock"
 require "stringio"
 
-class AppErrorTest < Minitest::Test
+class ErrorReporterTest < Minitest::Test
   def setup
     @errors = StringIO.new
   end
@@ -14,7 +14,7 @@ class AppErrorTest < Minitest::Test
     answer(env: { "REQUEST_METHOD" => "POST", "SCRIPT_NAME" => "/app", "PATH_INFO" => "/orders", "QUERY_STRING" => "token=secret" })
 
     assert_equal 1, @errors.string.scan("boo").size
-    assert_match(%r{POST /app/orders: .*app_error_test\.rb:\d+:.*boo <b> \(RuntimeError\)\n\tfrom }, @errors.string)
+    assert_match(%r{POST /app/orders: .*error_reporter_test\.rb:\d+:.*boo <b> \(RuntimeError\)\n\tfrom }, @errors.string)
     refute_includes @errors.string, "secret"
   end
 
@@ -29,14 +29,14 @@ class AppErrorTest < Minitest::Test
       body = answer(env: { "HTTP_ACCEPT" => accept }).last
 
       assert_includes body, "500 Internal Server Error"
-      refute_match(/boo|RuntimeError|app_error_test/, body)
+      refute_match(/boo|RuntimeError|error_reporter_test/, body)
     end
   end
 
   def test_in_development_the_client_learns_everything
     body = answer(details: true).last
 
-    assert_match(/RuntimeError: boo <b>\n\n\S*app_error_test\.rb/, body)
+    assert_match(/RuntimeError: boo <b>\n\n\S*error_reporter_test\.rb/, body)
   end
 
   def test_a_browser_gets_a_page_in_which_nothing_is_markup
@@ -67,7 +67,7 @@ class AppErrorTest < Minitest::Test
   private
 
   def handler(details: false)
-    Fairlead::AppError.new(Fairlead::EventLog.new(errors: @errors), details: details)
+    Fairlead::ErrorReporter.new(Fairlead::EventLog.new(errors: @errors), details: details)
   end
 
   def answer(env: {}, **options)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-class FileTypesTest < Minitest::Test
+class FileOptionTypesTest < Minitest::Test
   include Fairlead::Test::Folders
 
   Types = Fairlead::Options::Types

@@ -2,7 +2,7 @@
 
 module Fairlead
   # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
-  module RackApp
+  module AppLoader
     # What answers behind the files of a folder where there is no application. The folder's own page for 404, if there is
     # one, takes the place of the empty body.
     NOTHING = ->(_env) { [404, {}, []] }
