@@ -3,7 +3,7 @@
 require "fairlead/compat/iodine"
 require "fairlead/compat/upgrade/connections"
 require "fairlead/compat/upgrade/web_socket"
-require "fairlead/compat/upgrade/handler"
+require "fairlead/compat/upgrade/callbacks"
 
 module Fairlead
   module Compat # :nodoc:
@@ -29,7 +29,7 @@ module Fairlead
         object = env["upgrade.websocket"] || env["iodine.websocket"]
         return answer unless object && possible
 
-        env["rack.upgrade"] = Handler.new(object)
+        env["rack.upgrade"] = Callbacks.new(object)
         [200, answer[1], answer[2]]
       end
     end

@@ -2,8 +2,8 @@
 
 require "fairlead/process/supervisor/back_off"
 require "fairlead/process/supervisor/children"
-require "fairlead/process/supervisor/lifeline"
-require "fairlead/process/supervisor/watch"
+require "fairlead/process/supervisor/pipes"
+require "fairlead/process/supervisor/watchdog"
 
 module Fairlead
   # The process that forks the workers and keeps their number: it replaces those that die or hang, passes on what signals
@@ -48,8 +48,8 @@ module Fairlead
       Native.open_file_limit!
       preload if @service.preload?
       @shared = Native::Shared.new(SLOTS, @wanted)
-      @lifeline = Lifeline.new
-      @watch = Watch.new(@service, @shared, @children)
+      @pipes = Pipes.new
+      @watchdog = Watchdog.new(@service, @shared, @children)
       run_hooks(:before_fork)
     end
 
@@ -67,11 +67,11 @@ module Fairlead
     # Workers are reaped before the reports are read: what a dead one has reported is then heard while its slot is empty.
     def supervise
       until @stopping && @children.empty?
-        @signals.wait(pause, @lifeline.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
+        @signals.wait(pause, @pipes.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
         dead = @children.reap
-        @lifeline.reports.each { |report| hear(report) }
+        @pipes.reports.each { |report| hear(report) }
         dead.each { |child, status| mourn(child, status) }
-        @watch.check(now)
+        @watchdog.check(now)
         start_missing_workers
         @shared.introduce
       end
@@ -79,7 +79,7 @@ module Fairlead
 
     # Until something has to be done without anybody asking for it.
     def pause
-      [@watch.pause(now), *@back_off.remaining].min
+      [@watchdog.pause(now), *@back_off.remaining].min
     end
 
     # --- what signals ask for
@@ -112,7 +112,7 @@ module Fairlead
     # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
     def leave
       @stopping = true
-      @lifeline.cut
+      @pipes.cut
       @service.listeners.close
     end
 
@@ -156,8 +156,8 @@ module Fairlead
     # In the new process.
     def work(slot)
       @signals.restore
-      @lifeline.hand_over
-      Worker.new(@service, @lifeline, @shared, slot).run
+      @pipes.hand_over
+      Worker.new(@service, @pipes, @shared, slot).run
     end
 
     def hear(report)

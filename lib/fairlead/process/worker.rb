@@ -11,10 +11,10 @@ module Fairlead
     # How often it shows a sign of life, in seconds.
     PULSE = 1.0
 
-    # +lifeline+: the Supervisor::Lifeline. +shared+ and +slot+: as for Engine.
-    def initialize(service, lifeline, shared, slot)
+    # +pipes+: the Supervisor::Pipes. +shared+ and +slot+: as for Engine.
+    def initialize(service, pipes, shared, slot)
       @service = service
-      @lifeline = lifeline
+      @pipes = pipes
       @shared = shared
       @slot = slot
       @signals = Signals.new
@@ -26,13 +26,13 @@ module Fairlead
       settle
       boot
       @shared.beat(@slot) # the supervisor misses no sign of life from one that has never shown any
-      @lifeline.booted(@slot)
-      serve(@lifeline.io, pulse: pulse) { |event| act_on(event) }
+      @pipes.booted(@slot)
+      serve(@pipes.io, pulse: pulse) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       e = DescriptorError.new(e) unless e.is_a?(Error)
-      @lifeline.failed(@slot, e.message)
+      @pipes.failed(@slot, e.message)
       1
     end
 
@@ -66,12 +66,12 @@ module Fairlead
       when :TERM then drain
       when :QUIT then stop
       when :HUP then @service.reopen_logs
-      when @lifeline.io then follow_supervisor
+      when @pipes.io then follow_supervisor
       end
     end
 
     def follow_supervisor
-      fate = @lifeline.supervisor
+      fate = @pipes.supervisor
       lose_supervisor if fate == :gone
       drain if fate
     end

@@ -43,7 +43,7 @@ class IodineServicesTest < Minitest::Test
 
     assert_equal ["block"], Started.app.call({}).last
 
-    assert_equal ["old"], Iodine::Service.new({ app: ->(_) { ["old"] } }, nil).app.call({})
+    assert_equal ["old"], Iodine::ListenOptions.new({ app: ->(_) { ["old"] } }, nil).app.call({})
   end
 
   def test_addresses_come_in_many_forms
@@ -52,7 +52,7 @@ class IodineServicesTest < Minitest::Test
       { address: "./app.sock", port: 0 } => "unix://./app.sock", { url: "http://127.0.0.1:3456" } => "tcp://127.0.0.1:3456",
       { url: "unix:///tmp/app.sock" } => "unix:///tmp/app.sock", { port: 0, address: "127.0.0.1" } => "tcp://127.0.0.1:0",
       { address: "127.0.0.1" } => "tcp://127.0.0.1:3000"
-    }.each { |settings, bind| assert_equal bind, Iodine::Service.new(settings, APP).bind, settings }
+    }.each { |settings, bind| assert_equal bind, Iodine::ListenOptions.new(settings, APP).bind, settings }
   end
 
   def test_limits_have_other_units
@@ -64,7 +64,7 @@ class IodineServicesTest < Minitest::Test
   end
 
   def test_what_messages_and_pings_may_be_is_passed_on
-    service = Iodine::Service.new({ max_msg: 250, ping: 30 }, APP)
+    service = Iodine::ListenOptions.new({ max_msg: 250, ping: 30 }, APP)
 
     assert_equal({ message_max_bytes: 250 << 10, ping_interval: 30 }, service.options)
     service.options.each_key { |name| assert Fairlead::Options[name], name }

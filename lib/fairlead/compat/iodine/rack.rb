@@ -19,7 +19,7 @@ module Iodine
 
       # What Iodine.start serves when there was no Iodine.listen; nil when nothing has been set here, either.
       def service
-        Service.new({ public: public, port: port, address: address }.compact, app) if app || public
+        ListenOptions.new({ public: public, port: port, address: address }.compact, app) if app || public
       end
     end
   end

@@ -6,7 +6,7 @@ require "uri"
 # signals and workers are as usual, and what the program says wins over them.
 module Iodine
   # What one Iodine.listen asks for, in Fairlead's terms.
-  class Service
+  class ListenOptions
     OPTIONS = { timeout: :keep_alive_timeout, ping: :ping_interval, max_clients: :max_connections, log: :log_requests,
                 public: :public_dir }.freeze
     SIZES = { max_body: [:body_max_bytes, 1 << 20], max_headers: [:head_max_bytes, 1 << 10], max_msg: [:message_max_bytes, 1 << 10] }.freeze
@@ -68,7 +68,7 @@ module Iodine
     def listen(settings = {}, &app)
       Fairlead::Compat.missing("Iodine.listen in a rackup file", "bind says where the server listens, once more for each address") if launcher
 
-      @services << Service.new(settings, app)
+      @services << ListenOptions.new(settings, app)
       true
     end
 

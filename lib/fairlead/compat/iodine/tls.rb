@@ -4,7 +4,7 @@ module Iodine
   # Fairlead does not end TLS.
   class TLS
     def self.new(*)
-      Fairlead::Compat.missing("Iodine::TLS", Service::INSTEAD[:tls])
+      Fairlead::Compat.missing("Iodine::TLS", ListenOptions::INSTEAD[:tls])
     end
   end
 end

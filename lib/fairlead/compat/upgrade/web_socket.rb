@@ -31,7 +31,7 @@ module Iodine
 
     def self.connections = Fairlead::Compat::Upgrade::Connections
 
-    # --- for Fairlead::Compat::Upgrade::Handler
+    # --- for Fairlead::Compat::Upgrade::Callbacks
 
     attr_writer :fairlead_connection
 

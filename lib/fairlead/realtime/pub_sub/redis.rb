@@ -18,7 +18,7 @@ module Fairlead
     class Redis < Engine
       autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
       autoload :Link, "fairlead/realtime/pub_sub/redis/link"
-      autoload :Listener, "fairlead/realtime/pub_sub/redis/listener"
+      autoload :Subscriber, "fairlead/realtime/pub_sub/redis/subscriber"
       autoload :Outage, "fairlead/realtime/pub_sub/redis/outage"
       autoload :Wanted, "fairlead/realtime/pub_sub/redis/wanted"
 

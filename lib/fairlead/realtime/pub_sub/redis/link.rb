@@ -13,12 +13,12 @@ module Fairlead
           @outage = Outage.new(name)
           @wanted = Wanted.new
           @commands = Commands.new(options, @outage) { wake }
-          @listener = Listener.new(options, @wanted, @outage, &deliver)
+          @subscriber = Subscriber.new(options, @wanted, @outage, &deliver)
         end
 
         def subscribe(to, match)
           word = @wanted.add(to, match)
-          @listener.start
+          @subscriber.start
           wake
           @wanted.wait_for(word, PATIENCE) { @outage.none? }
         end
@@ -31,15 +31,15 @@ module Fairlead
         def publish(to, message) = @commands.publish(to, message)
 
         def close
-          @listener.close
+          @subscriber.close
           @commands.close
         end
 
         private
 
-        # The listener waits for Redis, so it is through Redis that it is told of changes.
+        # The subscriber waits for Redis, so it is through Redis that it is told of changes.
         def wake
-          @commands.publish(@listener.own_channel, "") if @listener.running?
+          @commands.publish(@subscriber.own_channel, "") if @subscriber.running?
         end
       end
     end

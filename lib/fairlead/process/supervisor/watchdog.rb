@@ -4,7 +4,7 @@ module Fairlead
   class Supervisor
     # Looks after workers that do not do what they should: that are not ready in time, show no sign of life, or have been
     # asked to end and do not. Ends them, at first politely; the supervisor then sees them dead and replaces them.
-    class Watch
+    class Watchdog
       # How often it looks, in seconds.
       INTERVAL = 1.0
 

@@ -5,8 +5,8 @@ module Fairlead
     # The two pipes between the supervisor and its workers. One ends when the supervisor wants an end or dies, which no
     # worker can miss, as it can miss a signal that comes right after the fork. Through the other a worker reports, a line
     # at a time, that it is ready or why it cannot start.
-    class Lifeline
-      Report = Struct.new(:kind, :slot, :text)
+    class Pipes
+      WorkerReport = Struct.new(:kind, :slot, :text)
 
       # A line of up to 4096 bytes is written whole or not at all (PIPE_BUF), and dumping can make a text four times as long.
       LONGEST_TEXT = 1000
@@ -75,7 +75,7 @@ module Fairlead
 
       def parse(line)
         kind, slot, text = line.split(" ", 3)
-        Report.new(kind.to_sym, Integer(slot, 10), text.undump)
+        WorkerReport.new(kind.to_sym, Integer(slot, 10), text.undump)
       end
     end
   end

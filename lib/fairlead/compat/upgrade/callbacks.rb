@@ -4,7 +4,7 @@ module Fairlead
   module Compat
     class Upgrade
       # Hands the callbacks of Rack Push on to an object that is its own client. They take turns with the blocks of its #defer.
-      class Handler
+      class Callbacks
         # +object+: the object, or its class.
         def initialize(object)
           @socket = object.is_a?(Class) ? instance_of(object) : object.extend(Iodine::Websocket)

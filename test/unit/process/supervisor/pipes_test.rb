@@ -3,36 +3,36 @@
 require "test_helper"
 require "io/wait"
 
-class LifelineTest < Minitest::Test
+class PipesTest < Minitest::Test
   include Fairlead::Test::Waiting
 
   def setup
-    @lifeline = Fairlead::Supervisor::Lifeline.new
+    @pipes = Fairlead::Supervisor::Pipes.new
   end
 
   def test_a_worker_reports_that_it_is_ready_and_why_it_cannot_start
-    in_worker do |lifeline|
-      lifeline.booted(3)
-      lifeline.failed(4, "config.ru:1: \"no\"\nsecond line")
+    in_worker do |pipes|
+      pipes.booted(3)
+      pipes.failed(4, "config.ru:1: \"no\"\nsecond line")
     end
-    reports = @lifeline.reports
+    reports = @pipes.reports
 
     assert_equal [[:booted, 3, ""], [:failed, 4, "config.ru:1: \"no\"\nsecond line"]], reports.map(&:to_a)
-    assert_empty @lifeline.reports
+    assert_empty @pipes.reports
   end
 
   def test_a_reason_of_any_length_and_encoding_is_one_report
-    in_worker do |lifeline|
-      lifeline.failed(0, "é" * 5000)
-      lifeline.failed(1, "\xFF\n" * 5000)
+    in_worker do |pipes|
+      pipes.failed(0, "é" * 5000)
+      pipes.failed(1, "\xFF\n" * 5000)
     end
 
-    assert_equal [0, 1], @lifeline.reports.map(&:slot)
+    assert_equal [0, 1], @pipes.reports.map(&:slot)
   end
 
   def test_every_worker_learns_that_the_supervisor_wants_an_end
     fates = Array.new(3) { watch_in_worker }
-    @lifeline.cut
+    @pipes.cut
 
     assert_equal ["ending"] * 3, fates.map(&:read)
   end
@@ -45,7 +45,7 @@ class LifelineTest < Minitest::Test
       gate.read
       report_fate(writer)
     end
-    @lifeline.cut
+    @pipes.cut
     [writer, opener].each(&:close)
     Process.wait(pid)
 
@@ -55,8 +55,8 @@ class LifelineTest < Minitest::Test
   def test_a_worker_learns_that_the_supervisor_is_gone
     reader, writer = IO.pipe
     supervisor = fork do
-      lifeline = Fairlead::Supervisor::Lifeline.new
-      fork { report_fate(writer, lifeline) }
+      pipes = Fairlead::Supervisor::Pipes.new
+      fork { report_fate(writer, pipes) }
       exit!(0)
     end
     writer.close
@@ -66,21 +66,21 @@ class LifelineTest < Minitest::Test
   end
 
   def test_while_the_supervisor_lives_there_is_nothing_to_learn
-    assert_nil @lifeline.supervisor
+    assert_nil @pipes.supervisor
   end
 
   def test_a_report_to_nobody_harms_nobody
-    in_worker(keep: false) { |lifeline| lifeline.booted(1) }
+    in_worker(keep: false) { |pipes| pipes.booted(1) }
   end
 
   private
 
   def in_worker(keep: true)
-    @lifeline.reports_io.close unless keep
-    lifeline = @lifeline
+    @pipes.reports_io.close unless keep
+    pipes = @pipes
     pid = fork do
-      lifeline.hand_over if keep
-      yield lifeline
+      pipes.hand_over if keep
+      yield pipes
       exit!(0)
     end
     assert_predicate Process.wait2(pid).last, :success?
@@ -94,10 +94,10 @@ class LifelineTest < Minitest::Test
     reader
   end
 
-  def report_fate(writer, lifeline = @lifeline)
-    lifeline.hand_over
-    lifeline.io.wait_readable(10)
-    writer.syswrite(lifeline.supervisor.to_s)
+  def report_fate(writer, pipes = @pipes)
+    pipes.hand_over
+    pipes.io.wait_readable(10)
+    writer.syswrite(pipes.supervisor.to_s)
     exit!(0)
   end
 end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "stringio"
 
-class WatchTest < Minitest::Test
+class WatchdogTest < Minitest::Test
   Child = Fairlead::Supervisor::Child
   Service = Struct.new(:configuration, :log)
 
@@ -23,14 +23,14 @@ class WatchTest < Minitest::Test
     @board = Board.new
     @children = Fairlead::Supervisor::Children.new
     configuration = Fairlead::Configuration.from_options(worker_timeout: 10, worker_boot_timeout: 20)
-    @watch = Fairlead::Supervisor::Watch.new(Service.new(configuration, Fairlead::EventLog.new(errors: @errors)), @board, @children)
+    @watchdog = Fairlead::Supervisor::Watchdog.new(Service.new(configuration, Fairlead::EventLog.new(errors: @errors)), @board, @children)
     @child = @children.add(NotedChild.new(99, 0, 100.0))
   end
 
   def test_a_worker_that_shows_signs_of_life_is_left_alone
     @child.booted!
     @board[0] = 10.0
-    @watch.check(1000.0)
+    @watchdog.check(1000.0)
 
     assert_empty @child.signals
   end
@@ -38,26 +38,26 @@ class WatchTest < Minitest::Test
   def test_a_worker_that_shows_none_is_ended_and_killed_when_it_does_not_end
     @child.booted!
     @board[0] = 10.1
-    [200.0, 201.0, 202.0, 203.0].each { |now| @watch.check(now) }
+    [200.0, 201.0, 202.0, 203.0].each { |now| @watchdog.check(now) }
 
     assert_equal %w[TERM KILL], @child.signals
     assert_match(/\Aworker 0 \(pid 99\) has shown no sign of life for 10 s.*\nworker 0 \(pid 99\) did not end in time/, @errors.string)
   end
 
   def test_a_worker_that_is_not_ready_in_time_is_ended
-    @watch.check(120.0)
+    @watchdog.check(120.0)
     assert_empty @child.signals
-    @watch.check(120.5)
+    @watchdog.check(120.5)
 
     assert_equal %w[TERM], @child.signals
     assert_includes @errors.string, "not ready after 20 s"
   end
 
   def test_it_looks_at_intervals_and_when_somebody_is_to_be_killed
-    assert_equal 1.0, @watch.pause(100.0)
+    assert_equal 1.0, @watchdog.pause(100.0)
     @child.terminate(100.25)
 
-    assert_equal 0.25, @watch.pause(100.0)
-    assert_equal 0, @watch.pause(101.0)
+    assert_equal 0.25, @watchdog.pause(100.0)
+    assert_equal 0, @watchdog.pause(101.0)
   end
 end

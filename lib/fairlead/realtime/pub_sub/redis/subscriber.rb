@@ -8,7 +8,7 @@ module Fairlead
       # The connection that listens, and its thread. What it is subscribed to follows a Wanted: it looks there whenever a
       # message comes on a channel of its own. It sends one command for each thing it reads, because redis-rb 4 gives up a
       # connection on which it has written more than it has read.
-      class Listener
+      class Subscriber
         attr_reader :own_channel
 
         def initialize(options, wanted, outage, &deliver)
@@ -46,7 +46,7 @@ module Fairlead
             started = now
             listen
           rescue StandardError => e
-            @outage.begin(:listener, e)
+            @outage.begin(:subscriber, e)
             @wanted.interrupt
             failures = 0 if now - started > PAUSES.last
             sleep PAUSES[failures] || PAUSES.last
@@ -66,7 +66,7 @@ module Fairlead
         end
 
         def hear(redis, on)
-          on.subscribe { |name, _| confirmed(redis) { name == @own_channel ? @outage.end(:listener) : @wanted.confirm([:channel, name.b]) } }
+          on.subscribe { |name, _| confirmed(redis) { name == @own_channel ? @outage.end(:subscriber) : @wanted.confirm([:channel, name.b]) } }
           on.psubscribe { |name, _| confirmed(redis) { @wanted.confirm([:pattern, name.b]) } }
           on.unsubscribe { confirmed(redis) }
           on.punsubscribe { confirmed(redis) }
