@@ -34,7 +34,7 @@ module Fairlead
 
       # Whether a Ruby thread may go on on another native thread (the M:N scheduler of Ruby 3.3 and newer, where it is
       # switched on).
-      def threads_wander?(description = RUBY_DESCRIPTION) = description.include?("+MN")
+      def mn_scheduler?(description = RUBY_DESCRIPTION) = description.include?("+MN")
     end
 
     # What the hooks of the configuration file are, and warnings about settings that have no effect.
@@ -48,7 +48,7 @@ module Fairlead
       @hooks = hooks.freeze
       @default_host = default_host
       @settings = merge(layers)
-      problems = layers.flat_map(&:problems) + contradictions + wandering_threads
+      problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
       raise ConfigurationError, problems if problems.any?
 
       @warnings = (idle_options + idle_without_workers).freeze
@@ -102,8 +102,8 @@ module Fairlead
     end
 
     # What the engine knows of the request that a thread runs is kept by native thread.
-    def wandering_threads
-      return [] unless self.class.threads_wander?
+    def mn_scheduler_problems
+      return [] unless self.class.mn_scheduler?
 
       [problem(nil, "RUBY_MN_THREADS", "the server needs Ruby threads that each keep a native thread of their own; unset it")]
     end

@@ -17,7 +17,7 @@ module Fairlead
       @lock = Mutex.new
       @created = Thread::Queue.new
       @ending = false
-      @gone = false
+      @finished = false
       @pid = nil
     end
 
@@ -38,10 +38,10 @@ module Fairlead
     def drain(seconds)
       @ending = true
       deadline = seconds && (now + seconds)
-      say_goodbye([seconds, GRACE].compact.min)
+      start_shutdown_hooks([seconds, GRACE].compact.min)
       @native.drain
       drained = @native.wait(until_then(deadline))
-      @goodbye.join(until_then(deadline))
+      @shutdown_hooks.join(until_then(deadline))
       stop
       drained
     end
@@ -49,35 +49,35 @@ module Fairlead
     # Closes everything now.
     def stop
       @ending = true
-      @goodbye&.kill
+      @shutdown_hooks&.kill
       @native.stop
       deadline = now + GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
       Stats.remove(@native)
-      settle_the_rest
+      finish_once
     end
 
     def stats = @native.stats
 
     # Whether the end of the engine waits for +thread+: it runs requests, or blocks of :shutdown.
-    def runs?(thread) = thread == @goodbye || threads.include?(thread)
+    def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
 
     private
 
     # A block of :shutdown that takes long loses its head start, and at the deadline its time.
-    def say_goodbye(head_start)
+    def start_shutdown_hooks(head_start)
       Background.current.draining(self)
-      @lock.synchronize { @goodbye ||= Thread.new { run_hooks(:shutdown) } }
-      @goodbye.join(head_start)
+      @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
+      @shutdown_hooks.join(head_start)
     end
 
     # Seconds; nil when there is no deadline.
     def until_then(deadline) = deadline && [deadline - now, 0].max
 
     # Both a drain and whoever cuts it short come here.
-    def settle_the_rest
-      return if @lock.synchronize { @gone.tap { @gone = true } }
+    def finish_once
+      return if @lock.synchronize { @finished.tap { @finished = true } }
 
       Background.current.stopped(self)
       run_hooks(:stopped)
@@ -111,26 +111,26 @@ module Fairlead
       @created.pop
       run_hooks(:before_thread_start)
       serves = true
-      sent_home = @native.run
+      dismissed = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
-      raise unless at_home?
+      raise unless own_process?
 
       @service.log.thread_died(name, e)
     ensure
-      leave(replaced: !sent_home, counted: !serves) if at_home?
+      thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end
 
     # False in a process that the application has forked from a request: it ends with its one thread.
-    def at_home? = Process.pid == @pid
+    def own_process? = Process.pid == @pid
 
-    def leave(replaced:, counted:)
+    def thread_ended(replaced:, counted:)
       run_hooks(:before_thread_exit)
       @lock.synchronize { @threads.delete(Thread.current) }
-      succeed(counted: counted) if replaced && !process_ends?
+      replace_thread(counted: counted) if replaced && !process_ends?
     end
 
     # Another thread in the place of this one, which is still counted if it has never served.
-    def succeed(counted:)
+    def replace_thread(counted:)
       if @ending
         @native.forgo_thread if counted
       elsif counted || @native.replace_thread

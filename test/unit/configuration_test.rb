@@ -97,9 +97,9 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_threads_that_change_their_native_one_are_refused
-    refute Configuration.threads_wander?("ruby 3.3.13 (2026-10-23 revision af48f08f21) [x86_64-linux-gnu]")
-    assert Configuration.threads_wander?("ruby 3.3.13 (2026-10-23 revision af48f08f21) +MN [x86_64-linux-gnu]")
-    Configuration.stub(:threads_wander?, true) do
+    refute Configuration.mn_scheduler?("ruby 3.3.13 (2026-10-23 revision af48f08f21) [x86_64-linux-gnu]")
+    assert Configuration.mn_scheduler?("ruby 3.3.13 (2026-10-23 revision af48f08f21) +MN [x86_64-linux-gnu]")
+    Configuration.stub(:mn_scheduler?, true) do
       [-> { load }, -> { Configuration.from_options({}) }].each do |make|
         assert_match(/\ARUBY_MN_THREADS: .+\z/, assert_raises(Fairlead::ConfigurationError) { make.call }.message)
       end

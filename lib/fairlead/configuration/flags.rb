@@ -51,14 +51,14 @@ module Fairlead
           parser.order!(arguments) { |argument| files << argument }
           files.concat(arguments) # behind --
         rescue OptionParser::ParseError => e
-          misread(e)
+          parse_failed(e)
           retry
         end
         set(:rackup, files.shift, origin: "argument") if files.any?
         files.each { |file| problem(nil, nil, "one argument too many: #{file}") }
       end
 
-      def misread(error)
+      def parse_failed(error)
         flag = error.args.first
         message = error.reason
         if error.is_a?(OptionParser::InvalidOption)

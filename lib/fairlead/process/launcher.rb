@@ -26,7 +26,7 @@ module Fairlead
     def run
       Launcher.current = self
       @pid = Process.pid
-      settle
+      prepare_process
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
       @service = Service.new(@configuration, log: @log, app: @app).open
       status = server.run
@@ -47,7 +47,7 @@ module Fairlead
     private
 
     # What the application prints is to be seen at once, also when it goes to a file or a pipe.
-    def settle
+    def prepare_process
       $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment

@@ -10,11 +10,11 @@ module Fairlead
     private
 
     # Runs until the engine has ended. Yields each event that is none of its own, +io+ once when it is readable, and, if
-    # there is a +pulse+, :PULSE at least every so many seconds.
-    def serve(io = nil, pulse: nil, &handler)
+    # there is a +heartbeat+, :HEARTBEAT at least every so many seconds.
+    def serve(io = nil, heartbeat: nil, &handler)
       until @ended
-        handler.call(:PULSE) if pulse
-        @signals.wait(pulse, *[io].compact).each do |event|
+        handler.call(:HEARTBEAT) if heartbeat
+        @signals.wait(heartbeat, *[io].compact).each do |event|
           io = nil if event == io
           event == :ENDED ? @ended = true : handler.call(event)
         end

@@ -40,8 +40,8 @@ module Fairlead
 
     def act_on(event)
       case event
-      when :TERM, :INT then end_by(event)
-      when :QUIT then stop_by(event)
+      when :TERM, :INT then drain_on(event)
+      when :QUIT then stop_on(event)
       when :HUP then hang_up
       when :USR1, :USR2 then @service.log.signal_ignored(event)
       end
@@ -49,17 +49,17 @@ module Fairlead
 
     # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
     def hang_up
-      @service.reopen_logs || @signals.ignored_before?("HUP") || end_by(:HUP)
+      @service.reopen_logs || @signals.ignored_before?("HUP") || drain_on(:HUP)
     end
 
-    def end_by(signal)
-      return stop_by(signal) if draining?
+    def drain_on(signal)
+      return stop_on(signal) if draining?
 
       @service.log.draining(signal, @service.configuration.shutdown_timeout)
       drain
     end
 
-    def stop_by(signal)
+    def stop_on(signal)
       @service.log.stopping_at_once(signal)
       stop
     end

@@ -16,7 +16,7 @@ module Fairlead
     GRACE = 5
 
     # A worker that dies this early has hardly been ready, in seconds.
-    YOUTH = 1
+    EARLY = 1
 
     def initialize(service)
       @service = service
@@ -64,13 +64,13 @@ module Fairlead
       @signals.trap("CHLD", "TERM", "INT", "QUIT", "HUP", "TTIN", "TTOU", "USR1", "USR2")
     end
 
-    # Workers are reaped before the reports are read: what a dead one has reported is then heard while its slot is empty.
+    # Workers are reaped before the reports are read: what a dead one has reported is then read while its slot is empty.
     def supervise
       until @stopping && @children.empty?
         @signals.wait(pause, @pipes.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
         dead = @children.reap
-        @pipes.reports.each { |report| hear(report) }
-        dead.each { |child, status| mourn(child, status) }
+        @pipes.reports.each { |report| act_on_report(report) }
+        dead.each { |child, status| worker_ended(child, status) }
         @watchdog.check(now)
         start_missing_workers
         @shared.introduce
@@ -99,20 +99,20 @@ module Fairlead
       return if @stopping
 
       @log.draining(reason, shutdown_timeout)
-      leave
+      begin_to_end
       @children.each { |child| child.terminate(now + shutdown_timeout + GRACE) }
     end
 
     def stop_at_once(signal)
       @log.stopping_at_once(signal)
-      leave
+      begin_to_end
       @children.each { |child| child.terminate(now + GRACE, signal: "QUIT") }
     end
 
     # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
-    def leave
+    def begin_to_end
       @stopping = true
-      @pipes.cut
+      @pipes.ask_workers_to_end
       @service.listeners.close
     end
 
@@ -156,19 +156,19 @@ module Fairlead
     # In the new process.
     def work(slot)
       @signals.restore
-      @pipes.hand_over
+      @pipes.close_supervisor_ends
       Worker.new(@service, @pipes, @shared, slot).run
     end
 
-    def hear(report)
+    def act_on_report(report)
       child = @children[report.slot]
       case report.kind
-      when :booted then welcome(child) if child
+      when :booted then worker_booted(child) if child
       when :failed then start_failed(report)
       end
     end
 
-    def welcome(child)
+    def worker_booted(child)
       child.booted!
       @ever_booted = true
       @log.worker_booted(child, now - child.started_at)
@@ -189,11 +189,11 @@ module Fairlead
       return if @ever_booted
 
       @status = 1
-      leave
+      begin_to_end
       @children.each { |child| child.terminate(now + GRACE) }
     end
 
-    def mourn(child, status)
+    def worker_ended(child, status)
       @shared.reset(child.slot) # those who drain must not leave anything to it
       return if @stopping || (child.ending? && child.slot >= @wanted)
 
@@ -201,7 +201,7 @@ module Fairlead
         @log.worker_ended(child, status)
         run_hooks(:worker_lost, child.slot)
       end
-      return if child.booted? && now - child.started_at > YOUTH
+      return if child.booted? && now - child.started_at > EARLY
 
       delay = @back_off.fail
       @log.next_attempt(delay) if delay.positive?

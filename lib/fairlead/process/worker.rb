@@ -9,7 +9,7 @@ module Fairlead
     include Serving
 
     # How often it shows a sign of life, in seconds.
-    PULSE = 1.0
+    HEARTBEAT = 1.0
 
     # +pipes+: the Supervisor::Pipes. +shared+ and +slot+: as for Engine.
     def initialize(service, pipes, shared, slot)
@@ -23,11 +23,11 @@ module Fairlead
 
     # Serves until it is asked to end; returns the exit status.
     def run
-      settle
+      prepare_process
       boot
       @shared.beat(@slot) # the supervisor misses no sign of life from one that has never shown any
       @pipes.booted(@slot)
-      serve(@pipes.io, pulse: pulse) { |event| act_on(event) }
+      serve(@pipes.end_io, heartbeat: heartbeat) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
@@ -39,7 +39,7 @@ module Fairlead
     private
 
     # A Ctrl-C reaches every process of the terminal: what follows from it is for the supervisor to say.
-    def settle
+    def prepare_process
       Process.setproctitle("fairlead: worker #{@slot} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU")
       @signals.exit_on("TERM")
@@ -54,7 +54,7 @@ module Fairlead
     end
 
     # Often enough for a supervisor with little patience.
-    def pulse = [PULSE, @service.configuration.worker_timeout / 4.0].min
+    def heartbeat = [HEARTBEAT, @service.configuration.worker_timeout / 4.0].min
 
     def run_hooks(name)
       @service.configuration.hooks.run(name, @slot, log: @service.log)
@@ -62,21 +62,21 @@ module Fairlead
 
     def act_on(event)
       case event
-      when :PULSE then @shared.beat(@slot)
+      when :HEARTBEAT then @shared.beat(@slot)
       when :TERM then drain
       when :QUIT then stop
       when :HUP then @service.reopen_logs
-      when @pipes.io then follow_supervisor
+      when @pipes.end_io then follow_supervisor
       end
     end
 
     def follow_supervisor
-      fate = @pipes.supervisor
-      lose_supervisor if fate == :gone
-      drain if fate
+      state = @pipes.supervisor_state
+      supervisor_gone if state == :gone
+      drain if state
     end
 
-    def lose_supervisor
+    def supervisor_gone
       @service.log.supervisor_gone
       run_hooks(:supervisor_lost)
     end

@@ -28,15 +28,15 @@ module Fairlead
 
     # --- for Timers
 
-    # Counts a beat; false when the last one has not been run yet, so that this one is to be skipped.
-    def beat
+    # Counts a run; false when the last one has not been run yet, so that this one is to be skipped.
+    def count_run
       return false if @running
 
       @left -= 1 if @left
       @running = true
     end
 
-    # Whether there is another beat after this one.
+    # Whether there is another run after this one.
     def again? = active? && @left != 0
 
     def finish

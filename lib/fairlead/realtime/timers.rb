@@ -52,7 +52,7 @@ module Fairlead
         @running = true
         @waiting.each { |timer| schedule(timer, now + timer.seconds) }
         @waiting.clear
-        keep_going if @schedule.any?
+        ensure_thread if @schedule.any?
       end
     end
 
@@ -85,22 +85,22 @@ module Fairlead
       entry = [time, @number += 1, timer]
       position = @schedule.bsearch_index { |other| (other <=> entry).positive? } || @schedule.size
       @schedule.insert(position, entry)
-      keep_going
+      ensure_thread
       @changed.signal if position.zero?
     end
 
     # A fork leaves the thread behind.
-    def keep_going
-      @thread = Thread.new { keep_time }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
+    def ensure_thread
+      @thread = Thread.new { defer_due_timers }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
     end
 
-    def keep_time
+    def defer_due_timers
       while (timer = @lock.synchronize { wait })
         @background.defer(timer)
       end
     end
 
-    # Waits for the next beat and returns its timer; nil once there is nothing to wait for any more.
+    # Waits for the next run and returns its timer; nil once there is nothing to wait for any more.
     def wait
       while @thread.equal?(Thread.current)
         time, = @schedule.first
@@ -118,7 +118,7 @@ module Fairlead
     # not made up for.
     def take
       time, _, timer = @schedule.shift
-      counts = timer.beat
+      counts = timer.count_run
       schedule(timer, time + ((((now - time) / timer.seconds).floor + 1) * timer.seconds)) if timer.again?
       timer if counts
     end

@@ -55,7 +55,7 @@ class MiddlewareTest < Minitest::Test
     launcher = seen = nil
     in_folder("config.ru" => "") do
       launcher = Fairlead::Launcher.new(Fairlead::Configuration.from_options(bind: "unix://missing/folder", quiet: true))
-      launcher.define_singleton_method(:settle) { seen = [Fairlead::Launcher.current, pid] }
+      launcher.define_singleton_method(:prepare_process) { seen = [Fairlead::Launcher.current, pid] }
       assert_raises(Fairlead::BindError) { launcher.run }
     end
 

@@ -25,9 +25,9 @@ module Agoo
     def unsubscribe(subject = nil, *options, **keywords)
       return super if keywords.any? || (subject && !subjects.include?(subject.to_s))
 
-      gone = subject ? [subject.to_s] : subjects.dup
-      gone.each { |one| super(one) }
-      @subjects -= gone
+      ended = subject ? [subject.to_s] : subjects.dup
+      ended.each { |one| super(one) }
+      @subjects -= ended
       nil
     end
 
@@ -38,7 +38,7 @@ module Agoo
     def write(data, **event)
       event = { event: EVENT, **event } if protocol == :sse
       written = super(data, **event)
-      tell_error("too many pending messages") unless written || !open?
+      report_error("too many pending messages") unless written || !open?
       written
     end
 
@@ -48,7 +48,7 @@ module Agoo
 
     def write_event(_subject, message) = write(message)
 
-    def tell_error(text)
+    def report_error(text)
       handler.on_error(self, text) if handler.respond_to?(:on_error)
     end
   end

@@ -12,16 +12,16 @@ module Fairlead
 
         def on_open(client)
           @socket.fairlead_connection = @connection = Connections.add(@socket, client)
-          tell(:on_open)
+          call_back(:on_open)
         end
 
-        def on_message(_client, data) = tell(:on_message, data)
-        def on_drained(_client) = tell(:on_ready)
-        def on_shutdown(_client) = tell(:on_shutdown)
+        def on_message(_client, data) = call_back(:on_message, data)
+        def on_drained(_client) = call_back(:on_ready)
+        def on_shutdown(_client) = call_back(:on_shutdown)
 
         def on_close(_client)
           Connections.remove(@connection)
-          tell(:on_close)
+          call_back(:on_close)
         end
 
         private
@@ -33,7 +33,7 @@ module Fairlead
           type.new
         end
 
-        def tell(event, *arguments)
+        def call_back(event, *arguments)
           @connection.turn.synchronize { @socket.public_send(event, *arguments) } if @socket.respond_to?(event)
         end
       end

@@ -11,8 +11,8 @@ module Fairlead
       # A line of up to 4096 bytes is written whole or not at all (PIPE_BUF), and dumping can make a text four times as long.
       LONGEST_TEXT = 1000
 
-      # A goodbye for each worker there can be; one byte each.
-      GOODBYES = "." * 4096
+      # A byte for each worker there can be, which says that the supervisor wants an end.
+      END_BYTES = "." * 4096
 
       def initialize
         @life_reader, @life_writer = IO.pipe
@@ -35,26 +35,26 @@ module Fairlead
       end
 
       # Tells every worker, also one that is just being forked, to drain.
-      def cut
+      def ask_workers_to_end
         return if @life_writer.closed?
 
-        @life_writer.write_nonblock(GOODBYES)
+        @life_writer.write_nonblock(END_BYTES)
         @life_writer.close
       end
 
       # --- a worker's side
 
       # Leaves the worker its ends; called right after the fork.
-      def hand_over
+      def close_supervisor_ends
         @life_writer.close
         @report_reader.close
       end
 
       # Readable when the supervisor wants an end or is gone.
-      def io = @life_reader
+      def end_io = @life_reader
 
-      # What has become of the supervisor: :ending when it wants an end, :gone without a goodbye, else nil.
-      def supervisor
+      # What has become of the supervisor: :ending when it wants an end, :gone without having said so, else nil.
+      def supervisor_state
         case @life_reader.read_nonblock(1, exception: false)
         when String then :ending
         when nil then :gone

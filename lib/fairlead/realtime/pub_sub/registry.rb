@@ -31,7 +31,7 @@ module Fairlead
           next if @engines.include?(engine)
 
           @engines += [engine]
-          tell_all(:subscribe, engine)
+          notify_all(:subscribe, engine)
         end
         engine
       end
@@ -43,14 +43,14 @@ module Fairlead
           next unless @engines.include?(engine)
 
           @engines -= [engine]
-          tell_all(:unsubscribe, engine)
+          notify_all(:unsubscribe, engine)
         end
         engine
       end
 
       def reset(engine)
         check(engine)
-        @lock.synchronize { tell_all(:subscribe, engine) }
+        @lock.synchronize { notify_all(:subscribe, engine) }
         engine
       end
 
@@ -63,7 +63,7 @@ module Fairlead
         engine = check(engine.nil? ? default : engine || PROCESS)
         return @background.native.publish(channel, message, engine.number) if engine.is_a?(Scope)
 
-        contain(engine, :publish) { engine.publish(channel, message) } ? true : false
+        log_failures(engine, :publish) { engine.publish(channel, message) } ? true : false
       end
 
       # --- the subscriptions of the process
@@ -120,7 +120,7 @@ module Fairlead
       # The last subscribers of these have gone, some time ago: others may have come since.
       def forgotten(names)
         @lock.synchronize do
-          names.each { |channel| withdraw(channel) if @known.key?(channel) && abandoned?(channel) }
+          names.each { |channel| withdraw(channel) if @known.key?(channel) && without_subscribers?(channel) }
         end
       end
 
@@ -137,17 +137,17 @@ module Fairlead
         return if matches.include?(match)
 
         matches << match
-        @engines.each { |engine| tell(engine, :subscribe, channel, match) }
+        @engines.each { |engine| notify(engine, :subscribe, channel, match) }
       end
 
       def withdraw(channel)
         (@known.delete(channel) || []).each do |match|
-          @engines.each { |engine| tell(engine, :unsubscribe, channel, match) }
+          @engines.each { |engine| notify(engine, :unsubscribe, channel, match) }
         end
       end
 
       # Only a subscription says how many there are.
-      def abandoned?(channel)
+      def without_subscribers?(channel)
         return false if @own.key?(channel)
 
         native = @background.native
@@ -155,17 +155,17 @@ module Fairlead
         [0, nil].include?(native.unsubscribe(channel))
       end
 
-      def tell_all(what, engine)
+      def notify_all(what, engine)
         @known.each do |channel, matches|
-          matches.each { |match| tell(engine, what, channel, match) }
+          matches.each { |match| notify(engine, what, channel, match) }
         end
       end
 
-      def tell(engine, what, channel, match)
-        contain(engine, what) { engine.public_send(what, channel, match) }
+      def notify(engine, what, channel, match)
+        log_failures(engine, what) { engine.public_send(what, channel, match) }
       end
 
-      def contain(engine, doing)
+      def log_failures(engine, doing)
         yield
       rescue StandardError, ScriptError => e
         @background.log.pub_sub_engine_failed(engine, doing, e)

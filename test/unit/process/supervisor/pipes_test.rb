@@ -31,10 +31,10 @@ class PipesTest < Minitest::Test
   end
 
   def test_every_worker_learns_that_the_supervisor_wants_an_end
-    fates = Array.new(3) { watch_in_worker }
-    @pipes.cut
+    states = Array.new(3) { watch_in_worker }
+    @pipes.ask_workers_to_end
 
-    assert_equal ["ending"] * 3, fates.map(&:read)
+    assert_equal ["ending"] * 3, states.map(&:read)
   end
 
   def test_a_worker_that_is_forked_when_the_end_is_near_learns_of_it_too
@@ -43,9 +43,9 @@ class PipesTest < Minitest::Test
     pid = fork do
       opener.close
       gate.read
-      report_fate(writer)
+      report_state(writer)
     end
-    @pipes.cut
+    @pipes.ask_workers_to_end
     [writer, opener].each(&:close)
     Process.wait(pid)
 
@@ -56,7 +56,7 @@ class PipesTest < Minitest::Test
     reader, writer = IO.pipe
     supervisor = fork do
       pipes = Fairlead::Supervisor::Pipes.new
-      fork { report_fate(writer, pipes) }
+      fork { report_state(writer, pipes) }
       exit!(0)
     end
     writer.close
@@ -66,7 +66,7 @@ class PipesTest < Minitest::Test
   end
 
   def test_while_the_supervisor_lives_there_is_nothing_to_learn
-    assert_nil @pipes.supervisor
+    assert_nil @pipes.supervisor_state
   end
 
   def test_a_report_to_nobody_harms_nobody
@@ -79,7 +79,7 @@ class PipesTest < Minitest::Test
     @pipes.reports_io.close unless keep
     pipes = @pipes
     pid = fork do
-      pipes.hand_over if keep
+      pipes.close_supervisor_ends if keep
       yield pipes
       exit!(0)
     end
@@ -88,16 +88,16 @@ class PipesTest < Minitest::Test
 
   def watch_in_worker
     reader, writer = IO.pipe
-    pid = fork { report_fate(writer) }
+    pid = fork { report_state(writer) }
     Process.detach(pid)
     writer.close
     reader
   end
 
-  def report_fate(writer, pipes = @pipes)
-    pipes.hand_over
-    pipes.io.wait_readable(10)
-    writer.syswrite(pipes.supervisor.to_s)
+  def report_state(writer, pipes = @pipes)
+    pipes.close_supervisor_ends
+    pipes.end_io.wait_readable(10)
+    writer.syswrite(pipes.supervisor_state.to_s)
     exit!(0)
   end
 end

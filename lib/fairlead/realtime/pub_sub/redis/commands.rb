@@ -20,21 +20,21 @@ module Fairlead
         # False when Redis is away.
         def publish(channel, message)
           @lock.synchronize do
-            return false if @scout
+            return false if @prober
 
             attempt { redis.publish(channel, message) }
             @attempts = 0
             true
           rescue StandardError => e # whatever it is that redis-rb lets through, the message has not been published
-            lose(e)
+            begin_outage(e)
             false
           end
         end
 
         def close
           @lock.synchronize do
-            @scout&.kill
-            @scout = nil
+            @prober&.kill
+            @prober = nil
             @redis&.close
             @redis = nil
           end
@@ -53,21 +53,21 @@ module Fairlead
           yield
         end
 
-        def lose(error)
+        def begin_outage(error)
           @redis&.close
           @redis = nil
           @outage.begin(:commands, error)
-          @scout = Thread.new { find_again }
-          @scout.name = "fairlead redis"
+          @prober = Thread.new { probe_until_back }
+          @prober.name = "fairlead redis"
         end
 
-        def find_again
+        def probe_until_back
           loop do
             sleep PAUSES[@attempts] || PAUSES.last
             @attempts += 1
             break if back?
           end
-          @lock.synchronize { @scout = nil }
+          @lock.synchronize { @prober = nil }
           @outage.end(:commands)
           @back.call
         end

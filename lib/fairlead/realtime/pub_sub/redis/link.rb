@@ -6,7 +6,7 @@ module Fairlead
       # One process's end of the connections to Redis.
       class Link
         # How long whoever subscribes waits for Redis to confirm, in seconds: what is published next then comes back.
-        PATIENCE = 1
+        CONFIRMATION_TIMEOUT = 1
 
         # +options+: those of Redis.new. The block takes the channel and the message of what comes in.
         def initialize(options, name, &deliver)
@@ -20,7 +20,7 @@ module Fairlead
           word = @wanted.add(to, match)
           @subscriber.start
           wake
-          @wanted.wait_for(word, PATIENCE) { @outage.none? }
+          @wanted.wait_for(word, CONFIRMATION_TIMEOUT) { @outage.none? }
         end
 
         def unsubscribe(to, match)

@@ -56,16 +56,16 @@ module Fairlead
 
         # Raises when the connection has ended.
         def listen
-          @wanted.begin_anew
+          @wanted.reset
           @last = nil
           redis = ::Redis.new(**@options)
-          redis.subscribe(@own_channel) { |on| hear(redis, on) }
+          redis.subscribe(@own_channel) { |on| register_callbacks(redis, on) }
           raise IOError, "it has ended the connection"
         ensure
           redis&.close
         end
 
-        def hear(redis, on)
+        def register_callbacks(redis, on)
           on.subscribe { |name, _| confirmed(redis) { name == @own_channel ? @outage.end(:subscriber) : @wanted.confirm([:channel, name.b]) } }
           on.psubscribe { |name, _| confirmed(redis) { @wanted.confirm([:pattern, name.b]) } }
           on.unsubscribe { confirmed(redis) }

@@ -49,7 +49,7 @@ module Fairlead
             @changed.delete_if { |word, _| @uses.key?(word) == @told.key?(word) }
             words = @changed.keys.group_by { |word| COMMANDS.fetch([word.first, @uses.key?(word)]) }
             command, same = words.first
-            [command, same.each { |word| tell(word) }.map(&:last)] if command
+            [command, same.each { |word| mark_told(word) }.map(&:last)] if command
           end
         end
 
@@ -61,7 +61,7 @@ module Fairlead
         end
 
         # A new connection knows nothing.
-        def begin_anew
+        def reset
           @lock.synchronize do
             @confirmed.clear
             @told.clear
@@ -89,7 +89,7 @@ module Fairlead
 
         private
 
-        def tell(word)
+        def mark_told(word)
           @changed.delete(word)
           @uses.key?(word) ? @told[word] = true : @told.delete(word)
           @confirmed.delete(word)

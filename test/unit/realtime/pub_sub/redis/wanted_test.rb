@@ -42,7 +42,7 @@ class RedisWantedTest < Minitest::Test
     %w[a b].each { |name| @wanted.add(name, nil) }
     @wanted.next_command
     @wanted.remove("a", nil)
-    @wanted.begin_anew
+    @wanted.reset
 
     assert_equal [:subscribe, %w[b]], @wanted.next_command
     assert_nil @wanted.next_command
@@ -64,7 +64,7 @@ class RedisWantedTest < Minitest::Test
     @wanted.confirm(word)
     assert_confirmed word
 
-    @wanted.begin_anew
+    @wanted.reset
     refute_confirmed word
   end
 
