@@ -3,7 +3,7 @@
 require "test_helper"
 require "minitest/mock"
 require "net/http"
-require_relative "apart"
+require "support/apart"
 
 class AgooServerTest < Minitest::Test
   include Fairlead::Test::Apart

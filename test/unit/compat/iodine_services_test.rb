@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require_relative "apart"
+require "support/apart"
 
 # Serving from a plain program with Iodine.listen, Iodine::Rack and Iodine.start; what is started is only looked at.
 class IodineServicesTest < Minitest::Test

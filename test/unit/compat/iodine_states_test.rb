@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "stringio"
-require_relative "apart"
+require "support/apart"
 
 class IodineStatesTest < Minitest::Test
   include Fairlead::Test::Apart

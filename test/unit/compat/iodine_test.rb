@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "apart"
+require "support/apart"
 
 class IodineTest < Minitest::Test
   include Fairlead::Test::Apart
