@@ -36,6 +36,21 @@ class AgooProgramTest < Minitest::Test
     sleep if threads.positive?
   RUBY
 
+  # Goes on beside the server, and ends it once there is a file named "end".
+  ENDING = <<~'RUBY'
+    require "fairlead/compat/agoo"
+    $stdout.sync = true
+
+    Agoo::Server.init(0, nil, bind: "http://127.0.0.1:0", thread_count: 2)
+    Agoo::Server.handle(:GET, "/one", ->(_) { [200, {}, ["one"]] })
+    Agoo::Server.start
+    puts "fairlead inside ready"
+    sleep 0.01 until File.exist?("end")
+    Agoo.shutdown
+    puts "the program goes on"
+    sleep
+  RUBY
+
   def test_it_serves_files_handlers_and_news
     [0, 2].each do |threads|
       files = { "program.rb" => PROGRAM, "root/page.txt" => "page" }
@@ -50,5 +65,14 @@ class AgooProgramTest < Minitest::Test
       stream.drop
       server.stop
     end
+  end
+
+  def test_a_program_ends_the_server_that_runs_beside_it
+    server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: { "program.rb" => ENDING })).start
+
+    assert_equal "one", get(server, "/one").body
+    server.write("end", "")
+    server.wait_for_output(/the program goes on/)
+    assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", server.port) }
   end
 end

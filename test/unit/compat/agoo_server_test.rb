@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "minitest/mock"
-require "net/http"
 require "support/apart"
 
 class AgooServerTest < Minitest::Test
@@ -85,18 +84,6 @@ class AgooServerTest < Minitest::Test
     Agoo::Server.handle(:GET, "/one", ->(_) { [200, {}, ["app"]] })
 
     assert_equal "appinnerouter", answer("/one").last
-  end
-
-  def test_a_program_goes_on_beside_the_server
-    Agoo::Server.init(0, nil, bind: "http://127.0.0.1:0", thread_count: 2)
-    Agoo::Server.handle(:GET, "/one", Says.new("one"))
-    port = nil
-    said, = capture_subprocess_io { Agoo::Server.start }
-    port = said[/:(\d+)$/, 1]
-
-    assert_equal "one", Net::HTTP.get(URI("http://127.0.0.1:#{port}/one"))
-    Agoo.shutdown
-    assert_raises(Errno::ECONNREFUSED) { Net::HTTP.get(URI("http://127.0.0.1:#{port}/one")) }
   end
 
   def test_with_no_threads_the_program_is_the_server
