@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "waiting"
+
 module Fairlead
   module Test
     # What the system knows about a process (Linux).
@@ -47,6 +49,19 @@ module Fairlead
       def processor_time(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
         fields[11, 2].sum { |ticks| Integer(ticks, 10) } / 100.0
+      end
+
+      # Waits for a second in which the process uses next to none of the processor.
+      def wait_for_idle_second(pid)
+        since = Waiting.monotonic
+        used = processor_time(pid)
+        Waiting.wait_until("a second in which process #{pid} is idle", seconds: 20) do
+          if processor_time(pid) - used > 0.03
+            since = Waiting.monotonic
+            used = processor_time(pid)
+          end
+          Waiting.monotonic - since >= 1
+        end
       end
 
       def title(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip

@@ -52,7 +52,7 @@ class ForkedByTheAppTest < Minitest::Test
       end
       clients.each(&:close)
 
-      assert quiet?(server.pid), "the server is busy with nobody"
+      wait_for_idle_second(server.pid)
     end
   end
 
@@ -79,14 +79,5 @@ class ForkedByTheAppTest < Minitest::Test
     yield server
   ensure
     server&.write("go", "")
-  end
-
-  # Whether there is a second, within ten, in which the process uses next to none of it.
-  def quiet?(pid)
-    10.times.any? do
-      used = processor_time(pid)
-      sleep 1
-      processor_time(pid) - used <= 0.03
-    end
   end
 end

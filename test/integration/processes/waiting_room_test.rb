@@ -34,10 +34,10 @@ class WaitingRoomTest < Minitest::Test
       end
     end
 
-    # Another thread holds Ruby's lock for so long, from soon after the answer on, when it says so.
+    # Another thread holds Ruby's lock for so long, once there is a file "go", and says so.
     def hang(seconds)
       function = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-      Thread.new { sleep 0.05; File.write("hangs", ""); function.call(seconds) }
+      Thread.new { sleep 0.01 until File.exist?("go"); File.write("hangs", ""); function.call(seconds) }
     end
 
     run lambda { |env|
@@ -148,6 +148,7 @@ class WaitingRoomTest < Minitest::Test
     server = serve(APP, "-w", 3, "-t", 1)
     (busy, *clients), home = clients_in_one_worker(server, 7)
     hanging = pid_of(client_elsewhere(server, home).get("/hang"))
+    server.write("go", "")
     wait_until("it to hang") { File.exist?(server.path("hangs")) }
     busy.request("GET", "/?20")
     pids = clients.map { |client| pid_of(client.get("/?0.1")) }

@@ -10,7 +10,7 @@ class KeptLockTest < Minitest::Test
   include Fairlead::Test::Waiting
 
   # /keep calls open(2) of a pipe without giving the lock up: it returns when somebody opens the other end. /keep-aside lets a
-  # thread of its own do so.
+  # thread of its own do so, once there is a file "go".
   APP = <<~RUBY
     require "fiddle"
     KEEP = Fiddle::Function.new(Fiddle::Handle::DEFAULT["open"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT,
@@ -23,7 +23,7 @@ class KeptLockTest < Minitest::Test
         keep.call
       when "/keep-aside"
         Thread.new do
-          sleep 0.05
+          sleep 0.01 until File.exist?("go")
           warn("kept")
           keep.call
         end
@@ -70,6 +70,7 @@ class KeptLockTest < Minitest::Test
     first = connect(server)
     first.get
     assert_equal 200, get(server, "/keep-aside").status
+    server.write("go", "")
     until_released(server) do
       yield server, first
       refute first.readable?, "the lock was not kept all the time"

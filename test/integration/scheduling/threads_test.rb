@@ -24,6 +24,18 @@ class ThreadsTest < Minitest::Test
     }
   RUBY
 
+  # The first request runs until there is a file "go", and writes down meanwhile how many wait behind it.
+  IN_ORDER = <<~RUBY
+    ORDER = []
+    run lambda { |env|
+      until env["PATH_INFO"] != "/first" || File.exist?("go")
+        File.write("queued", Fairlead.stats[:engines].first[:queued])
+        sleep 0.005
+      end
+      [200, {}, [(ORDER << env["PATH_INFO"]).join]]
+    }
+  RUBY
+
   def test_five_requests_run_at_once_on_five_threads
     server = serve(APP, "-t", 5)
 
@@ -53,12 +65,14 @@ class ThreadsTest < Minitest::Test
   end
 
   def test_one_thread_takes_one_request_at_a_time_in_the_order_of_arrival
-    server = serve(<<~RUBY, "-t", 1)
-      ORDER = []
-      run ->(env) { sleep(env["PATH_INFO"] == "/first" ? 0.3 : 0.01); [200, {}, [(ORDER << env["PATH_INFO"]).join]] }
-    RUBY
+    server = serve(IN_ORDER, "-t", 1)
     names = %w[/first /a /b /c /d]
-    clients = names.map { |name| connect(server).request("GET", name).tap { sleep 0.02 } }
+    clients = names.each_with_index.map do |name, waiting|
+      client = connect(server).request("GET", name)
+      wait_until("#{name} to arrive") { queued(server) == waiting.to_s }
+      client
+    end
+    server.write("go", "")
 
     assert_equal names.join, clients.map { |client| client.answer.body }.last
   end
@@ -77,6 +91,12 @@ class ThreadsTest < Minitest::Test
   def most_at_once(server, clients:, together:)
     asked = Array.new(clients) { connect(server).request("GET", "/?#{together}") }
     asked.map { |client| client.answer.body.to_i }.max
+  end
+
+  # How many requests wait, or nil before the first one runs.
+  def queued(server)
+    path = server.path("queued")
+    File.read(path) if File.exist?(path)
   end
 
   def threads(answer) = Integer(answer.body[/\d+\z/], 10)
