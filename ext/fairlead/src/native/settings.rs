@@ -7,6 +7,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A value of the option table, as the engine has it.
+trait Setting: Sized {
+    fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error>;
+}
+
+/// A [`Config`]: fields that bear the name of an option, and those that are made of several.
+macro_rules! config {
+    ($settings:ident: $($name:ident),+; $($field:ident: $value:expr),+ $(,)?) => {
+        Config {
+            $($name: Setting::read($settings, stringify!($name))?,)+
+            $($field: $value,)+
+        }
+    };
+}
+
 /// The settings, by name.
 pub(crate) struct Settings<'a> {
     ruby: &'a Ruby,
@@ -18,56 +33,35 @@ impl<'a> Settings<'a> {
         Settings { ruby, hash }
     }
 
-    /// The value of `name`, which must be there.
+    /// The value of `name`, which must be there. `RHash::fetch` would call the block of the method that is running for what is not.
     pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
-        self.hash.fetch(self.ruby.to_symbol(name))
+        let value = self.hash.get(self.ruby.to_symbol(name));
+        T::try_convert(value.ok_or_else(|| self.missing(name))?)
     }
 
-    fn seconds(&self, name: &str) -> Result<Duration, Error> {
-        let seconds: f64 = self.get(name)?;
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|error| Error::new(self.ruby.exception_arg_error(), format!("{name}: {error}")))
+    /// The name of the choice that was made.
+    fn choice(&self, name: &str) -> Result<String, Error> {
+        Ok(self.get::<Value>(name)?.to_string())
     }
 
     pub(crate) fn config(&self) -> Result<Config, Error> {
         let max_connections = self.get("max_connections")?;
         let descriptors = super::process::descriptors(max_connections);
-        Ok(Config {
-            min_threads: self.get("min_threads")?,
-            max_threads: self.get("max_threads")?,
-            head_timeout: self.seconds("head_timeout")?,
-            head_max_bytes: self.get("head_max_bytes")?,
-            head_max_fields: self.get("head_max_fields")?,
-            target_max_bytes: self.get("target_max_bytes")?,
-            body_timeout: self.seconds("body_timeout")?,
-            body_min_rate: self.get("body_min_rate")?,
-            body_max_bytes: self.get("body_max_bytes")?,
-            body_memory_bytes: self.get("body_memory_bytes")?,
-            temp_dir: PathBuf::from(self.get::<String>("temp_dir")?),
-            keep_alive_timeout: self.seconds("keep_alive_timeout")?,
-            write_timeout: self.seconds("write_timeout")?,
-            write_min_rate: self.get("write_min_rate")?,
-            response_memory_bytes: self.get("response_memory_bytes")?,
-            response_disk_bytes: self.get("response_disk_bytes")?,
-            response_memory_total_bytes: self.get("response_memory_total_bytes")?,
-            response_disk_total_bytes: self.get("response_disk_total_bytes")?,
+        Ok(config! { self:
+            min_threads, max_threads, waiting_room, early_hints,
+            head_timeout, head_max_bytes, head_max_fields, target_max_bytes,
+            body_timeout, body_min_rate, body_max_bytes, body_memory_bytes, temp_dir,
+            keep_alive_timeout, write_timeout, write_min_rate,
+            response_memory_bytes, response_disk_bytes, response_memory_total_bytes, response_disk_total_bytes,
+            message_max_bytes, client_pending_bytes, messages_pending_bytes, client_overflow,
+            ping_interval, max_pings, deflate, deflate_min_bytes;
             max_connections: match max_connections {
                 0 => descriptors.most_connections(),
                 asked => asked,
             },
-            descriptors,
+            descriptors: descriptors,
             request_totals: self.request_totals()?,
             trim_memory: crate::memory::trim,
-            waiting_room: self.get("waiting_room")?,
-            early_hints: self.get("early_hints")?,
-            message_max_bytes: self.get("message_max_bytes")?,
-            client_pending_bytes: self.get("client_pending_bytes")?,
-            messages_pending_bytes: self.get("messages_pending_bytes")?,
-            client_overflow: self.client_overflow()?,
-            ping_interval: self.get("ping_interval")?,
-            max_pings: self.get("max_pings")?,
-            deflate: self.deflate()?,
-            deflate_min_bytes: self.get("deflate_min_bytes")?,
             files: self.files()?,
             compression: self.compression()?,
         })
@@ -87,20 +81,11 @@ impl<'a> Settings<'a> {
         Ok(FilesConfig {
             public_dir: self.get("public_dir")?,
             hidden: self.get("public_hidden")?,
-            symlinks: self.symlinks()?,
+            symlinks: Setting::read(self, "public_symlinks")?,
             cache_control: self.get("public_cache_control")?,
             sendfile_roots: roots,
             cache_bytes: self.get("file_cache_bytes")?,
         })
-    }
-
-    fn symlinks(&self) -> Result<Symlinks, Error> {
-        match self.get::<Value>("public_symlinks")?.to_string().as_str() {
-            "inside" => Ok(Symlinks::Inside),
-            "none" => Ok(Symlinks::None),
-            "all" => Ok(Symlinks::All),
-            other => Err(self.unknown("public_symlinks", other)),
-        }
     }
 
     fn compression(&self) -> Result<Option<Compression>, Error> {
@@ -113,21 +98,11 @@ impl<'a> Settings<'a> {
         }))
     }
 
-    fn client_overflow(&self) -> Result<Overflow, Error> {
-        match self.get::<Value>("client_overflow")?.to_string().as_str() {
-            "close" => Ok(Overflow::Close),
-            "drop" => Ok(Overflow::Drop),
-            other => Err(self.unknown("client_overflow", other)),
-        }
-    }
-
-    fn deflate(&self) -> Result<Option<Context>, Error> {
-        match self.get::<Value>("deflate")?.to_string().as_str() {
-            "none" => Ok(None),
-            "message" => Ok(Some(Context::PerMessage)),
-            "context" => Ok(Some(Context::Kept)),
-            other => Err(self.unknown("deflate", other)),
-        }
+    fn missing(&self, name: &str) -> Error {
+        Error::new(
+            self.ruby.exception_key_error(),
+            format!("the engine is not told {name}"),
+        )
     }
 
     fn unknown(&self, name: &str, value: &str) -> Error {
@@ -135,7 +110,7 @@ impl<'a> Settings<'a> {
     }
 
     pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {
-        let format = self.get::<Value>("access_log_format")?.to_string();
+        let format = self.choice("access_log_format")?;
         let format = Format::from_name(&format).ok_or_else(|| self.unknown("access_log_format", &format))?;
         let access: Option<i32> = self.get("access_log_fd")?;
         let errors: Option<i32> = self.get("error_log_fd")?;
@@ -144,6 +119,60 @@ impl<'a> Settings<'a> {
             errors: errors.map(borrow),
             prefix,
         })
+    }
+}
+
+/// Those that Ruby's values become as they are.
+macro_rules! plain {
+    ($($kind:ty),+) => {
+        $(impl Setting for $kind {
+            fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
+                settings.get(name)
+            }
+        })+
+    };
+}
+
+plain!(bool, u32, u64, usize, PathBuf);
+
+/// Seconds.
+impl Setting for Duration {
+    fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
+        Duration::try_from_secs_f64(settings.get(name)?)
+            .map_err(|error| Error::new(settings.ruby.exception_arg_error(), format!("{name}: {error}")))
+    }
+}
+
+impl Setting for Symlinks {
+    fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
+        match settings.choice(name)?.as_str() {
+            "inside" => Ok(Symlinks::Inside),
+            "none" => Ok(Symlinks::None),
+            "all" => Ok(Symlinks::All),
+            other => Err(settings.unknown(name, other)),
+        }
+    }
+}
+
+impl Setting for Overflow {
+    fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
+        match settings.choice(name)?.as_str() {
+            "close" => Ok(Overflow::Close),
+            "drop" => Ok(Overflow::Drop),
+            other => Err(settings.unknown(name, other)),
+        }
+    }
+}
+
+/// What a connection keeps from message to message; nothing where messages are not compressed.
+impl Setting for Option<Context> {
+    fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
+        match settings.choice(name)?.as_str() {
+            "none" => Ok(None),
+            "message" => Ok(Some(Context::PerMessage)),
+            "context" => Ok(Some(Context::Kept)),
+            other => Err(settings.unknown(name, other)),
+        }
     }
 }
 
