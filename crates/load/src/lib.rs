@@ -120,7 +120,7 @@ fn measure(options: &Options) -> i32 {
         Ok(measured) => {
             let status = if measured.is_good() { 0 } else { 2 };
             if options.json {
-                print(&(json::http::document(options, &measured) + "\n"), status)
+                print(&format!("{}\n", json::http::document(options, &measured)), status)
             } else {
                 print(&report::http::text(options, &measured), status)
             }

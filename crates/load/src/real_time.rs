@@ -56,7 +56,7 @@ pub(crate) fn run(options: &RealTime, stop: &AtomicBool) -> Result<(String, bool
             let found = echo::run(options, echo, stop)?;
             let good = found.kept_all() && found.task.answered() > 0;
             let text = match options.json {
-                true => json::real_time::echo(options, echo, &found),
+                true => format!("{}\n", json::real_time::echo(options, echo, &found)),
                 false => report::real_time::echo(options, echo, &found),
             };
             Ok((text, good))
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &RealTime, stop: &AtomicBool) -> Result<(String, bool
             let found = broadcast::run(options, task, stop)?;
             let good = found.kept_all() && found.task.is_complete();
             let text = match options.json {
-                true => json::real_time::broadcast(options, task, &found),
+                true => format!("{}\n", json::real_time::broadcast(options, task, &found)),
                 false => report::real_time::broadcast(options, task, &found),
             };
             Ok((text, good))
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &RealTime, stop: &AtomicBool) -> Result<(String, bool
         Task::Idle { duration } => {
             let found = idle::run(options, *duration, stop)?;
             let text = match options.json {
-                true => json::real_time::idle(options, *duration, &found),
+                true => format!("{}\n", json::real_time::idle(options, *duration, &found)),
                 false => report::real_time::idle(options, &found),
             };
             Ok((text, found.kept_all()))

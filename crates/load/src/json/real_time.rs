@@ -1,6 +1,6 @@
 //! The reports of WebSockets and event streams as JSON documents.
 
-use super::{distribution_members, fairness, latency, Writer};
+use super::{connections, distribution, fairness, latency};
 use crate::broadcast::Deliveries;
 use crate::latencies::expected_interval;
 use crate::options::{self, Echo, RealTime};
@@ -8,170 +8,138 @@ use crate::pacing::Nanos;
 use crate::real_time::echo::Echoes;
 use crate::real_time::idle::Held;
 use crate::real_time::{Found, Sockets};
+use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(crate) fn echo(options: &RealTime, echo: &Echo, found: &Found<Echoes>) -> String {
+pub(crate) fn echo(options: &RealTime, echo: &Echo, found: &Found<Echoes>) -> Value {
     let echoes = &found.task;
     let seconds = seconds(echoes.elapsed);
-    let settings = |json: &mut Writer| {
-        json.number("size", echo.size);
-        json.string("type", payload_type(echo.binary));
-        json.optional("duration", echo.duration.map(|duration| duration.as_secs_f64()));
-        match echo.requests {
-            Some(requests) => json.number("requests", requests),
-            None => json.number("requests", "null"),
-        }
-        json.float("warmup", echo.warmup.as_secs_f64());
-    };
-    document(options, "echo", settings, &found.sockets, seconds, |json| {
-        json.key("requests").object(|json| {
-            json.number("answered", echoes.answered());
-            json.float("per_second", per_second(echoes.answered(), seconds));
-            json.number(
-                "failed",
-                echoes.connections.iter().map(|served| served.failed).sum::<u64>(),
-            );
-            json.number("unanswered", echoes.unanswered);
-            json.number("unsent", echoes.unsent);
-            let waiting = echoes.unanswered > 0;
-            json.optional("longest_wait", waiting.then_some(echoes.longest_wait as f64 / 1e9));
-        });
-        let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
-        latency(json, &echoes.latencies, interval);
-        fairness(json, &echoes.connections);
-        let numbered: Vec<_> = (1..).zip(&echoes.connections).collect();
-        json.key("connections").array(&numbered, |json, (number, served)| {
-            json.object(|json| {
-                json.number("connection", number);
-                json.number("answered", served.answered);
-                json.number("failed", served.failed);
-            });
-        });
-    })
+    let settings = json!({
+        "mode": "echo",
+        "size": echo.size,
+        "type": payload_type(echo.binary),
+        "duration": echo.duration.map(|duration| duration.as_secs_f64()),
+        "requests": echo.requests,
+        "warmup": echo.warmup.as_secs_f64(),
+    });
+    let failed: u64 = echoes.connections.iter().map(|served| served.failed).sum();
+    let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
+    let own = json!({
+        "requests": {
+            "answered": echoes.answered(),
+            "per_second": per_second(echoes.answered(), seconds),
+            "failed": failed,
+            "unanswered": echoes.unanswered,
+            "unsent": echoes.unsent,
+            "longest_wait": (echoes.unanswered > 0).then_some(echoes.longest_wait as f64 / 1e9),
+        },
+        "latency_ms": latency(&echoes.latencies, interval),
+        "fairness": fairness(&echoes.connections),
+        "connections": connections(&echoes.connections),
+    });
+    document(options, settings, &found.sockets, seconds, own)
 }
 
-pub(crate) fn broadcast(options: &RealTime, task: &options::Broadcast, found: &Found<Deliveries>) -> String {
+pub(crate) fn broadcast(options: &RealTime, task: &options::Broadcast, found: &Found<Deliveries>) -> Value {
     let deliveries = &found.task;
     let seconds = seconds(deliveries.elapsed);
-    let settings = |json: &mut Writer| {
-        match &task.publish {
-            Some(url) => json.string("publish", &url.text),
-            None => json.number("publish", "null"),
-        }
-        json.number("publishers", task.publishers);
-        json.number("messages", task.messages);
-        json.number("size", task.size);
-        json.string("type", payload_type(task.binary));
-        json.optional("rate", task.rate);
-    };
-    document(options, "broadcast", settings, &found.sockets, seconds, |json| {
-        json.number("gave_up", deliveries.gave_up);
-        json.key("messages").object(|json| {
-            json.number("published", deliveries.published);
-            json.number("rejected", deliveries.rejected);
-            json.number("unsent", deliveries.unsent);
-        });
-        let total = deliveries.ledger.total();
-        json.key("deliveries").object(|json| {
-            json.number("expected", deliveries.expected());
-            json.number("received", total.received);
-            json.float("per_second", per_second(total.received, seconds));
-            json.number("lost", deliveries.lost());
-            json.number("duplicated", total.duplicated);
-            json.number("out_of_order", total.out_of_order);
-            json.number("truncated", deliveries.truncated);
-            json.number("other", deliveries.other);
-        });
-        json.number("complete", deliveries.complete());
-        json.key("latency_ms")
-            .object(|json| distribution_members(json, &deliveries.latencies));
-        let rows: Vec<_> = deliveries.ledger.numbered().collect();
-        json.key("connections").array(&rows, |json, (index, row)| {
-            json.object(|json| {
-                json.number("connection", index + 1);
-                json.number("received", row.received);
-                json.number("lost", deliveries.published.saturating_sub(row.received));
-                json.number("duplicated", row.duplicated);
-                json.number("out_of_order", row.out_of_order);
-            });
-        });
-    })
-}
-
-pub(crate) fn idle(options: &RealTime, duration: Duration, found: &Found<Held>) -> String {
-    let settings = |json: &mut Writer| json.float("duration", duration.as_secs_f64());
-    document(
-        options,
-        "idle",
-        settings,
-        &found.sockets,
-        seconds(found.task.held),
-        |json| {
-            json.float("opening", seconds(found.task.opening));
-            json.number("messages", found.task.messages);
+    let settings = json!({
+        "mode": "broadcast",
+        "publish": task.publish.as_ref().map(|url| &url.text),
+        "publishers": task.publishers,
+        "messages": task.messages,
+        "size": task.size,
+        "type": payload_type(task.binary),
+        "rate": task.rate,
+    });
+    let total = deliveries.ledger.total();
+    let own = json!({
+        "gave_up": deliveries.gave_up,
+        "messages": {
+            "published": deliveries.published,
+            "rejected": deliveries.rejected,
+            "unsent": deliveries.unsent,
         },
-    )
-}
-
-/// What all documents have, around what is the mode's own.
-fn document(
-    options: &RealTime,
-    mode: &str,
-    own_settings: impl FnOnce(&mut Writer),
-    sockets: &Sockets,
-    seconds: f64,
-    own: impl FnOnce(&mut Writer),
-) -> String {
-    let mut json = Writer::default();
-    json.object(|json| {
-        json.string("version", env!("CARGO_PKG_VERSION"));
-        json.key("settings").object(|json| {
-            json.string("mode", mode);
-            json.string("transport", options.transport.name());
-            json.string("url", &options.url.text);
-            json.number("connections", options.connections);
-            json.number("deflate", options.deflate);
-            match &options.protocol {
-                Some(protocol) => json.string("protocol", protocol),
-                None => json.number("protocol", "null"),
-            }
-            json.float("timeout", options.timeout.as_secs_f64());
-            own_settings(json);
-        });
-        json.float("seconds", seconds);
-        json.number("interrupted", sockets.stopped);
-        json.key("sockets").object(|json| {
-            json.number("asked", sockets.asked);
-            json.number("opened", sockets.opened);
-            json.number("subscribed", sockets.subscribed);
-            json.number("left", sockets.left);
-        });
-        endings(json, sockets);
-        json.key("bytes").object(|json| {
-            json.number("read", sockets.bytes);
-            json.float("per_second", per_second(sockets.bytes, seconds));
-        });
-        own(json);
+        "deliveries": {
+            "expected": deliveries.expected(),
+            "received": total.received,
+            "per_second": per_second(total.received, seconds),
+            "lost": deliveries.lost(),
+            "duplicated": total.duplicated,
+            "out_of_order": total.out_of_order,
+            "truncated": deliveries.truncated,
+            "other": deliveries.other,
+        },
+        "complete": deliveries.complete(),
+        "latency_ms": distribution(&deliveries.latencies),
+        "connections": subscribers(deliveries),
     });
-    json.text + "\n"
+    document(options, settings, &found.sockets, seconds, own)
 }
 
-fn endings(json: &mut Writer, sockets: &Sockets) {
+fn subscribers(deliveries: &Deliveries) -> Value {
+    let rows = deliveries.ledger.numbered().map(|(index, row)| {
+        json!({
+            "connection": index + 1,
+            "received": row.received,
+            "lost": deliveries.published.saturating_sub(row.received),
+            "duplicated": row.duplicated,
+            "out_of_order": row.out_of_order,
+        })
+    });
+    rows.collect()
+}
+
+pub(crate) fn idle(options: &RealTime, duration: Duration, found: &Found<Held>) -> Value {
+    let held = &found.task;
+    let settings = json!({ "mode": "idle", "duration": duration.as_secs_f64() });
+    let own = json!({ "opening": seconds(held.opening), "messages": held.messages });
+    document(options, settings, &found.sockets, seconds(held.held), own)
+}
+
+/// What all documents have, and what is the mode's own.
+fn document(options: &RealTime, own_settings: Value, sockets: &Sockets, seconds: f64, own: Value) -> Value {
+    let settings = json!({
+        "transport": options.transport.name(),
+        "url": options.url.text,
+        "connections": options.connections,
+        "deflate": options.deflate,
+        "protocol": options.protocol,
+        "timeout": options.timeout.as_secs_f64(),
+    });
     let endings = &sockets.endings;
-    json.key("errors").object(|json| {
-        endings.kinds().for_each(|(key, _, count)| json.number(key, count));
-    });
-    counts(json, "refused_with", &endings.statuses, |status| status.to_string());
     let code = |code: &Option<u16>| code.map_or("end".to_owned(), |code| code.to_string());
-    counts(json, "closed_with", &endings.codes, code);
-    counts(json, "reasons", &endings.reasons, |reason| (*reason).to_owned());
+    let common = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "settings": joined(settings, own_settings),
+        "seconds": seconds,
+        "interrupted": sockets.stopped,
+        "sockets": {
+            "asked": sockets.asked,
+            "opened": sockets.opened,
+            "subscribed": sockets.subscribed,
+            "left": sockets.left,
+        },
+        "errors": endings.kinds().map(|(key, _, count)| (key.to_owned(), json!(count))).collect::<Map<_, _>>(),
+        "refused_with": counts(&endings.statuses, u16::to_string),
+        "closed_with": counts(&endings.codes, code),
+        "reasons": counts(&endings.reasons, |reason| (*reason).to_owned()),
+        "bytes": { "read": sockets.bytes, "per_second": per_second(sockets.bytes, seconds) },
+    });
+    joined(common, own)
 }
 
-fn counts<T>(json: &mut Writer, key: &str, counts: &BTreeMap<T, u64>, name: impl Fn(&T) -> String) {
-    json.key(key).object(|json| {
-        counts.iter().for_each(|(each, count)| json.number(&name(each), count));
-    });
+/// One object with the members of both.
+fn joined(mut one: Value, mut other: Value) -> Value {
+    if let (Some(members), Some(more)) = (one.as_object_mut(), other.as_object_mut()) {
+        members.append(more);
+    }
+    one
+}
+
+fn counts<T>(counts: &BTreeMap<T, u64>, name: impl Fn(&T) -> String) -> Map<String, Value> {
+    counts.iter().map(|(each, count)| (name(each), json!(count))).collect()
 }
 
 fn payload_type(binary: bool) -> &'static str {
