@@ -1,10 +1,9 @@
-//! Server-sent events, the client's side: `content` takes the stream out of its HTTP framing, `events` finds events in it.
+//! Server-sent events, the client's side: `events` finds events in the content of a response.
 
-pub(crate) mod content;
 pub(crate) mod events;
 
-use crate::real_time::head::Head;
-use content::Content;
+use crate::response::content::{Content, Framing};
+use crate::response::head::Head;
 use events::Events;
 
 /// What a server sent.
@@ -25,7 +24,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The stream that follows an answer with status 200. The error says why none does.
-    pub(crate) fn new(head: &Head) -> Result<Reader, &'static str> {
+    pub(crate) fn new(head: &Head<'_>) -> Result<Reader, &'static str> {
         let mut types = head
             .values("content-type")
             .map(|value| value.split(';').next().unwrap_or_default());
@@ -35,8 +34,12 @@ impl Reader {
         {
             return Err("not text/event-stream");
         }
+        let coded = |coding: &str| !coding.eq_ignore_ascii_case("chunked");
+        if head.members("transfer-encoding").any(coded) {
+            return Err("a transfer coding other than chunked");
+        }
         Ok(Reader {
-            content: Content::of(head)?,
+            content: Content::new(Framing::of(head)?),
             events: Events::default(),
         })
     }
@@ -46,7 +49,10 @@ impl Reader {
         loop {
             let length = self.content.stretch(bytes)?;
             if length == 0 {
-                return Ok(self.content.has_ended().then_some(Item::End));
+                return match self.content.has_ended() {
+                    true if !bytes.is_empty() => Err("bytes behind the end of the stream"),
+                    ended => Ok(ended.then_some(Item::End)),
+                };
             }
             let mut stretch = &bytes[..length];
             let found = self.events.find(&mut stretch)?;
@@ -62,5 +68,37 @@ impl Reader {
     /// Whether the stream is whole as it is, if the connection ended now.
     pub(crate) fn may_end(&self) -> bool {
         self.content.may_end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(fields: &str) -> Result<Reader, &'static str> {
+        let text = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{fields}\r\n\r\n");
+        let made = Head::parse(text.as_bytes(), Reader::new);
+        made.expect("valid").expect("whole").0
+    }
+
+    #[test]
+    fn a_coding_that_hides_the_events_is_refused() {
+        for fields in ["transfer-encoding: gzip", "transfer-encoding: gzip, chunked"] {
+            assert_eq!(
+                reader(fields).map(drop),
+                Err("a transfer coding other than chunked"),
+                "{fields}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_may_follow_the_end_of_a_stream() {
+        let end = |bytes: &[u8]| {
+            let mut reader = reader("transfer-encoding: chunked").expect("valid");
+            reader.next(&mut &bytes[..]).map(|item| item == Some(Item::End))
+        };
+        assert_eq!(end(b"0\r\n\r\n"), Ok(true));
+        assert_eq!(end(b"0\r\n\r\nmore"), Err("bytes behind the end of the stream"));
     }
 }

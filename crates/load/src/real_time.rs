@@ -8,7 +8,6 @@
 pub(crate) mod crowd;
 pub(crate) mod echo;
 pub(crate) mod ending;
-pub(crate) mod head;
 pub(crate) mod idle;
 pub(crate) mod outbox;
 pub(crate) mod session;

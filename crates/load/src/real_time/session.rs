@@ -10,11 +10,12 @@
 
 use super::crowd::{Activity, Terms};
 use super::ending::Ending;
-use super::head::Head;
+
 use super::outbox::Outbox;
 use crate::event_stream;
 use crate::pacing::Nanos;
 use crate::poller::{Interest, Poller};
+use crate::response::head::Head;
 use crate::response::{Malformed, ResponseReader};
 use crate::websocket::handshake;
 use crate::websocket::reader::{Item, Reader, NO_CODE, NO_FRAME};
@@ -203,11 +204,12 @@ impl Session {
         now: Nanos,
     ) -> Result<(), Ending> {
         if let Stage::Head(protocol) = self.stage {
-            let Some(head) = final_head(&mut bytes)? else {
+            let shaken = final_head(&mut bytes, |head| self.shake(head, protocol, terms))?;
+            let Some(shaken) = shaken else {
                 self.rest.extend_from_slice(bytes);
                 return Ok(());
             };
-            self.shake(&head, protocol, terms)?;
+            shaken?;
             if self.greeted && terms.ready.is_none() {
                 self.subscribed(number, activity, now);
             }
@@ -218,7 +220,7 @@ impl Session {
     }
 
     /// The answer to the handshake has come.
-    fn shake(&mut self, head: &Head, protocol: Protocol, terms: &Terms) -> Result<(), Ending> {
+    fn shake(&mut self, head: &Head<'_>, protocol: Protocol, terms: &Terms) -> Result<(), Ending> {
         let wanted = if protocol == Protocol::WebSocket { 101 } else { 200 };
         if head.status != wanted {
             return Err(Ending::Refused(head.status));
@@ -354,16 +356,18 @@ impl Stage {
     }
 }
 
-/// Takes the head of the answer off `bytes`, and those that only announce it (RFC 9110 §15.2).
-fn final_head(bytes: &mut &[u8]) -> Result<Option<Head>, Ending> {
+/// Takes the head of the answer off `bytes`, and those that only announce it (RFC 9110 §15.2); returns what `look` makes
+/// of it.
+fn final_head<T>(bytes: &mut &[u8], mut look: impl FnMut(&Head<'_>) -> T) -> Result<Option<T>, Ending> {
     loop {
-        let found = Head::parse(bytes).map_err(|Malformed| Ending::Malformed("not an HTTP answer"))?;
-        let Some((head, length)) = found else {
+        let look = |head: &Head<'_>| (head.status == 101 || head.status >= 200).then(|| look(head));
+        let found = Head::parse(bytes, look).map_err(|Malformed| Ending::Malformed("not an HTTP answer"))?;
+        let Some((looked, length)) = found else {
             return Ok(None);
         };
         *bytes = &bytes[length..];
-        if head.status == 101 || head.status >= 200 {
-            return Ok(Some(head));
+        if looked.is_some() {
+            return Ok(looked);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The opening handshake (RFC 6455 §4.1): what is sent, and what the server has to answer.
 
 use super::deflate::Inflater;
-use crate::real_time::head::Head;
+use crate::response::head::Head;
 
 /// RFC 6455 §1.3.
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -48,7 +48,7 @@ pub(crate) fn fields(key: &str, offer: &Offer) -> Vec<(&'static str, String)> {
 }
 
 /// Checks an answer with status 101. The error says what is wrong with it.
-pub(crate) fn check(head: &Head, key: &str, offer: &Offer) -> Result<Agreement, &'static str> {
+pub(crate) fn check(head: &Head<'_>, key: &str, offer: &Offer) -> Result<Agreement, &'static str> {
     if !head.has("upgrade", "websocket") {
         return Err("no Upgrade: websocket");
     }
@@ -126,8 +126,8 @@ mod tests {
 
     fn answer(fields: &str, offer: &Offer) -> Result<Agreement, &'static str> {
         let text = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\n\r\n");
-        let (head, _) = Head::parse(text.as_bytes()).expect("valid").expect("whole");
-        check(&head, KEY, offer)
+        let checked = Head::parse(text.as_bytes(), |head| check(head, KEY, offer));
+        checked.expect("valid").expect("whole").0
     }
 
     fn refusal(fields: &str, offer: &Offer) -> &'static str {

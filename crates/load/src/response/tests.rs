@@ -157,18 +157,18 @@ fn what_is_not_http_is_malformed() {
         "\r\nHTTP/1.1 200 OK\r\n",
         "HTTP/2 200\r\n",
         "HTTP/1.1 20 OK\r\n",
-        "HTTP/1.1 2000\r\n",
-        "HTTP/1.1 099 Odd\r\n",
-        "HTTP/1.1 600 Odd\r\n",
+        "HTTP/1.1 2000\r\n\r\n",
+        "HTTP/1.1 099 Odd\r\n\r\n",
+        "HTTP/1.1 600 Odd\r\n\r\n",
         "HTTP/1.1 200 OK\r\nno colon\r\n",
         "HTTP/1.1 200 OK\r\n: no name\r\n",
         "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length : 1\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: \r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
@@ -182,7 +182,7 @@ fn what_is_not_http_is_malformed() {
 
 #[test]
 fn a_line_without_end_is_malformed() {
-    let line = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(LINE_BYTES));
+    let line = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(HEAD_BYTES));
     assert_eq!(read_pieces("GET", line.as_bytes().chunks(1000)), Err(Malformed));
 }
 

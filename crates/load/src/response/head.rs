@@ -1,0 +1,107 @@
+//! The head of an answer (RFC 9112 §4, §5), read with httparse: its status and its fields, where they were read.
+
+use httparse::{Header, ParserConfig, Response, Status};
+use std::mem::MaybeUninit;
+
+/// Longest head taken; a server that sends more is not speaking HTTP.
+pub(crate) const HEAD_BYTES: usize = 64 * 1024;
+const MOST_FIELDS: usize = 256;
+
+/// What arrived is not an HTTP/1 response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+#[derive(Debug)]
+pub(crate) struct Head<'h> {
+    pub(crate) status: u16,
+    /// The x of HTTP/1.x.
+    pub(crate) minor_version: u8,
+    fields: &'h [Header<'h>],
+}
+
+impl Head<'_> {
+    /// What `look` makes of the head that `bytes` begin with, and its length; `None` when it has not ended yet.
+    pub(crate) fn parse<T>(bytes: &[u8], look: impl FnOnce(&Head<'_>) -> T) -> Result<Option<(T, usize)>, Malformed> {
+        // RFC 9112 §2.2 has empty lines before a request only.
+        if matches!(bytes, [b'\r' | b'\n', ..]) {
+            return Err(Malformed);
+        }
+        let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+        let mut response = Response::new(&mut []);
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
+        let length = match parsed.map_err(|_| Malformed)? {
+            Status::Partial if bytes.len() > HEAD_BYTES => return Err(Malformed),
+            Status::Partial => return Ok(None),
+            Status::Complete(length) => length,
+        };
+        let (Some(minor_version), Some(status @ 100..=599)) = (response.version, response.code) else {
+            return Err(Malformed);
+        };
+        let head = Head {
+            status,
+            minor_version,
+            fields: response.headers,
+        };
+        Ok(Some((look(&head), length)))
+    }
+
+    /// The values of a field, one for each line it came in. One that is no text equals nothing.
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
+        let named = move |field: &&Header| field.name.eq_ignore_ascii_case(name);
+        let text = |field: &'a Header| std::str::from_utf8(field.value).map_or("\u{fffd}", str::trim);
+        self.fields.iter().filter(named).map(text)
+    }
+
+    /// The members of a field that is a list (RFC 9110 §5.6.1).
+    pub(crate) fn members<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.values(name)
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .filter(|member| !member.is_empty())
+    }
+
+    /// Whether a list has a member, in whatever case.
+    pub(crate) fn has(&self, name: &str, wanted: &str) -> bool {
+        self.members(name).any(|member| member.eq_ignore_ascii_case(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_taken_when_it_is_whole() {
+        let bytes = b"HTTP/1.1 101 Go\r\nUpgrade: WebSocket\r\nconnection: keep-alive, Upgrade\r\n\r\nrest";
+        for cut in 0..bytes.len() - 4 {
+            assert_eq!(Head::parse(&bytes[..cut], |_| ()), Ok(None), "{cut}");
+        }
+        let look = |head: &Head<'_>| {
+            assert!(head.has("Connection", "upgrade") && head.has("upgrade", "websocket"));
+            assert!(!head.has("upgrade", "h2c"));
+            head.status
+        };
+        let (status, length) = Head::parse(bytes, look).expect("a head").expect("whole");
+        assert_eq!((status, &bytes[length..]), (101, &b"rest"[..]));
+    }
+
+    #[test]
+    fn a_value_that_is_no_text_equals_nothing() {
+        let bytes = b"HTTP/1.1 200 OK\r\nServer: caf\xe9\r\nConnection: caf\xe9, close\r\n\r\n";
+        let look = |head: &Head<'_>| head.has("connection", "close");
+        assert_eq!(Head::parse(bytes, look), Ok(Some((false, bytes.len()))));
+    }
+
+    #[test]
+    fn what_is_no_head_is_malformed() {
+        for text in [
+            "SSH-2.0\r\n\r\n",
+            "HTTP/1.1 101 Go\r\nno colon\r\n\r\n",
+            "HTTP/1.1 101 Go\r\na : b\r\n\r\n",
+        ] {
+            assert_eq!(Head::parse(text.as_bytes(), |_| ()), Err(Malformed), "{text}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\na: {}", "x".repeat(HEAD_BYTES));
+        assert_eq!(Head::parse(endless.as_bytes(), |_| ()), Err(Malformed));
+    }
+}
