@@ -2,8 +2,13 @@
 //!
 //! Names are resolved here, once, before the run.
 
+use http::uri::{Authority, PathAndQuery};
+use http::Uri;
 use rustix::net::{SocketAddrAny, SocketAddrUnix};
 use std::net::ToSocketAddrs;
+
+const SCHEMES: &str = "a URL starts with http://, ws:// or unix://";
+const NOT_GRAPHIC: &str = "spaces, control characters and non-ASCII must be percent-encoded";
 
 /// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,41 +30,44 @@ pub(crate) enum Endpoint {
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, String> {
-        let websocket = text.starts_with("ws://");
-        if let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("ws://")) {
-            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-            let (authority, path) = rest.split_at(end);
-            let (host, port) = split_authority(authority).map_err(|why| format!("{text}: {why}"))?;
-            let endpoint = Endpoint::Tcp { host, port };
-            return Ok(Url {
-                text: text.into(),
-                endpoint,
-                path: request_path(path)?,
-                websocket,
-            });
-        }
+        Url::read(text).map_err(|why| format!("{text}: {why}"))
+    }
+
+    fn read(text: &str) -> Result<Url, String> {
         if let Some(path) = text.strip_prefix("unix://") {
-            if !path.starts_with('/') || path.contains('\0') {
-                return Err(format!(
-                    "{text}: a unix URL needs an absolute path, as in unix:///run/app.sock"
-                ));
-            }
-            return Ok(Url {
-                text: text.into(),
-                endpoint: Endpoint::Unix { path: path.into() },
-                path: "/".into(),
-                websocket,
-            });
+            return Url::of_socket(text, path);
         }
-        if text.starts_with("https://") {
-            return Err(format!("{text}: https is not supported; measure the plain HTTP port"));
+        if !is_graphic(text) {
+            return Err(NOT_GRAPHIC.into());
         }
-        if text.starts_with("wss://") {
-            return Err(format!(
-                "{text}: wss is not supported; measure the plain WebSocket port"
-            ));
+        let uri: Uri = text
+            .parse()
+            .map_err(|why| format!("{why}; a URL looks like http://localhost:9292/path"))?;
+        let websocket = match uri.scheme_str() {
+            Some("http") => false,
+            Some("ws") => true,
+            Some("https") => return Err("https is not supported; measure the plain HTTP port".into()),
+            Some("wss") => return Err("wss is not supported; measure the plain WebSocket port".into()),
+            _ => return Err(SCHEMES.into()),
+        };
+        Ok(Url {
+            text: text.into(),
+            endpoint: uri.authority().ok_or("the host is missing").and_then(Endpoint::of)?,
+            path: request_path(uri.path_and_query().map_or("/", PathAndQuery::as_str))?,
+            websocket,
+        })
+    }
+
+    fn of_socket(text: &str, path: &str) -> Result<Url, String> {
+        if !path.starts_with('/') || path.contains('\0') {
+            return Err("a unix URL needs an absolute path, as in unix:///run/app.sock".into());
         }
-        Err(format!("{text}: a URL starts with http://, ws:// or unix://"))
+        Ok(Url {
+            text: text.into(),
+            endpoint: Endpoint::Unix { path: path.into() },
+            path: "/".into(),
+            websocket: false,
+        })
     }
 
     /// The value of the Host field (RFC 9110 §7.2).
@@ -83,6 +91,33 @@ impl Url {
 }
 
 impl Endpoint {
+    fn of(authority: &Authority) -> Result<Endpoint, &'static str> {
+        if authority.as_str().contains('@') {
+            return Err("user names in URLs are not supported; use -H 'Authorization: …'");
+        }
+        let host = authority.host();
+        let port = match authority.as_str()[host.len()..].strip_prefix(':') {
+            Some("") => 80,
+            Some(digits) => match digits.parse() {
+                Ok(port) if port > 0 => port,
+                _ => return Err("the port must be a number from 1 to 65535"),
+            },
+            None if host.len() == authority.as_str().len() => 80,
+            None => return Err("expected a port after the IPv6 address"),
+        };
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        if host.is_empty() {
+            return Err("the host is missing");
+        }
+        Ok(Endpoint::Tcp {
+            host: host.into(),
+            port,
+        })
+    }
+
     /// Every address the endpoint has, in the order they should be tried; never empty.
     pub(crate) fn resolve(&self) -> Result<Vec<SocketAddrAny>, String> {
         match self {
@@ -108,10 +143,8 @@ impl Endpoint {
 /// Checks a request target given by the user and drops its fragment, which never goes on the wire (RFC 9110 §4.2.5).
 pub(crate) fn request_path(text: &str) -> Result<String, String> {
     let text = text.split('#').next().unwrap_or_default();
-    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(format!(
-            "{text}: spaces, control characters and non-ASCII must be percent-encoded"
-        ));
+    if !is_graphic(text) {
+        return Err(format!("{text}: {NOT_GRAPHIC}"));
     }
     if text.starts_with('/') || text == "*" {
         Ok(text.into())
@@ -120,43 +153,8 @@ pub(crate) fn request_path(text: &str) -> Result<String, String> {
     }
 }
 
-fn split_authority(authority: &str) -> Result<(String, u16), &'static str> {
-    if authority.contains('@') {
-        return Err("user names in URLs are not supported; use -H 'Authorization: …'");
-    }
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest
-                .split_once(']')
-                .ok_or("the bracket of the IPv6 address is not closed")?;
-            match after {
-                "" => (host, None),
-                _ => (
-                    host,
-                    Some(
-                        after
-                            .strip_prefix(':')
-                            .ok_or("expected a port after the IPv6 address")?,
-                    ),
-                ),
-            }
-        }
-        None => match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        },
-    };
-    if host.is_empty() {
-        return Err("the host is missing");
-    }
-    let port = match port {
-        None | Some("") => 80,
-        Some(digits) => match digits.parse() {
-            Ok(port) if port > 0 => port,
-            _ => return Err("the port must be a number from 1 to 65535"),
-        },
-    };
-    Ok((host.into(), port))
+fn is_graphic(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -219,14 +217,15 @@ mod tests {
             ("https://localhost/", "https"),
             ("wss://localhost/", "wss"),
             ("localhost:9292", "starts with http://"),
-            ("http://", "host is missing"),
+            ("http://", "looks like http://"),
             ("http://:80/", "host is missing"),
             ("http://host:0/", "port"),
             ("http://host:65536/", "port"),
             ("http://host:http/", "port"),
             ("http://me:secret@host/", "user names"),
-            ("http://[::1/", "not closed"),
+            ("http://[::1/", "invalid authority"),
             ("http://[::1]x/", "port after"),
+            ("http://host:80:81/", "invalid authority"),
             ("http://host/a b", "percent-encoded"),
             ("http://host/é", "percent-encoded"),
             ("unix://relative.sock", "absolute"),
