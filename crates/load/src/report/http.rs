@@ -1,143 +1,68 @@
 //! The report of HTTP requests for people.
 
-use super::{bytes, digits, fairness, latency, line};
+use super::{bytes, counted, list, Leftovers, Page};
 use crate::options::Options;
 use crate::run::Measured;
 use crate::tally::{Failure, Tally};
 
 /// The whole report.
 pub(crate) fn text(options: &Options, measured: &Measured) -> String {
-    let mut out = String::new();
-    summary(&mut out, options, measured);
-    latency(
-        &mut out,
-        &measured.tally.latencies,
-        measured.expected_interval,
-        options.rate.is_some(),
-    );
-    answers(&mut out, &measured.tally);
-    connections(&mut out, options, &measured.tally);
-    out
+    let tally = &measured.tally;
+    let mut page = Page::new(title(options));
+    summary(&mut page, measured);
+    page.latency(&tally.latencies, measured.expected_interval, options.rate.is_some());
+    answers(&mut page, tally);
+    page.connections(&tally.connections, "requests completed", options.quiet);
+    page.0
 }
 
-fn summary(out: &mut String, options: &Options, measured: &Measured) {
-    let tally = &measured.tally;
-    let (connections, s) = (options.connections, if options.connections == 1 { "" } else { "s" });
-    let pace = options
-        .rate
-        .map(|rate| format!(", {rate} requests/s"))
-        .unwrap_or_default();
-    let pipeline = if options.pipeline > 1 {
-        format!(", {} in a pipeline", options.pipeline)
-    } else {
-        String::new()
-    };
-    let close = if options.keep_alive {
-        ""
-    } else {
-        ", a new one for every request"
-    };
-    line!(
-        out,
-        "{} {}: {connections} connection{s}{close}{pipeline}{pace}",
+fn title(options: &Options) -> String {
+    let mut title = format!(
+        "{} {}: {}",
         options.method,
-        options.url.text
+        options.url.text,
+        counted(options.connections, "connection")
     );
-    line!(out);
-    let seconds = measured.seconds();
-    line!(
-        out,
-        "requests   {} in {seconds:.2} s, {:.0}/s",
-        tally.answered(),
-        measured.per_second(tally.answered())
-    );
-    let bytes_per_second = measured.per_second(tally.bytes);
-    line!(
-        out,
-        "bytes      {} read, {}/s",
-        bytes(tally.bytes as f64),
-        bytes(bytes_per_second)
-    );
-    // Some requests are always under way at the end; one that waits longer than any answer took is news.
-    if tally.unanswered > 0 && tally.longest_wait > tally.latencies.raw().max() {
-        let longest = tally.longest_wait as f64 / 1e9;
-        line!(
-            out,
-            "unanswered {} at the end, after up to {longest:.2} s: longer than any answer took",
-            tally.unanswered
-        );
+    if !options.keep_alive {
+        title += ", a new one for every request";
     }
-    if tally.unsent > 0 {
-        line!(
-            out,
-            "unsent     {} that should have been sent before the end",
-            tally.unsent
-        );
+    if options.pipeline > 1 {
+        title += &format!(", {} in a pipeline", options.pipeline);
     }
+    if let Some(rate) = options.rate {
+        title += &format!(", {rate} requests/s");
+    }
+    title
+}
+
+fn summary(page: &mut Page, measured: &Measured) {
+    let tally = &measured.tally;
+    page.rate("requests", tally.answered(), measured.seconds());
+    let (read, rate) = (bytes(tally.bytes as f64), bytes(measured.per_second(tally.bytes)));
+    page.row("bytes", format_args!("{read} read, {rate}/s"));
+    let left = Leftovers {
+        unanswered: tally.unanswered,
+        unsent: tally.unsent,
+        longest_wait: tally.longest_wait,
+        longest_answer: tally.latencies.raw().max(),
+    };
+    page.leftovers(&left, "answer");
     if measured.stopped {
-        line!(out, "stopped before the end");
+        page.line("stopped before the end");
     }
     if measured.gave_up {
-        line!(out, "gave up: nothing was answered any more");
+        page.line("gave up: nothing was answered any more");
     }
 }
 
-fn answers(out: &mut String, tally: &Tally) {
-    let classes = (1..).zip(tally.classes).filter(|(_, count)| *count > 0);
-    let classes: Vec<String> = classes.map(|(class, count)| format!("{class}xx: {count}")).collect();
-    line!(out);
-    line!(
-        out,
-        "answers    {}",
-        if classes.is_empty() {
-            "none".into()
-        } else {
-            classes.join(", ")
-        }
-    );
-    let failures = Failure::ALL
-        .iter()
-        .map(|why| (why.words(), tally.failures[*why as usize]));
-    let kinds = failures
-        .chain([("answers other than 2xx and 3xx", tally.refusals())])
-        .filter(|(_, count)| *count > 0);
-    let kinds: Vec<String> = kinds.map(|(words, count)| format!("{words}: {count}")).collect();
-    line!(
-        out,
-        "errors     {}",
-        if kinds.is_empty() {
-            "none".into()
-        } else {
-            kinds.join(", ")
-        }
-    );
-}
-
-fn connections(out: &mut String, options: &Options, tally: &Tally) {
-    line!(out);
-    if !options.quiet {
-        let number_width = digits(tally.connections.len() as u64);
-        let most = tally
-            .connections
-            .iter()
-            .map(|served| served.answered)
-            .max()
-            .unwrap_or(0);
-        let width = digits(most);
-        for (number, served) in (1..).zip(&tally.connections) {
-            let failed = if served.failed > 0 {
-                format!(", {} failed", served.failed)
-            } else {
-                String::new()
-            };
-            line!(
-                out,
-                "connection {number:>number_width$}: {:>width$} requests completed{failed}",
-                served.answered
-            );
-        }
-    }
-    fairness(out, &tally.connections);
+fn answers(page: &mut Page, tally: &Tally) {
+    let classes = (1..).zip(tally.classes);
+    let classes = classes.map(|(class, count)| (format!("{class}xx"), count));
+    page.empty_line();
+    page.row("answers", list(classes, "none"));
+    let failures = Failure::ALL.map(|why| (why.words(), tally.failures[why as usize]));
+    let refusals = ("answers other than 2xx and 3xx", tally.refusals());
+    page.row("errors", list(failures.into_iter().chain([refusals]), "none"));
 }
 
 #[cfg(test)]

@@ -1,78 +1,68 @@
 //! The reports of WebSockets and event streams for people.
 
-use super::{bytes, digits, fairness, latency, line, rows};
+use super::{bytes, counted, list, per_second, Leftovers, Page};
 use crate::broadcast::Deliveries;
 use crate::latencies::expected_interval;
 use crate::options::{self, Echo, RealTime, Transport};
 use crate::real_time::echo::Echoes;
 use crate::real_time::idle::Held;
 use crate::real_time::{Found, Sockets};
-use std::fmt::Display;
 
 pub(crate) fn echo(options: &RealTime, echo: &Echo, found: &Found<Echoes>) -> String {
-    let (mut out, echoes) = (heading(options), &found.task);
+    let echoes = &found.task;
     let kind = if echo.binary { "binary" } else { "text" };
-    line!(out, ", {kind} messages of {} that come back\n", bytes(echo.size as f64));
-    let (answered, seconds) = (echoes.answered(), echoes.elapsed as f64 / 1e9);
-    line!(
-        out,
-        "echoes     {answered} in {seconds:.2} s, {:.0}/s",
-        per_second(answered, seconds)
-    );
-    // Some messages are always under way at the end; one that waits longer than any echo took is news.
-    if echoes.unanswered > 0 && echoes.longest_wait > echoes.latencies.raw().max() {
-        let longest = echoes.longest_wait as f64 / 1e9;
-        line!(
-            out,
-            "unanswered {} at the end, after up to {longest:.2} s: longer than any echo took",
-            echoes.unanswered
-        );
-    }
-    if echoes.unsent > 0 {
-        line!(
-            out,
-            "unsent     {} that should have been sent before the end",
-            echoes.unsent
-        );
-    }
-    sockets(&mut out, &found.sockets);
+    let size = bytes(echo.size as f64);
+    let mut page = Page::new(title(options) + &format!(", {kind} messages of {size} that come back"));
+    page.rate("echoes", echoes.answered(), echoes.elapsed as f64 / 1e9);
+    let left = Leftovers {
+        unanswered: echoes.unanswered,
+        unsent: echoes.unsent,
+        longest_wait: echoes.longest_wait,
+        longest_answer: echoes.latencies.raw().max(),
+    };
+    page.leftovers(&left, "echo");
+    sockets(&mut page, &found.sockets);
     let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
-    latency(&mut out, &echoes.latencies, interval, false);
-    line!(out);
-    if !options.quiet {
-        let width = digits(echoes.connections.len() as u64);
-        for (number, served) in (1..).zip(&echoes.connections) {
-            line!(out, "connection {number:>width$}: {} echoes", served.answered);
-        }
-    }
-    fairness(&mut out, &echoes.connections);
-    out
+    page.latency(&echoes.latencies, interval, false);
+    page.connections(&echoes.connections, "echoes", options.quiet);
+    page.0
 }
 
 pub(crate) fn broadcast(options: &RealTime, task: &options::Broadcast, found: &Found<Deliveries>) -> String {
-    let (mut out, deliveries) = (heading(options), &found.task);
-    let (publishers, s) = plural(task.publishers);
-    let pace = task.rate.map_or(String::new(), |rate| format!(", {rate} messages/s"));
-    let (messages, size) = (task.messages, bytes(task.size as f64));
-    line!(
-        out,
-        " subscribed, {publishers} publisher{s}, {messages} messages of {size}{pace}\n"
+    let deliveries = &found.task;
+    let (publishers, messages) = (counted(task.publishers, "publisher"), task.messages);
+    let (size, pace) = (
+        bytes(task.size as f64),
+        task.rate.map_or(String::new(), |rate| format!(", {rate} messages/s")),
     );
+    let mut page =
+        Page::new(title(options) + &format!(" subscribed, {publishers}, {messages} messages of {size}{pace}"));
+    page.row("published", format_args!("{} of {messages}", deliveries.published));
+    delivered(&mut page, deliveries);
+    sockets(&mut page, &found.sockets);
+    if !deliveries.latencies.is_empty() {
+        let heading = match task.rate {
+            Some(_) => "latency, from when a message was due",
+            None => "latency, from when it was sent",
+        };
+        page.percentiles(heading, &[&deliveries.latencies]);
+    }
+    if !options.quiet {
+        incomplete(&mut page, deliveries);
+    }
+    page.0
+}
+
+fn delivered(page: &mut Page, deliveries: &Deliveries) {
     let (total, seconds) = (deliveries.ledger.total(), deliveries.elapsed as f64 / 1e9);
-    line!(out, "published  {} of {messages}", deliveries.published);
-    line!(
-        out,
-        "delivered  {} of {} in {seconds:.3} s, {:.0}/s",
-        total.received,
-        deliveries.expected(),
-        per_second(total.received, seconds)
+    let (received, expected) = (total.received, deliveries.expected());
+    let rate = per_second(received, seconds);
+    page.row(
+        "delivered",
+        format_args!("{received} of {expected} in {seconds:.3} s, {rate:.0}/s"),
     );
-    line!(
-        out,
-        "complete   {} of {} connections",
-        deliveries.complete(),
-        deliveries.audience
-    );
+    let (complete, audience) = (deliveries.complete(), deliveries.audience);
+    page.row("complete", format_args!("{complete} of {audience} connections"));
     let troubles = [
         ("lost", deliveries.lost()),
         ("duplicated", total.duplicated),
@@ -81,143 +71,84 @@ pub(crate) fn broadcast(options: &RealTime, task: &options::Broadcast, found: &F
         ("rejected when published", deliveries.rejected),
         ("never sent", deliveries.unsent),
     ];
-    let troubles = troubles.into_iter().filter(|(_, count)| *count > 0);
-    line!(
-        out,
-        "messages   {}",
-        list(troubles, "none lost, none twice, all in order")
-    );
+    page.row("messages", list(troubles, "none lost, none twice, all in order"));
     if deliveries.other > 0 {
-        line!(
-            out,
-            "other      {} messages that were not published here",
-            deliveries.other
-        );
+        let text = format!("{} messages that were not published here", deliveries.other);
+        page.row("other", text);
     }
     if deliveries.gave_up {
-        line!(out, "gave up: nothing came any more");
+        page.line("gave up: nothing came any more");
     }
-    sockets(&mut out, &found.sockets);
-    if !deliveries.latencies.is_empty() {
-        let from = if task.rate.is_some() {
-            "a message was due"
-        } else {
-            "it was sent"
-        };
-        line!(out, "\nlatency, from when {from}");
-        for (name, value) in rows(&deliveries.latencies) {
-            line!(out, "{name:<8}{value:>9.3} ms");
-        }
-    }
-    if !options.quiet {
-        incomplete(&mut out, deliveries);
-    }
-    out
 }
 
 pub(crate) fn idle(options: &RealTime, found: &Found<Held>) -> String {
-    let mut out = heading(options);
-    line!(out, " held\n");
+    let mut page = Page::new(title(options) + " held");
     let (opening, held) = (found.task.opening as f64 / 1e9, found.task.held as f64 / 1e9);
-    line!(out, "opened in  {opening:.2} s");
-    line!(out, "held for   {held:.2} s");
-    line!(out, "messages   {}", found.task.messages);
-    sockets(&mut out, &found.sockets);
-    out
+    page.row("opened in", format_args!("{opening:.2} s"));
+    page.row("held for", format_args!("{held:.2} s"));
+    page.row("messages", found.task.messages);
+    sockets(&mut page, &found.sockets);
+    page.0
 }
 
-/// The first words; the line does not end here.
-fn heading(options: &RealTime) -> String {
-    let (count, s) = plural(options.connections);
+/// The first words.
+fn title(options: &RealTime) -> String {
     let kind = match options.transport {
         Transport::WebSocket => "WebSocket",
         Transport::EventStream => "event stream",
     };
+    let connections = counted(options.connections, kind);
     let deflate = if options.deflate {
         " (permessage-deflate offered)"
     } else {
         ""
     };
-    format!("{}: {count} {kind}{s}{deflate}", options.url.text)
+    format!("{}: {connections}{deflate}", options.url.text)
 }
 
-fn sockets(out: &mut String, sockets: &Sockets) {
+fn sockets(page: &mut Page, sockets: &Sockets) {
     let (asked, opened, left) = (sockets.asked, sockets.opened, sockets.left);
-    line!(out, "sockets    {opened} of {asked} opened, {left} there at the end");
+    page.row(
+        "sockets",
+        format_args!("{opened} of {asked} opened, {left} there at the end"),
+    );
     if sockets.subscribed < opened {
-        line!(out, "subscribed {} of these", sockets.subscribed);
+        page.row("subscribed", format_args!("{} of these", sockets.subscribed));
     }
     if sockets.stopped {
-        line!(out, "stopped before the end");
+        page.line("stopped before the end");
     }
-    line!(out, "bytes      {} read", bytes(sockets.bytes as f64));
+    page.row("bytes", format_args!("{} read", bytes(sockets.bytes as f64)));
     let endings = &sockets.endings;
     let kinds = endings.kinds().map(|(_, words, count)| (words, count));
-    line!(
-        out,
-        "errors     {}",
-        list(kinds.filter(|(_, count)| *count > 0), "none")
-    );
-    if !endings.statuses.is_empty() {
-        line!(out, "refused with status {}", list(&endings.statuses, ""));
-    }
-    if !endings.codes.is_empty() {
-        let code = |code: &Option<u16>| code.map_or("the end of the stream".to_owned(), |code| code.to_string());
-        line!(
-            out,
-            "closed with {}",
-            list(endings.codes.iter().map(|(each, count)| (code(each), count)), "")
-        );
-    }
-    if !endings.reasons.is_empty() {
-        line!(out, "because of {}", list(&endings.reasons, ""));
-    }
-}
-
-/// Subscribers that did not get everything, once and in order.
-fn incomplete(out: &mut String, deliveries: &Deliveries) {
-    let width = digits(deliveries.ledger.numbered().count() as u64);
-    for (index, row) in deliveries.ledger.numbered() {
-        let lost = deliveries.published.saturating_sub(row.received);
-        let troubles = [
-            ("lost", lost),
-            ("duplicated", row.duplicated),
-            ("out of order", row.out_of_order),
-        ];
-        if troubles.iter().any(|(_, count)| *count > 0) {
-            let troubles = troubles.into_iter().filter(|(_, count)| *count > 0);
-            line!(
-                out,
-                "connection {:>width$}: {} received, {}",
-                index + 1,
-                row.received,
-                list(troubles, "")
-            );
+    page.row("errors", list(kinds, "none"));
+    let code = |code: &Option<u16>| code.map_or("the end of the stream".to_owned(), |code| code.to_string());
+    let statuses = endings.statuses.iter().map(|(status, count)| (status, *count));
+    let codes = endings.codes.iter().map(|(each, count)| (code(each), *count));
+    let reasons = endings.reasons.iter().map(|(reason, count)| (reason, *count));
+    for (heading, counts) in [
+        ("refused with status", list(statuses, "")),
+        ("closed with", list(codes, "")),
+        ("because of", list(reasons, "")),
+    ] {
+        if !counts.is_empty() {
+            page.line(format_args!("{heading} {counts}"));
         }
     }
 }
 
-/// `name: count, name: count`
-fn list<N: Display, C: Display>(items: impl IntoIterator<Item = (N, C)>, nothing: &str) -> String {
-    let items: Vec<String> = items
-        .into_iter()
-        .map(|(name, count)| format!("{name}: {count}"))
-        .collect();
-    if items.is_empty() {
-        nothing.to_owned()
-    } else {
-        items.join(", ")
-    }
-}
-
-fn plural(count: usize) -> (usize, &'static str) {
-    (count, if count == 1 { "" } else { "s" })
-}
-
-fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        count as f64 / seconds
-    } else {
-        0.0
+/// Subscribers that did not get everything, once and in order.
+fn incomplete(page: &mut Page, deliveries: &Deliveries) {
+    let count = deliveries.ledger.numbered().count();
+    for (index, row) in deliveries.ledger.numbered() {
+        let troubles = [
+            ("lost", deliveries.published.saturating_sub(row.received)),
+            ("duplicated", row.duplicated),
+            ("out of order", row.out_of_order),
+        ];
+        let troubles = list(troubles, "");
+        if !troubles.is_empty() {
+            page.connection(index, count, format_args!("{} received, {troubles}", row.received));
+        }
     }
 }
