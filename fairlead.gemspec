@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The gem: Ruby, and the Rust sources of its extension, which RubyGems' own Cargo builder compiles on installation.
+# The gem: Ruby, and the Rust sources of its extension, which RubyGems' own Cargo builder compiles on installation, and of
+# the load tool, for which ext/load calls Cargo.
 # Every crate of the workspace travels along, because Cargo reads the manifests of all members.
 
 require_relative "lib/fairlead/version"
@@ -17,7 +18,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   shipped = %r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)}
-  ignored = %r{\.(?:so|bundle)\z|/target/}
+  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-load\z}
   paths = begin
     IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: __dir__, err: File::NULL, &:read).split("\0")
   rescue Errno::ENOENT
@@ -27,7 +28,7 @@ Gem::Specification.new do |spec|
   spec.files = paths.select { |path| shipped.match?(path) && !ignored.match?(path) && File.file?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["fairlead"]
-  spec.extensions = ["ext/fairlead/Cargo.toml"]
+  spec.extensions = ["ext/fairlead/Cargo.toml", "ext/load/extconf.rb"]
 
   spec.add_dependency "rack", ">= 2.2", "< 4"
 end

@@ -31,6 +31,7 @@ module Fairlead
   autoload :Configuration, "fairlead/configuration"
   autoload :Hooks, "fairlead/process/hooks"
   autoload :EventLog, "fairlead/observe/event_log"
+  autoload :LoadTool, "fairlead/load_tool"
   autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"

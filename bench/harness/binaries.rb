@@ -12,7 +12,7 @@ module Bench
 
     # A path, or nil when the program cannot be had; asked once for each.
     def load_tool
-      built("fairlead-load", %w[-p fairlead-load], "crates/load/src/bin/fairlead-load.rs")
+      built("fairlead-load", %w[-p fairlead-load], "crates/load/src/main.rs")
     end
 
     def ceiling

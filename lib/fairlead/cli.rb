@@ -15,7 +15,7 @@ module Fairlead
     end
 
     def run
-      return Native.load_test(@arguments.drop(1)) if @arguments.first == "bench"
+      return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
 
       act
     rescue SignalException => e # asked to end before it served

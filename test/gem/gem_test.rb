@@ -31,6 +31,7 @@ class GemTest < Minitest::Test
       assert_equal "fairlead #{Fairlead::VERSION}", run!(command, "--version", chdir: folder).strip
       File.write(File.join(folder, "config.ru"), "run ->(_env) { [200, {}, ['from the gem']] }")
       assert_equal "from the gem", answer(folder)
+      assert_match(/\AUsage: fairlead bench URL/, run!(command, "bench", "--help", chdir: folder))
     end
   end
 

@@ -2,8 +2,8 @@
 
 require "test_helper"
 require "open3"
-require "socket"
 require "json"
+require "socket"
 
 # `fairlead bench` against a server of its own kind.
 class BenchTest < Minitest::Test
@@ -26,9 +26,22 @@ class BenchTest < Minitest::Test
     assert_match(/refused/i, errors)
   end
 
+  def test_an_interrupt_prints_what_was_measured
+    server = serve("run ->(_env) { File.write('asked', ''); [200, {}, ['hello']] }")
+    input, output, _, process = Open3.popen3(*command("-d", 60, "--json", server.url))
+    input.close
+    wait_until("a request") { File.exist?(File.join(server.directory, "asked")) }
+    Process.kill(:INT, process.pid)
+    report = JSON.parse(output.read)
+
+    assert_predicate process.value, :success?
+    assert report["interrupted"]
+    assert_operator report["requests"]["answered"], :>, 0
+  end
+
   private
 
-  def bench(*arguments)
-    Open3.capture3(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench", *arguments.map(&:to_s))
-  end
+  def bench(*arguments) = Open3.capture3(*command(*arguments))
+
+  def command(*arguments) = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench", *arguments.map(&:to_s)]
 end

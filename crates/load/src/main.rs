@@ -89,33 +89,40 @@ mod websocket;
 mod worker;
 
 use options::{Command, Options, RealTime};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Ends the run under way in this process soon; it still reports what it has measured. Any thread may call this.
-pub fn stop() {
-    STOP.store(true, Ordering::Relaxed);
-}
-
-/// Runs the tool with the arguments that follow its name, prints the report, and returns the exit status: 0 when
-/// everything was answered with 2xx or 3xx, or arrived where it should; 1 for wrong usage or an unreachable server;
-/// 2 otherwise.
-///
-/// One run at a time: [`stop`] does not distinguish between runs.
-pub fn main(args: &[String]) -> i32 {
-    STOP.store(false, Ordering::Relaxed);
-    match options::parse(args) {
-        Ok(Command::Help) => print(options::HELP, 0),
-        Ok(Command::Http(options)) => measure(&options),
-        Ok(Command::RealTime(options)) => measure_real_time(&options),
-        Err(why) => complain(&format!("{why} (see fairlead bench --help)")),
+/// Runs the tool and prints its report. The exit status is 0 when everything was answered with 2xx or 3xx, or arrived where
+/// it should; 1 for wrong usage or an unreachable server; 2 otherwise.
+fn main() {
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Err(error) = stop_on_interrupt(&stop) {
+        complain(&format!("SIGINT will not print a report: {error}"));
     }
+    let args: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    std::process::exit(match options::parse(&args) {
+        Ok(Command::Help) => print(options::HELP, 0),
+        Ok(Command::Http(options)) => measure(&options, &stop),
+        Ok(Command::RealTime(options)) => measure_real_time(&options, &stop),
+        Err(why) => complain(&format!("{why} (see fairlead bench --help)")),
+    });
 }
 
-fn measure(options: &Options) -> i32 {
-    match run::run(options, &STOP) {
+/// The first SIGINT ends the run, which still reports what it has measured; the second one ends the process.
+fn stop_on_interrupt(stop: &Arc<AtomicBool>) -> std::io::Result<()> {
+    flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(stop))?;
+    flag::register(SIGINT, Arc::clone(stop))?;
+    Ok(())
+}
+
+fn measure(options: &Options, stop: &AtomicBool) -> i32 {
+    match run::run(options, stop) {
         Err(why) => complain(&why),
         Ok(measured) => {
             let status = if measured.is_good() { 0 } else { 2 };
@@ -128,8 +135,8 @@ fn measure(options: &Options) -> i32 {
     }
 }
 
-fn measure_real_time(options: &RealTime) -> i32 {
-    match real_time::run(options, &STOP) {
+fn measure_real_time(options: &RealTime, stop: &AtomicBool) -> i32 {
+    match real_time::run(options, stop) {
         Err(why) => complain(&why),
         Ok((report, good)) => print(&report, if good { 0 } else { 2 }),
     }

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class LoadToolTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  PROGRAM = Fairlead::LoadTool::PROGRAM
+
+  def test_the_program_is_found_in_the_load_path
+    in_folder(PROGRAM => "") do |folder|
+      File.chmod(0o755, PROGRAM)
+
+      assert_equal File.join(folder, PROGRAM), Fairlead::LoadTool.find(["/nowhere", folder])
+    end
+  end
+
+  def test_a_file_that_cannot_be_run_is_no_program
+    in_folder(PROGRAM => "") do |folder|
+      error = assert_raises(Fairlead::ExtensionError) { Fairlead::LoadTool.find([folder]) }
+
+      assert_match(/the load tool is not built: run bin.setup/, error.message)
+    end
+  end
+end
