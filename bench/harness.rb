@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Loads the benchmark harness: what `bench/run.rb` (servers compared over scenarios) and `bench/checks/*.rb`
+# Loads the benchmark harness: what `bench/run.rb` (servers compared over scenarios) and `test/soak/checks/*.rb`
 # (aims that are ratios or fairness) are made of. Standard library only. `bench/METHOD.md` says how it measures.
 module Bench
   ROOT = File.expand_path("..", __dir__)

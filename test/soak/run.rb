@@ -5,6 +5,7 @@
 
 require "etc"
 require "optparse"
+require_relative "checks"
 require_relative "phase"
 
 module Fairlead
@@ -32,14 +33,22 @@ module Fairlead
       end
 
       def run
+        return report(*Checks.new.run(*@checks)) if @checks
+
         puts "seed #{@seed}"
         whole = @plans.sum(&:share)
         phases = @plans.map { |plan| Phase.new(plan, @seed) { |kind| comes?(kind) }.run(@seconds * plan.share / whole) }
-        puts "", "#{phases.sum(&:passed)} passed, #{phases.sum(&:failed)} failed"
-        exit(phases.sum(&:failed).zero?)
+        report(phases.sum(&:passed), phases.sum(&:failed))
+      rescue ArgumentError => e
+        abort e.message
       end
 
       private
+
+      def report(passed, failed)
+        puts "", "#{passed} passed, #{failed} failed"
+        exit(failed.zero?)
+      end
 
       def comes?(kind) = (@only.empty? || @only.include?(kind.kind)) && !@except.include?(kind.kind)
 
@@ -52,6 +61,7 @@ module Fairlead
             @plans = PLANS.select { |plan| plan.name == name }
             raise OptionParser::InvalidArgument, name if @plans.empty?
           end
+          options.on("--checks [NAMES]", Array, "instead, loads of one kind: #{Checks.new.names.join(", ")}") { |names| @checks = [*[names].compact] }
         end
       end
     end

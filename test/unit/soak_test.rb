@@ -2,12 +2,15 @@
 
 require "test_helper"
 require "socket"
+require "soak/checks"
 require "soak/ledger"
 require "soak/pattern"
 require "support/processes"
 
 # What the soak (test/soak) judges by.
 class SoakTest < Minitest::Test
+  include Fairlead::Test::Folders
+
   Pattern = Fairlead::Soak::Pattern
 
   def test_bytes_belong_to_a_number
@@ -38,6 +41,17 @@ class SoakTest < Minitest::Test
 
     assert_equal Fairlead::Soak::Ledger::FAILURES.map(&:to_s).sort, ledger.kinds.select { |kind| ledger.failed?(kind) }
     assert_includes ledger.lines, "  lost in lost 1: text"
+  end
+
+  def test_a_check_passes_that_ends_well
+    in_folder("good.rb" => "", "bad.rb" => "exit 1", "support/other.rb" => "exit 1") do |folder|
+      checks = Fairlead::Soak::Checks.new(folder)
+
+      assert_equal [1, 1], checks.run
+      assert_equal [1, 0], checks.run(["good"])
+      error = assert_raises(ArgumentError) { checks.run(%w[good other]) }
+      assert_equal "there is no check other; there are bad, good", error.message
+    end
   end
 
   def test_the_clients_of_a_process_are_found

@@ -2,9 +2,8 @@
 
 # 200 clients that download 1 GiB slowly, in every way a file can be sent. None is cut off, memory stays where it is, others
 # are served as without them, and what they held is free when they have left.
-require_relative "../harness"
-require_relative "../harness/check"
-require_relative "downloads"
+require_relative "../check"
+require_relative "support/downloads"
 require "json"
 require "open3"
 
@@ -16,7 +15,7 @@ DEADLINE = 10
 
 # Yields while they download and returns what became of them.
 def while_they_download(running, path)
-  command = [RbConfig.ruby, File.join(__dir__, "downloaders.rb"), running.port, path, CLIENTS].map(&:to_s)
+  command = [RbConfig.ruby, File.join(__dir__, "support/downloaders.rb"), running.port, path, CLIENTS].map(&:to_s)
   Open3.popen2(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, output, _process|
     raise Bench::Error, "the downloads did not begin" unless output.gets == "ready\n"
 
@@ -66,7 +65,7 @@ def look_at(check, running, path)
   seen
 end
 
-Bench::Check.run("slow downloads") do |check|
+Fairlead::Soak::Check.run("slow downloads") do |check|
   Downloads.each_server(check) do |server|
     seen = check.serve(SCENARIO, SHAPE, server: server) { |running| look_at(check, running, SCENARIO.path(server)) }
     judge(check, server.name, seen)

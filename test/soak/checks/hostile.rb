@@ -3,8 +3,7 @@
 # 2,000 clients that trickle a request head, 200 that trickle a body, 200 that never read a large answer. Meanwhile
 # well-behaved clients are served nearly as fast as without them, memory stays small, and every slow client is sent away
 # by its own time-out: 408 for heads and bodies (RFC 9110 §15.5.9), a cut connection for those who do not read.
-require_relative "../harness"
-require_relative "../harness/check"
+require_relative "../check"
 require "json"
 require "open3"
 
@@ -38,7 +37,7 @@ SCENARIO = Bench::Scenario.new(
 
 # Yields while the attackers are at work and returns what became of them.
 def under_attack(running)
-  command = [RbConfig.ruby, File.join(__dir__, "attackers.rb"), running.port, HEADS, BODIES, READERS].map(&:to_s)
+  command = [RbConfig.ruby, File.join(__dir__, "support/attackers.rb"), running.port, HEADS, BODIES, READERS].map(&:to_s)
   Open3.popen2(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, output, _process|
     raise Bench::Error, "the attackers could not connect" unless output.gets == "ready\n"
 
@@ -108,7 +107,7 @@ def compare(check, calm, stormy)
   check.show("CPU time per answer, undisturbed and meanwhile", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
 end
 
-Bench::Check.run("hostile clients") do |check|
+Fairlead::Soak::Check.run("hostile clients") do |check|
   shape = Bench::Shape.parse("1x5")
   limits = ["--head-timeout", "--body-timeout", "--write-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
   check.serve(SCENARIO, shape, options: limits) do |running|

@@ -3,8 +3,7 @@
 # Four workers of two threads behave as one queue: every request sleeps 200 ms, N clients keep their connections. The best
 # possible is 40 requests/s and p99 = 200 ms × N / 8, on every start, whichever workers the connections fell to.
 # And the queue costs quick requests nothing.
-require_relative "../harness"
-require_relative "../harness/check"
+require_relative "../check"
 
 STARTS = 10
 CLIENTS = [8, 16, 32].freeze
@@ -47,7 +46,7 @@ def price_for_quick_requests(check)
   check.show("short: least and most of the ratios", ratios.minmax.map { |ratio| ratio.round(2) }.join(" – "))
 end
 
-Bench::Check.run("one queue") do |check|
+Fairlead::Soak::Check.run("one queue") do |check|
   CLIENTS.each { |clients| one_queue(check, clients) }
   price_for_quick_requests(check) if check.server.name == "fairlead"
 end

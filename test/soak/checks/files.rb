@@ -3,9 +3,8 @@
 # Ten clients download 9 MB again and again, as fast as they can, in every way a file can be sent. Each gets its share, of one
 # process and of two workers, and 400 short requests a second, sent whether answers come or not, do not wait until a
 # download ends.
-require_relative "../harness"
-require_relative "../harness/check"
-require_relative "downloads"
+require_relative "../check"
+require_relative "support/downloads"
 
 SCENARIO = Downloads.scenario("files", 9_000_000)
 CLIENTS = 10
@@ -67,7 +66,7 @@ def alone(check, server, shape)
   end
 end
 
-Bench::Check.run("files") do |check|
+Fairlead::Soak::Check.run("files") do |check|
   raise Bench::Error, "needs the load tool of this checkout" unless check.load_tool.is_a?(Bench::Load::Fairlead)
 
   Downloads.each_server(check) do |server|

@@ -3,8 +3,7 @@
 # What `require "fairlead"` costs over a Ruby that does nothing, alone and with every part of it named, the native extension
 # included: processor time and memory of the process before it ends, and the time from its start to its end, which grows with
 # whatever else the machine does. Ruby is started in turn with and without.
-require_relative "../harness"
-require_relative "../harness/check"
+require_relative "../check"
 require "open3"
 
 ROUNDS = 25
@@ -37,7 +36,7 @@ def added(starts, name, &figure)
   Bench::Cell.median(starts.map { |round| figure.call(round[name]) - figure.call(round[:bare]) })
 end
 
-Bench::Check.run("boot") do |check|
+Fairlead::Soak::Check.run("boot") do |check|
   raise Bench::Error, "needs /proc" unless Bench::ProcessGroup.readable?
 
   PROGRAMS.each_value { |program| start(program) }

@@ -3,9 +3,8 @@
 # A chat of 1,000 clients over four workers: every client gets every one of 1,000 messages exactly once, those of one sender
 # in their order. Then a worker is killed in the middle of a conversation: nobody in the other workers loses a message, and
 # its own clients come back and go on.
-require_relative "../harness"
-require_relative "../harness/check"
-require_relative "../../test/support/web_socket/pool"
+require_relative "../check"
+require_relative "../../support/web_socket/pool"
 
 CLIENTS = 1_000
 SENDERS = 10
@@ -104,7 +103,7 @@ ensure
 end
 
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
-Bench::Check.run("chat") do |check|
+Fairlead::Soak::Check.run("chat") do |check|
   check.serve(SCENARIO, SHAPE) do |running|
     exactly_once(check, running)
     killed_worker(check, running)

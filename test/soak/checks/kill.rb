@@ -2,9 +2,8 @@
 
 # Workers that die and servers that are told to end, under load. After `kill -9` of a worker only what that worker had in
 # hand is lost and another takes its place; after TERM no request that had reached the server is lost.
-require_relative "../harness"
-require_relative "../harness/check"
-require_relative "clients"
+require_relative "../check"
+require_relative "support/clients"
 
 ROUNDS = 5
 CLIENTS = 16
@@ -98,7 +97,7 @@ def judge_termination(check)
   check.show("TERM: sent as the server closed the connection", total[:crossed])
 end
 
-Bench::Check.run("kill") do |check|
+Fairlead::Soak::Check.run("kill") do |check|
   kill_a_worker(check)
   judge_termination(check)
 end

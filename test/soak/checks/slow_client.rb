@@ -2,9 +2,8 @@
 
 # A broadcast to 200 clients of which 20 read nothing: those who read get every message as fast as without the others, the
 # server keeps no more for the others than it may, and lets them go with code 1013.
-require_relative "../harness"
-require_relative "../harness/check"
-require_relative "../../test/support/web_socket/pool"
+require_relative "../check"
+require_relative "../../support/web_socket/pool"
 
 QUICK = 180
 SLOW = 20
@@ -58,7 +57,7 @@ def whole(quick)
   quick.count { |client| client.messages.map { |_, text| text.to_i } == (0...MESSAGES).to_a }
 end
 
-Bench::Check.run("slow client") do |check|
+Fairlead::Soak::Check.run("slow client") do |check|
   check.serve(SCENARIO, SHAPE, options: ["--client-pending-bytes", LIMIT.to_s]) do |running|
     quick = Pool.connect(QUICK, "127.0.0.1", running.port)
     quick.receive_all(1)

@@ -2,10 +2,9 @@
 
 # One process, five threads, every request sleeps 200 ms: no thread may idle while a client waits, and no client may wait
 # longer than its turn. The best possible is 25 requests/s, and for 10 clients 400 ms each.
-require_relative "../harness"
-require_relative "../harness/check"
+require_relative "../check"
 
-Bench::Check.run("lag") do |check|
+Fairlead::Soak::Check.run("lag") do |check|
   scenario = Bench::Scenario.named("lag")
   crowded = Bench::Shape.parse("1x5", connections: 10)
   matched = Bench::Shape.parse("1x5", connections: 5)

@@ -2,8 +2,7 @@
 
 # 10,000 clients that made one request each and stay connected: what an idle connection costs in memory, and that an idle
 # server uses no CPU time.
-require_relative "../harness"
-require_relative "../harness/check"
+require_relative "../check"
 
 CONNECTIONS = 10_000
 REQUEST = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -27,7 +26,7 @@ def ticks(group)
   group.pids.sum { |pid| group.cpu_ticks(pid) }
 end
 
-Bench::Check.run("idle") do |check|
+Fairlead::Soak::Check.run("idle") do |check|
   raise Bench::Error, "needs /proc" unless Bench::ProcessGroup.readable?
 
   Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
