@@ -1,9 +1,9 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
-use crate::access_log;
-use crate::descriptors::Descriptors;
-use crate::meter::Rate;
-use crate::request_totals::RequestTotals;
+use crate::connection::meter::Rate;
+use crate::limits::descriptors::Descriptors;
+use crate::limits::request_totals::RequestTotals;
+use crate::observe::access_log;
 use fairlead_wire::http1::HeadLimits;
 use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;

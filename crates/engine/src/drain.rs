@@ -4,10 +4,10 @@
 //! which a request that is already on its way still arrives, and ends when the last connection is gone.
 
 use crate::engine::Engine;
-use crate::ready::Job;
-use crate::sender::Sender;
+use crate::reactor::file_sender::Sender;
+use crate::scheduler::monitor::Watchdog;
+use crate::scheduler::queue::Job;
 use crate::spool::Spool;
-use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Faults of our own. A panic ends the turn that it happens in and is logged; everything else goes on. What the turn owned
-//! is given back by guards ([`Place`](crate::place::Place), [`Seat`](crate::schedule::Seat)), not by whoever catches the panic.
+//! is given back by guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by whoever catches the panic.
 
 use crate::engine::Engine;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -1,24 +1,19 @@
 //! Sockets, reactor and scheduling: serves the requests of any [`App`], a request at a time.
 //!
 //! # Layout
-//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `serve.rs` is the loop of a thread, `schedule/` has its
-//!   states and the rules of who wakes whom, `watchdog.rs` is the native thread that helps when all of them are busy, `drain.rs`
-//!   the way out.
-//! * `reactor.rs` polls and expires; `accepting.rs` takes connections in, as `courtesy.rs` leaves them to other workers;
-//!   `holding.rs` keeps the connections that it owns; `ready.rs` queues those that have a request to run.
-//! * `connection.rs` is one peer: bytes to requests (`body.rs`), answers to bytes (`exchange.rs`, `output.rs`);
-//!   `meter.rs` finds out whether it is too slow.
-//! * `descriptors.rs` is what may be open for all peers together, `request_totals.rs` what their requests may take of memory and
-//!   disk; `uploads.rs` has those that wait.
-//! * `files/` serves what lies on disk before the app is asked, and what the app names; `sender.rs` is the native thread that
-//!   sends it.
-//! * `spool/` has what of answers waits for clients, and the native thread that writes temporary files.
-//! * `realtime/` has the connections that stay: WebSockets, event streams, streaming answers. `tunnel.rs` is for sockets that
-//!   are given away.
-//! * `pubsub/` takes what is published to all who subscribed, in every worker.
-//! * `memory.rs` gives back what a burst has left.
-//! * `room.rs` and `board.rs` are shared by all workers: the waiting room and the counters. `guests.rs` sends there who waits,
-//!   and takes in who comes from there.
+//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `drain.rs` is the way out, `fault.rs` what a panic leaves.
+//! * `scheduler/`: the queue of what is ready, the loop of a thread, the states of all threads and who wakes whom, and the
+//!   monitor, a native thread that helps when all of them are busy.
+//! * `reactor/`: polls, accepts and expires, keeps the connections that are parked, and sends files.
+//! * `connection/`: one peer: bytes to requests, responses to bytes, and whether it is too slow.
+//! * `http/`: one request and its response, as the app sees them, and sockets that it takes over.
+//! * `limits/`: what all peers together may take of descriptors, memory and disk.
+//! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
+//! * `files/`: what lies on disk, before the app is asked or because it has named it.
+//! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
+//! * `pubsub/`: takes what is published to all who subscribed, in every worker.
+//! * `cluster/`: what all workers share: the waiting room and the scoreboard.
+//! * `observe/`: the log, the access log and the figures.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
 //! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
@@ -31,61 +26,39 @@ extern crate self as fairlead_engine;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-mod accepting;
-mod access_log;
-mod board;
-mod body;
 mod clock;
+mod cluster;
 mod config;
 mod connection;
-mod courtesy;
-mod descriptors;
 mod drain;
 mod engine;
-mod exchange;
 mod fault;
 mod files;
-mod guests;
-mod holding;
 mod home;
-mod journal;
-mod listener;
-mod memory;
-mod meter;
-mod output;
-mod place;
-mod poller;
+mod http;
+mod limits;
+mod observe;
 pub mod pubsub;
 mod reactor;
-mod ready;
 mod realtime;
-mod request_totals;
-mod room;
-mod schedule;
-mod sender;
-mod serve;
+mod scheduler;
 mod spool;
-mod stats;
 mod sync;
-mod tunnel;
-mod uploads;
-mod watchdog;
-mod work_queue;
 
-pub use access_log::Format;
-pub use board::{Board, Slot, SLOTS};
-pub use body::Body;
+pub use cluster::scoreboard::{Board, Slot, SLOTS};
+pub use cluster::waiting_room::Room;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
-pub use descriptors::Descriptors;
+pub use connection::body::Body;
 pub use engine::Engine;
-pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use home::{forks, note_fork};
-pub use listener::{Listener, Origin};
+pub use http::exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
+pub use limits::descriptors::Descriptors;
+pub use limits::request_totals::RequestTotals;
+pub use observe::access_log::Format;
+pub use observe::stats::Stats;
+pub use reactor::listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
-pub use request_totals::RequestTotals;
-pub use room::Room;
-pub use serve::App;
-pub use stats::Stats;
+pub use scheduler::serve::App;

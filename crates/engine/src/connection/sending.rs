@@ -4,9 +4,9 @@
 use super::{receive, Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
 use crate::config::Config;
-use crate::meter::Meter;
-use crate::output::{Files, Flush, Spill};
-use crate::poller::Interest;
+use crate::connection::meter::Meter;
+use crate::connection::output::{Files, Flush, Spill};
+use crate::reactor::poller::Interest;
 use crate::spool::Slowness;
 use fairlead_wire::http1::HeadProgress;
 use rustix::io::{self, Errno};

@@ -1,14 +1,14 @@
 //! Room for a request while it arrives: made before bytes are read, so that nothing is read that has no place.
 //!
 //! What is short decides what happens. Memory: bodies go to a file sooner, large heads are refused. Descriptors: the body
-//! waits unread (`uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
+//! waits unread (`limits/uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
 //! that wait would keep what they have.
 
 use super::{Connection, Next, Refusal, State};
-use crate::body::Body;
 use crate::config::Config;
-use crate::descriptors::Permit;
-use crate::request_totals::Taken;
+use crate::connection::body::Body;
+use crate::limits::descriptors::Permit;
+use crate::limits::request_totals::Taken;
 use fairlead_wire::http1::Framing;
 
 /// Bytes of a head that are read at a time.

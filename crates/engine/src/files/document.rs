@@ -1,8 +1,8 @@
 //! A file as it is served: which version of it, what is said about it, and its bytes.
 
 use crate::clock::unix_seconds;
-use crate::descriptors::{Counted, Descriptors};
 use crate::files::folder::Folder;
+use crate::limits::descriptors::{Counted, Descriptors};
 use fairlead_wire::content_encoding::Coding;
 use parking_lot::Mutex;
 use rustix::fs::Stat;

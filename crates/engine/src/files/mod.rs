@@ -7,28 +7,28 @@
 //!
 //! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the sender's.
 
-mod answer;
+mod caching;
 mod document;
 mod folder;
-mod named;
 mod pages;
 mod public;
-mod rules;
+mod response;
+mod sendfile;
 
-pub(crate) use named::Named;
+pub(crate) use sendfile::Named;
 
 use crate::clock::{milliseconds, DateCache};
 use crate::config::FilesConfig;
 use crate::connection::{Connection, Next};
-use crate::descriptors::Descriptors;
 use crate::engine::Engine;
-use crate::exchange::Exchange;
+use crate::http::exchange::Exchange;
+use crate::limits::descriptors::Descriptors;
 use crate::realtime::upgrade_offer;
 use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::{Framing, TargetForm};
-use named::Root;
 use pages::Pages;
 use public::{Found, Public};
+use sendfile::Root;
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;

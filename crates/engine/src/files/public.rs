@@ -1,12 +1,12 @@
 //! The public folder: from the path of a request to a document. What a path may name is decided by its text first
 //! (`fairlead_wire::path`); then one look at the file tells whether what is in memory is still true.
 
+use super::caching;
 use super::document::{Content, Description, Document, Identity};
 use super::folder::{is_folder, is_regular, unless_missing, Folder};
-use super::rules;
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
-use crate::descriptors::Descriptors;
+use crate::limits::descriptors::Descriptors;
 use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
 use fairlead_wire::{relative_path, PathKind, PathRules};
 use quick_cache::sync::Cache;
@@ -170,12 +170,12 @@ impl Public {
         // The name has passed the rules of `fairlead_wire::path`, so it is UTF-8.
         let name = String::from_utf8_lossy(&name[..name.len() - suffix]);
         let description = Description::new(identity, coding);
-        let content_type = rules::content_type(&name);
+        let content_type = caching::content_type(&name);
         let mut fields = format!(
             "etag: {}\r\nlast-modified: {}\r\ncache-control: {}\r\n",
             description.etag,
             description.last_modified,
-            rules::cache_control(&self.cache_control, &name),
+            caching::cache_control(&self.cache_control, &name),
         );
         if is_compressible(content_type.as_bytes()) {
             fields.push_str("vary: accept-encoding\r\n");

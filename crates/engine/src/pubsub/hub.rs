@@ -1,13 +1,13 @@
 //! The hub: pub/sub of one process, shared by everything in it that subscribes or publishes.
 
+use super::bus::PostOffice;
 use super::channels::{Channels, Recipient};
-use super::courier::Courier;
+use super::dispatcher::Courier;
 use super::pattern::Match;
-use super::post_office::PostOffice;
 use super::publication::Publication;
 use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
-use crate::board::Slot;
+use crate::cluster::scoreboard::Slot;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -257,7 +257,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::Board;
+    use crate::cluster::scoreboard::Board;
     use crate::pubsub::mailbox::{self, Taken};
 
     #[test]

@@ -1,7 +1,7 @@
 //! The mailbox of one worker: a socket pair whose queue the kernel keeps, so that nothing in it belongs to a process that
 //! may die. Any process puts letters in; only the worker takes them out.
 
-use super::letter::{introduced, introduction, open, Letter, HEADER, INLINE_BYTES};
+use super::envelope::{introduced, introduction, open, Letter, HEADER, INLINE_BYTES};
 use super::publication::Publication;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

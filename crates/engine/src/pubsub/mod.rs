@@ -16,20 +16,20 @@
 //! What one thread publishes to a channel reaches each subscriber once and in order, whole or (if its process will not take
 //! it) not at all; the latter is reported to the publisher. Nothing is kept for those who subscribe later.
 
+mod bus;
 mod channels;
-mod courier;
+mod dispatcher;
+mod envelope;
 mod hub;
-mod letter;
 mod mailbox;
 mod pattern;
-mod post_office;
 mod publication;
 mod queue;
 mod subscriber;
 
+pub use bus::PostOffice;
 pub use hub::{Hub, Posted, PubSubStats, Scope};
 pub(crate) use pattern::glob_matches;
 pub use pattern::Match;
-pub use post_office::PostOffice;
 pub use publication::{Publication, ENCODINGS};
 pub use subscriber::{Delivery, Subscriber};

@@ -3,7 +3,7 @@
 
 use super::client::Client;
 use crate::engine::Engine;
-use crate::holding::{Key, NEVER};
+use crate::reactor::parked::{Key, NEVER};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;

@@ -12,8 +12,8 @@
 //! Whoever is paused leaves what comes in the kernel, and that makes its peer wait.
 
 use super::client::Client;
-use crate::poller::Poller;
 use crate::reactor::is_in_reactor;
+use crate::reactor::poller::Poller;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -4,9 +4,9 @@
 use super::client::{Client, Events, Protocol, State};
 use super::inbox::{Event, Farewell, Room};
 use crate::clock::milliseconds;
-use crate::descriptors::Counted;
 use crate::engine::Engine;
-use crate::request_totals::Taken;
+use crate::limits::descriptors::Counted;
+use crate::limits::request_totals::Taken;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};

@@ -5,8 +5,8 @@ use super::client::Client;
 use super::inbox::Event;
 use super::process::ProcessSubscription;
 use crate::engine::Engine;
-use crate::ready::Job;
-use crate::serve::App;
+use crate::scheduler::queue::Job;
+use crate::scheduler::serve::App;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use super::outbox::Frame;
 use crate::clock::milliseconds;
 use crate::connection::Connection;
 use crate::engine::Engine;
-use crate::exchange::{Exchange, Phase};
+use crate::http::exchange::{Exchange, Phase};
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::websocket::{handshake, negotiate, Deflate};
 use fairlead_wire::{Head, Version};

@@ -12,8 +12,8 @@ pub(crate) use spooled::Spooled;
 pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;
-use crate::descriptors::{Counted, Descriptors};
-use crate::work_queue::WorkQueue;
+use crate::limits::descriptors::{Counted, Descriptors};
+use crate::reactor::work_queue::WorkQueue;
 use parking_lot::Mutex;
 use pressure::Starved;
 use rustix::io::Errno;

@@ -1,11 +1,11 @@
-//! The rules of `src/schedule`, tried by a model checker: it runs each case again and again and decides anew, at every step that
+//! The rules of `src/scheduler/states`, tried by a model checker: it runs each case again and again and decides anew, at every step that
 //! threads share, which of them goes on. What nobody would ever wake is a deadlock, and found.
 //!
 //! The code under test is the engine's own; only its primitives are the checker's. All of it is sequentially consistent, which
 //! is what the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets how many each case tries.
 #![allow(dead_code, unused_imports, reason = "the engine uses what the model does not")]
 
-#[path = "../../src/schedule/mod.rs"]
+#[path = "../../src/scheduler/states/mod.rs"]
 mod schedule;
 mod sync;
 mod world;

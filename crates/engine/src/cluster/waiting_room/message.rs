@@ -1,0 +1,323 @@
+//! A request as it goes through the waiting room: one datagram with what is known of it and the bytes that were read, and the
+//! descriptor of its connection. A body in a temporary file travels as another descriptor. Many bytes travel in a file in
+//! memory, whose descriptor is one more: the kernel keeps short datagrams only.
+
+use crate::connection::body::Body;
+use crate::connection::Connection;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{memfd_create, MemfdFlags};
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::unix::fs::FileExt;
+
+/// Longest datagram.
+pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
+
+/// Most descriptors of a message.
+pub(crate) const DESCRIPTORS: usize = 3;
+
+/// Arrival, requests served, length of the input, length of the body, origin and [`Kind`], and the peer.
+const HEADER: usize = 64;
+
+/// Where the header says what kind of message it is.
+const KIND: usize = 32;
+
+/// What the body is, and whether input and body travel in a file.
+mod kind {
+    pub(super) const MEMORY: u64 = 1;
+    pub(super) const FILE: u64 = 2;
+    pub(super) const BODY: u64 = 3;
+    pub(super) const LONG: u64 = 4;
+}
+
+/// What came out of the room, before it is a connection again.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) socket: OwnedFd,
+    pub(crate) origin: usize,
+    /// `None` for a Unix socket.
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) arrived: u64,
+    pub(crate) served: u64,
+    pub(crate) input: Vec<u8>,
+    pub(crate) body: Body,
+}
+
+/// A message to be sent.
+pub(super) struct Message<'a> {
+    header: [u8; HEADER],
+    input: &'a [u8],
+    body: &'a [u8],
+    socket: BorrowedFd<'a>,
+    /// Holds input and body, once they are not to travel in the datagram.
+    long: Option<OwnedFd>,
+    file: Option<BorrowedFd<'a>>,
+}
+
+impl<'a> Message<'a> {
+    pub(super) fn new(connection: &'a Connection, origin: usize) -> Message<'a> {
+        let (body_kind, body, file): (u64, &[u8], Option<&File>) = match &connection.body {
+            Body::Empty => (0, &[], None),
+            Body::Memory(bytes) => (kind::MEMORY, bytes, None),
+            Body::File(file, _) => (kind::FILE, &[], Some(file)),
+        };
+        let [peer, address_high, address_low] = peer_numbers(connection.peer());
+        let numbers = [
+            connection.arrived(),
+            connection.served(),
+            connection.input.len() as u64,
+            connection.body.len(),
+            (origin as u64) << 8 | body_kind,
+            peer,
+            address_high,
+            address_low,
+        ];
+        let mut header = [0; HEADER];
+        for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
+            space.copy_from_slice(&number.to_le_bytes());
+        }
+        Message {
+            header,
+            input: &connection.input,
+            body,
+            socket: connection.socket().as_fd(),
+            long: None,
+            file: file.map(AsFd::as_fd),
+        }
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.long.is_none() && HEADER + self.input.len() + self.body.len() <= DATAGRAM_BYTES
+    }
+
+    /// Has input and body travel in a file.
+    pub(super) fn lengthen(&mut self) -> io::Result<()> {
+        let mut long = File::from(memfd_create("fairlead request", MemfdFlags::CLOEXEC)?);
+        long.write_all(self.input)?;
+        long.write_all(self.body)?;
+        self.long = Some(long.into());
+        self.header[KIND] |= kind::LONG as u8;
+        Ok(())
+    }
+
+    pub(super) fn datagram(&self) -> [IoSlice<'_>; 3] {
+        let (input, body) = match self.long {
+            Some(_) => (&[][..], &[][..]),
+            None => (self.input, self.body),
+        };
+        [&self.header, input, body].map(IoSlice::new)
+    }
+
+    /// The socket, then the bytes, then the body.
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let long = self.long.as_ref().map(AsFd::as_fd);
+        [Some(self.socket), long, self.file].into_iter().flatten().collect()
+    }
+}
+
+/// Reads a message again. When it is not whole, gives back the socket, if that came.
+pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Guest, Option<OwnedFd>> {
+    let mut descriptors = descriptors.into_iter();
+    let Some(socket) = descriptors.next() else {
+        return Err(None);
+    };
+    match read(datagram, descriptors) {
+        Some(request) => Ok(request.of(socket)),
+        None => Err(Some(socket)),
+    }
+}
+
+/// A guest without its socket.
+struct Request {
+    numbers: [u64; 8],
+    input: Vec<u8>,
+    body: Body,
+}
+
+impl Request {
+    fn of(self, socket: OwnedFd) -> Guest {
+        let [arrived, served, _, _, origin_and_kind, peer, high, low] = self.numbers;
+        Guest {
+            socket,
+            origin: (origin_and_kind >> 8) as usize,
+            peer: self::peer([peer, high, low]),
+            arrived,
+            served,
+            input: self.input,
+            body: self.body,
+        }
+    }
+}
+
+fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Request> {
+    let (header, bytes) = datagram.split_first_chunk::<HEADER>()?;
+    let mut numbers = [0; 8];
+    for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
+        *number = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    let [_, _, input_length, body_length, origin_and_kind, ..] = numbers;
+    let long = if origin_and_kind & kind::LONG != 0 {
+        Some(files.next()?)
+    } else {
+        None
+    };
+    let (input, body) = match long {
+        Some(file) => read_file(&file.into(), usize::try_from(input_length).ok()?)?,
+        None => {
+            let (input, body) = bytes.split_at_checked(usize::try_from(input_length).ok()?)?;
+            (input.to_vec(), body.to_vec())
+        }
+    };
+    let body = match origin_and_kind & kind::BODY {
+        0 => Body::Empty,
+        kind::MEMORY => Body::Memory(body),
+        _ => Body::File(File::from(files.next()?), body_length),
+    };
+    (body.len() == body_length).then_some(Request { numbers, input, body })
+}
+
+/// So many bytes of input, and the rest.
+fn read_file(file: &File, input_length: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let mut input = vec![0; input_length.min(length)];
+    let mut body = vec![0; length.checked_sub(input_length)?];
+    file.read_exact_at(&mut input, 0).ok()?;
+    file.read_exact_at(&mut body, input_length as u64).ok()?;
+    Some((input, body))
+}
+
+/// Scope, port and family (0: a Unix socket), then the address, an IPv4 one as IPv6 has it (RFC 4291 §2.5.5.2).
+fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
+    let Some(peer) = peer else { return [0; 3] };
+    let (family, scope, address) = match peer {
+        SocketAddr::V4(peer) => (4, 0, peer.ip().to_ipv6_mapped()),
+        SocketAddr::V6(peer) => (6, u64::from(peer.scope_id()), *peer.ip()),
+    };
+    let bits = address.to_bits();
+    [
+        scope << 32 | u64::from(peer.port()) << 8 | family,
+        (bits >> 64) as u64,
+        bits as u64,
+    ]
+}
+
+fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
+    let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+    let (scope, port) = ((numbers >> 32) as u32, (numbers >> 8) as u16);
+    match (numbers & 0xff, address.to_ipv4_mapped()) {
+        (4, Some(address)) => Some((IpAddr::V4(address), port).into()),
+        (6, _) => Some(SocketAddrV6::new(address, port, 0, scope).into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::place::Place;
+    use crate::limits::descriptors::Counted;
+    use crate::reactor::listener::Origin;
+    use rustix::event::{eventfd, EventfdFlags};
+    use std::io::{Read, Seek};
+    use std::sync::Arc;
+
+    const PEER: &str = "[fe80::1%7]:9292";
+
+    fn descriptor() -> OwnedFd {
+        eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
+    }
+
+    fn connection(input: &[u8], body: Body) -> Connection {
+        let origin = Origin {
+            scheme: "http".into(),
+            host: "localhost".into(),
+            port: 80,
+            unix: false,
+        };
+        let peer = Some(PEER.parse().expect("an address"));
+        let mut connection = Connection::new(
+            Arc::new(Counted::alone(descriptor())),
+            Place::nowhere(0),
+            Arc::new(origin),
+            peer,
+            0,
+        );
+        (connection.input, connection.body) = (input.to_vec(), body);
+        connection
+    }
+
+    fn sent(message: &Message<'_>) -> (Vec<u8>, Vec<OwnedFd>) {
+        let copy = |one: BorrowedFd<'_>| one.try_clone_to_owned().expect("a copy");
+        (
+            message.datagram().iter().flat_map(|part| part.to_vec()).collect(),
+            message.descriptors().into_iter().map(copy).collect(),
+        )
+    }
+
+    fn file(text: &str) -> Body {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(text.as_bytes()).expect("written");
+        file.rewind().expect("rewound");
+        Body::File(file, text.len() as u64)
+    }
+
+    #[test]
+    fn what_comes_out_is_what_went_in() {
+        let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
+        for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
+            let connection = connection(b"GET / and more", body());
+            let mut message = Message::new(&connection, 3);
+            if is_long {
+                message.lengthen().expect("a file in memory");
+            }
+            let (datagram, descriptors) = sent(&message);
+            let guest = open(&datagram, descriptors).expect("whole");
+            assert_eq!((guest.origin, guest.peer), (3, connection.peer()));
+            assert_eq!(guest.input, connection.input);
+            let mut text = String::new();
+            match (guest.body, body()) {
+                (Body::Empty, Body::Empty) => continue,
+                (Body::Memory(bytes), Body::Memory(_)) => text = String::from_utf8(bytes).expect("text"),
+                (Body::File(mut file, 4), Body::File(..)) => _ = file.read_to_string(&mut text).expect("text"),
+                (got, sent) => panic!("{got:?} instead of {sent:?}"),
+            }
+            assert_eq!(text, "body");
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_a_datagram_is_not_short() {
+        for (length, is_short) in [(DATAGRAM_BYTES - HEADER, true), (DATAGRAM_BYTES - HEADER + 1, false)] {
+            let connection = connection(&vec![7; length / 2], Body::Memory(vec![7; length - length / 2]));
+            assert_eq!(Message::new(&connection, 0).is_short(), is_short);
+        }
+    }
+
+    #[test]
+    fn of_what_is_not_whole_the_socket_is_left() {
+        let connection = connection(b"GET /", file("body"));
+        let mut message = Message::new(&connection, 0);
+        message.lengthen().expect("a file in memory");
+        for count in 0..DESCRIPTORS {
+            let (datagram, mut descriptors) = sent(&message);
+            descriptors.truncate(count);
+            let rest = open(&datagram, descriptors).expect_err("not whole");
+            assert_eq!(rest.is_some(), count > 0);
+        }
+        let short = Message::new(&connection, 0);
+        for length in 0..HEADER + connection.input.len() {
+            let (datagram, descriptors) = sent(&short);
+            assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_peer_is_the_same_on_the_other_side() {
+        for text in ["127.0.0.2:80", "[2001:db8::7]:65535", "[::ffff:10.0.0.1]:1", PEER] {
+            let one: SocketAddr = text.parse().expect("an address");
+            assert_eq!(peer(peer_numbers(Some(one))), Some(one));
+        }
+        assert_eq!(peer(peer_numbers(None)), None);
+    }
+}

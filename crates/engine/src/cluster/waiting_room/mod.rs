@@ -1,0 +1,188 @@
+//! The waiting room: one queue for all workers, kept by the kernel.
+//!
+//! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
+//! inherited (`message.rs`). The worker that has a thread to spare receives it. The kernel keeps the order and the
+//! messages, so nothing is lost when a worker dies; how many there are is counted beside it (`attendance.rs`). Who may
+//! go in and who takes out is the engine's business (`transfers.rs`).
+
+mod attendance;
+mod message;
+
+pub(crate) use attendance::Attendance;
+pub(crate) use message::Guest;
+
+use crate::cluster::scoreboard::Board;
+use crate::connection::Connection;
+use crate::reactor::poller::{token, Poller};
+use attendance::Visit;
+use message::{open, Message, DATAGRAM_BYTES, DESCRIPTORS};
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::{fcntl_dupfd_cloexec, read, retry_on_intr, write, Errno};
+use rustix::net::{
+    recvmsg, sendmsg, socketpair, sockopt, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// Asked of the kernel for messages that wait; it may give less.
+const QUEUE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Inherited by all workers, together with the [`Board`].
+pub struct Room {
+    board: &'static Board,
+    sender: OwnedFd,
+    receiver: OwnedFd,
+    /// The kernel wakes one worker for each message. One that leaves it to others wakes another by this.
+    bell: OwnedFd,
+}
+
+/// What came of an attempt to put a request in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Done,
+    /// There is no room for anybody.
+    Full,
+    /// There is no file for what this one has to carry.
+    TooLong,
+}
+
+/// What came of an attempt to take one out.
+#[derive(Debug)]
+pub(crate) enum Received {
+    Guest(Guest),
+    Nobody,
+    /// Nobody was taken, because this process has too few descriptors left.
+    Short,
+    /// A request that did not come whole: descriptors ran out meanwhile. With its socket, if that is here.
+    Spoiled(Option<OwnedFd>),
+}
+
+impl Room {
+    /// Opens the room; to be called before the first fork.
+    ///
+    /// # Errors
+    /// If the socket pair cannot be made.
+    pub fn new(board: &'static Board) -> std::io::Result<Room> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let forced = sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES);
+        if forced.is_err() {
+            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
+        }
+        Ok(Room {
+            board,
+            sender,
+            receiver,
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        })
+    }
+
+    /// The board that counts who waits.
+    pub fn board(&self) -> &'static Board {
+        self.board
+    }
+
+    /// Has `poller` tell of who waits.
+    pub(crate) fn watch(&self, poller: &Poller) -> rustix::io::Result<()> {
+        let add = |fd: &OwnedFd, token| match poller.add_shared(fd, token) {
+            Err(Errno::EXIST) => Ok(()),
+            result => result,
+        };
+        add(&self.receiver, token::ROOM)?;
+        add(&self.bell, token::BELL)
+    }
+
+    pub(crate) fn unwatch(&self, poller: &Poller) {
+        poller.remove(&self.receiver);
+        poller.remove(&self.bell);
+    }
+
+    /// Wakes another worker that watches, if somebody may be waiting; if none does now, the next one to watch.
+    pub fn ring(&self) {
+        if self.is_occupied() {
+            let _ = write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// It was heard.
+    pub(crate) fn silence(&self) {
+        let _ = read(&self.bell, &mut [0; 8]);
+    }
+
+    /// Whether somebody may be waiting: one atomic load.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.board.attendance.count() > 0
+    }
+
+    /// Puts a connection into the room, from the worker in `slot`; it stays with the caller, too.
+    pub(crate) fn send(&self, connection: &Connection, origin: usize, slot: usize) -> Sent {
+        let mut message = Message::new(connection, origin);
+        if !message.is_short() && message.lengthen().is_err() {
+            return Sent::TooLong;
+        }
+        let visit = Visit::enter(self.board, slot);
+        visit.count_up();
+        let mut sent = self.put(&message);
+        // The kernel gave so small a buffer that not even this fits.
+        if sent == Err(Errno::MSGSIZE) && message.lengthen().is_ok() {
+            sent = self.put(&message);
+        }
+        if sent.is_ok() {
+            self.board.moved.fetch_add(1, SeqCst);
+            return Sent::Done;
+        }
+        visit.count_down();
+        self.board.refused.fetch_add(1, SeqCst);
+        Sent::Full
+    }
+
+    fn put(&self, message: &Message<'_>) -> rustix::io::Result<usize> {
+        let descriptors = message.descriptors();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
+    }
+
+    /// Takes out who has waited longest, for the worker in `slot`.
+    ///
+    /// The kernel drops descriptors for which a receiver has no place, and with them the request. So it is tried before
+    /// whether there are enough.
+    pub(crate) fn receive(&self, slot: usize) -> Received {
+        let visit = Visit::enter(self.board, slot);
+        let take = || match self.has_descriptors() {
+            true => self.take(),
+            false => Some(Received::Short),
+        };
+        let received = take().or_else(|| visit.verify(take));
+        if matches!(received, Some(Received::Guest(_) | Received::Spoiled(_))) {
+            visit.count_down();
+        }
+        received.unwrap_or(Received::Nobody)
+    }
+
+    fn has_descriptors(&self) -> bool {
+        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
+        copies.iter().all(Result::is_ok)
+    }
+
+    fn take(&self) -> Option<Received> {
+        let mut bytes = vec![0u8; DATAGRAM_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received =
+            retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
+        let length = received.ok()?.bytes;
+        let descriptors = control.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+            _ => Vec::new(),
+        });
+        let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
+        Some(opened.map_or_else(Received::Spoiled, Received::Guest))
+    }
+}

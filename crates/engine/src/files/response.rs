@@ -1,0 +1,254 @@
+//! How a file becomes an answer: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
+//! the file is one of the public folder or one that the app has named.
+
+use super::caching;
+use super::document::{Content, Description, Document};
+use crate::http::exchange::{Exchange, Phase};
+use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
+use fairlead_wire::multipart;
+use fairlead_wire::ranges::Ranges;
+use rustix::fs::Stat;
+use rustix::io;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What of a file a request is to get.
+enum Selection {
+    Whole,
+    Part(Range<u64>),
+    Parts(Vec<Range<u64>>),
+    /// 304.
+    NotModified,
+    /// 412.
+    Failed,
+    /// 416.
+    Unsatisfiable,
+}
+
+impl Selection {
+    fn status(&self) -> u16 {
+        match self {
+            Selection::Whole => 200,
+            Selection::Part(_) | Selection::Parts(_) => 206,
+            Selection::NotModified => 304,
+            Selection::Failed => 412,
+            Selection::Unsatisfiable => 416,
+        }
+    }
+}
+
+impl Exchange<'_> {
+    /// Answers with a file of the public folder.
+    pub(crate) fn answer_with(&mut self, document: &Document, content: &Content) {
+        let description = &document.description;
+        let size = description.identity.size();
+        let selection = self.select(&description.etag, Some(description.identity.modified()), size);
+        if let Selection::Failed = selection {
+            return self.answer_plainly(412);
+        }
+        self.start(selection.status());
+        if !matches!(selection, Selection::Unsatisfiable) {
+            self.prepared(&document.fields);
+        }
+        if let Selection::Whole | Selection::Part(_) = selection {
+            self.prepared(b"content-type: ");
+            self.prepared(document.content_type.as_bytes());
+            self.prepared(b"\r\n");
+        }
+        if let (Some(coding), Selection::Whole | Selection::Part(_) | Selection::Parts(_)) =
+            (document.coding, &selection)
+        {
+            let _ = self.field(b"content-encoding", coding.token().as_bytes());
+        }
+        self.send_selected(selection, size, document.content_type.as_bytes(), content);
+    }
+
+    /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
+    pub(crate) fn redirect_to_folder(&mut self) {
+        let parts = self.head().parts;
+        let mut location = self.text(parts.path).to_vec();
+        location.push(b'/');
+        if let Some(query) = parts.query {
+            location.push(b'?');
+            location.extend_from_slice(self.text(query));
+        }
+        self.answer_plainly_with(301, &[(b"location", &location)]);
+    }
+
+    /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
+    /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
+    /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
+    /// error when there is no descriptor for it, or the disk fails.
+    pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> io::Result<bool> {
+        let description = Description::new(super::document::Identity::of(stat), None);
+        let size = description.identity.size();
+        if name.is_some() {
+            self.drop_own_framing();
+        }
+        if self.has_own_framing() {
+            return Ok(false);
+        }
+        let Some(content) = Content::of(file, size, &self.engine.config.descriptors)? else {
+            return Ok(false);
+        };
+        let written = Written::of(self);
+        let selection = if written.may_be_selected {
+            let etag = written.etag.as_deref().unwrap_or(&description.etag);
+            let modified = written.modified.unwrap_or(Some(description.identity.modified()));
+            self.select(etag, modified, size)
+        } else {
+            Selection::Whole
+        };
+        if matches!(selection, Selection::Failed) && self.take_back() {
+            self.answer_plainly(412);
+            return Ok(true);
+        }
+        if !matches!(selection, Selection::Whole) {
+            self.change_status(selection.status());
+        }
+        if written.may_be_selected {
+            for (is_given, name, value) in [
+                (written.etag.is_some(), "etag", &description.etag),
+                (written.modified.is_some(), "last-modified", &description.last_modified),
+            ] {
+                if !is_given {
+                    let _ = self.field(name.as_bytes(), value.as_bytes());
+                }
+            }
+        }
+        let content_type = match (written.content_type, name) {
+            (Some(content_type), _) => Some(content_type),
+            (None, Some(name)) => {
+                let guess = caching::content_type(name);
+                if matches!(selection, Selection::Whole | Selection::Part(_)) {
+                    let _ = self.field(b"content-type", guess.as_bytes());
+                }
+                Some(guess)
+            }
+            (None, None) => None,
+        };
+        if let Selection::Parts(_) = selection {
+            self.remove_field(b"content-type");
+        }
+        let content_type = content_type.as_deref().unwrap_or("application/octet-stream");
+        self.send_selected(selection, size, content_type.as_bytes(), &content);
+        Ok(true)
+    }
+
+    fn select(&self, etag: &str, modified: Option<u64>, size: u64) -> Selection {
+        let (head, bytes) = (self.head(), self.bytes());
+        let validators = Validators {
+            etag: Some(etag.as_bytes()),
+            modified,
+        };
+        match evaluate(head, bytes, &validators) {
+            Verdict::NotModified => return Selection::NotModified,
+            Verdict::Failed => return Selection::Failed,
+            Verdict::Proceed => {}
+        }
+        match Ranges::of(head, bytes, &validators, size) {
+            Ranges::Whole => Selection::Whole,
+            Ranges::Unsatisfiable => Selection::Unsatisfiable,
+            Ranges::Parts(mut parts) if parts.len() == 1 => parts.pop().map_or(Selection::Whole, Selection::Part),
+            Ranges::Parts(parts) => Selection::Parts(parts),
+        }
+    }
+
+    /// Ends the head, and writes the body.
+    fn send_selected(&mut self, selection: Selection, size: u64, content_type: &[u8], content: &Content) {
+        let mut value = Vec::new();
+        match selection {
+            Selection::Whole => {
+                self.add_accept_ranges();
+                self.end_head(Some(size));
+                self.write_content(content, 0..size);
+            }
+            Selection::Part(range) => {
+                multipart::content_range(&range, size, &mut value);
+                let _ = self.field(b"content-range", &value);
+                self.add_accept_ranges();
+                self.end_head(Some(range.end - range.start));
+                self.write_content(content, range);
+            }
+            Selection::Parts(ranges) => self.write_parts(&ranges, size, content_type, content),
+            Selection::Unsatisfiable => {
+                multipart::unsatisfied(size, &mut value);
+                let _ = self.field(b"content-range", &value);
+                self.end_head(Some(0));
+            }
+            Selection::NotModified | Selection::Failed => self.end_head(Some(0)),
+        }
+    }
+
+    fn add_accept_ranges(&mut self) {
+        if !self.has_field(b"accept-ranges") {
+            self.prepared(b"accept-ranges: bytes\r\n");
+        }
+    }
+
+    /// Several ranges, each with its own head (RFC 9110 §14.6).
+    fn write_parts(&mut self, ranges: &[Range<u64>], size: u64, content_type: &[u8], content: &Content) {
+        let boundary = boundary();
+        let boundary = boundary.as_bytes();
+        let mut text = b"multipart/byteranges; boundary=".to_vec();
+        text.extend_from_slice(boundary);
+        let _ = self.field(b"content-type", &text);
+        self.add_accept_ranges();
+        self.end_head(Some(multipart::length(boundary, Some(content_type), ranges, size)));
+        for range in ranges {
+            text.clear();
+            multipart::part_head(boundary, Some(content_type), range, size, &mut text);
+            self.write_few(&text);
+            self.write_content(content, range.clone());
+        }
+        text.clear();
+        multipart::closing(boundary, &mut text);
+        self.write_few(&text);
+    }
+
+    fn write_content(&mut self, content: &Content, range: Range<u64>) {
+        match content {
+            Content::Memory(bytes) => {
+                let range = range.start as usize..range.end as usize;
+                self.write_few(bytes.get(range).unwrap_or_default());
+            }
+            Content::File(file) => self.write_file(Arc::clone(file), range.start, range.end - range.start),
+        }
+    }
+}
+
+/// Of no part, as far as anyone can foresee.
+fn boundary() -> String {
+    let random = || RandomState::new().hash_one(0u8);
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// What the app has said about the file that it sends.
+struct Written {
+    etag: Option<String>,
+    /// `Some(None)` for a date that is none.
+    modified: Option<Option<u64>>,
+    content_type: Option<String>,
+    /// Whether conditions and ranges apply: to a plain 200 to GET or HEAD.
+    may_be_selected: bool,
+}
+
+impl Written {
+    fn of(exchange: &Exchange<'_>) -> Written {
+        let text = |name: &[u8]| {
+            let value = exchange.written_field(name)?;
+            Some(String::from_utf8_lossy(value).into_owned())
+        };
+        let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
+        let method = exchange.text(exchange.head().method);
+        let is_plain = exchange.status == 200 && matches!(method, b"GET" | b"HEAD") && exchange.phase == Phase::Head;
+        Written {
+            etag: text(b"etag"),
+            modified,
+            content_type: text(b"content-type"),
+            may_be_selected: is_plain && exchange.written_field(b"content-range").is_none(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Files that the app names instead of sending them: `x-sendfile` with a path of the machine, `x-accel-redirect` with an
+//! internal path, a body with `to_path`. A name in a field counts only beneath the folders that were set for it, since a
+//! client may have had a say in it.
+
+use super::folder::{is_regular, unless_missing, Folder, READ};
+use super::Files;
+use crate::http::exchange::Exchange;
+use fairlead_wire::path::decode;
+use rustix::fs::{fstat, Mode, Stat};
+use rustix::io;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const NO_SUCH_FILE: &str = "the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read";
+
+/// Longest path that is looked at.
+const MOST_BYTES: usize = 4096;
+
+/// A folder from which the app may have files sent.
+pub(crate) struct Root {
+    folder: Folder,
+    /// Its path as it was set, and without links.
+    paths: [Vec<u8>; 2],
+    /// Internal paths begin with it: it begins and ends with a slash.
+    prefix: Option<Vec<u8>>,
+}
+
+/// How the app has named a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// `x-sendfile`: the absolute path as it is.
+    Path(Vec<u8>),
+    /// `x-accel-redirect`: an internal path, percent-encoded; a query does not count.
+    Internal(Vec<u8>),
+}
+
+impl Named {
+    /// What a field of an answer names, if it is one of the two.
+    pub(crate) fn from_field(name: &[u8], value: &[u8]) -> Option<Named> {
+        match name.len() {
+            10 if name.eq_ignore_ascii_case(b"x-sendfile") => Some(Named::Path(value.to_vec())),
+            16 if name.eq_ignore_ascii_case(b"x-accel-redirect") => Some(Named::Internal(value.to_vec())),
+            _ => None,
+        }
+    }
+}
+
+impl Root {
+    pub(super) fn open(prefix: Option<&str>, path: &Path, symlinks: crate::Symlinks) -> std::io::Result<Root> {
+        let real = path.canonicalize()?;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let prefix = prefix.map(|prefix| format!("/{}/", prefix.trim_matches('/')).replace("//", "/"));
+        Ok(Root {
+            folder: Folder::open(&real, symlinks)?,
+            paths: [bytes(path), bytes(&real)],
+            prefix: prefix.map(String::into_bytes),
+        })
+    }
+
+    /// The path beneath this root that `named` means.
+    fn relative(&self, named: &Named) -> Option<Vec<u8>> {
+        match named {
+            Named::Path(path) => self.paths.iter().find_map(|root| {
+                let rest = path.strip_prefix(&root[..])?.strip_prefix(b"/")?;
+                leads_down(rest).then(|| rest.to_vec())
+            }),
+            Named::Internal(path) => {
+                let path = path.split(|byte| *byte == b'?').next()?;
+                let prefix = self.prefix.as_ref()?;
+                let rest = path.strip_prefix(&prefix[..])?;
+                let mut relative = Vec::with_capacity(rest.len());
+                decode(rest, &mut relative).ok()?;
+                leads_down(&relative).then_some(relative)
+            }
+        }
+    }
+}
+
+/// Whether a relative path can only name something beneath its folder. The app may give its files names that no address of a
+/// public file may have, such as `report 10:30.pdf`; that no link leads out is the kernel's business.
+fn leads_down(path: &[u8]) -> bool {
+    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+    path.len() <= MOST_BYTES && !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)
+}
+
+impl Files {
+    /// The file that `named` means, and its path beneath its root. An error when it could not be reached this time.
+    fn named(&self, named: &Named) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
+        for root in &self.roots {
+            let Some(relative) = root.relative(named) else { continue };
+            if let Some((file, stat)) = unless_missing(root.folder.file(&relative))? {
+                return Ok(Some((file, stat, relative)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Exchange<'_> {
+    /// Whether the head that was written names a file to be sent in the place of the body.
+    pub fn names_a_file(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// Ends the head and sends the file that it names; 404 if there is none beneath the folders that were set for it, 503 if it
+    /// could not be reached this time.
+    pub fn send_named_file(&mut self) {
+        let Some(named) = self.named.take() else { return };
+        self.drop_announced_length();
+        let engine = self.engine;
+        let sent = engine.files.named(&named).and_then(|found| match found {
+            Some((file, stat, name)) => self.send(file, &stat, Some(&String::from_utf8_lossy(&name))),
+            None => Ok(false),
+        });
+        let (status, fault) = match sent {
+            Ok(true) => return,
+            Ok(false) => (404, NO_SUCH_FILE),
+            Err(_) => (503, super::UNREACHABLE),
+        };
+        self.blame(fault);
+        if self.take_back() {
+            self.answer_plainly(status);
+        } else {
+            self.abort();
+        }
+    }
+
+    /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing changed, when
+    /// there is no such file, or the app has announced another length, as it does for a part of a file.
+    pub fn send_path(&mut self, path: &Path) -> bool {
+        // The app may have opened a FIFO or a device: only its own reading is right for those. Should there be one by the time
+        // of the open, that does not wait.
+        if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            return false;
+        }
+        let Ok(file) = rustix::fs::open(path, READ, Mode::empty()) else {
+            return false;
+        };
+        let Ok(stat) = fstat(&file) else { return false };
+        if !is_regular(&stat) {
+            return false;
+        }
+        let file = File::from(file);
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        if self.announced_length().is_some_and(|announced| announced != length) {
+            return false;
+        }
+        let announced = self.drop_announced_length();
+        // Without a descriptor for the server the app reads the file itself.
+        if matches!(self.send(file, &stat, None), Ok(true)) {
+            return true;
+        }
+        self.announce_length(announced);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Symlinks;
+
+    fn root(prefix: Option<&str>) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = Root::open(prefix, folder.path(), Symlinks::Inside).expect("the folder");
+        (folder, root)
+    }
+
+    #[test]
+    fn an_absolute_path_counts_beneath_its_folder() {
+        let (folder, root) = root(None);
+        let base = folder.path().to_str().expect("UTF-8");
+        for (rest, expected) in [
+            ("/a.pdf", Some("a.pdf")),
+            ("/a b/report 10:30 ~1.pdf", Some("a b/report 10:30 ~1.pdf")),
+            ("/.hidden/%2e%2e", Some(".hidden/%2e%2e")),
+            ("", None),
+            ("/", None),
+            ("-secret/a", None),
+            ("/../a", None),
+            ("/a/../../b", None),
+            ("/a//b", None),
+            ("/./a", None),
+            ("/a/", None),
+            ("/a\0b", None),
+        ] {
+            let named = Named::Path(format!("{base}{rest}").into_bytes());
+            assert_eq!(
+                root.relative(&named).as_deref(),
+                expected.map(str::as_bytes),
+                "{rest:?}"
+            );
+        }
+        assert_eq!(root.relative(&Named::Path(b"/etc/passwd".to_vec())), None);
+        assert_eq!(root.relative(&Named::Path(b"a.pdf".to_vec())), None);
+        assert_eq!(root.relative(&Named::Internal(b"/a.pdf".to_vec())), None);
+    }
+
+    #[test]
+    fn an_internal_path_counts_behind_its_prefix() {
+        for prefix in ["/internal/", "/internal", "internal"] {
+            let (_folder, root) = root(Some(prefix));
+            for (path, expected) in [
+                ("/internal/a.pdf", Some("a.pdf")),
+                ("/internal/a%20b/c%3a.pdf?x=/../y", Some("a b/c:.pdf")),
+                ("/internal/%252e%252e/x", Some("%2e%2e/x")),
+                ("/internal", None),
+                ("/internal/", None),
+                ("/internals/a", None),
+                ("/internal/../a", None),
+                ("/internal/%2e%2e/a", None),
+                ("/internal/a%2fb", None),
+                ("/internal/a%00b", None),
+                ("/internal/a%", None),
+                ("/a.pdf", None),
+            ] {
+                let named = Named::Internal(path.as_bytes().to_vec());
+                assert_eq!(
+                    root.relative(&named).as_deref(),
+                    expected.map(str::as_bytes),
+                    "{path:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The body of an answer: framed, counted, and handed to the kernel as far as it takes it.
+
+use super::{BodyFraming, Exchange, Gone, Phase, Wait};
+use crate::connection::output::Spill;
+use crate::limits::descriptors::Counted;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Bytes from which on a write may take so long that it is done apart; see [`Exchange::write_apart`].
+pub const LONG_BYTES: usize = 256 * 1024;
+
+impl Exchange<'_> {
+    /// Adds body bytes. Returns how many were taken: fewer than all when neither the client nor memory nor disk take
+    /// more; then [`Exchange::wait_for_client`] and offer the rest again.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        if self.lent {
+            return Ok(0);
+        }
+        let Some(wanted) = self.begin_write(bytes.len())? else {
+            return Ok(bytes.len());
+        };
+        let pushed = self.connection.push_output(&bytes[..wanted], Spill::of(self.engine));
+        let taken = pushed.map_err(|_| self.lost())?;
+        self.end_write(taken);
+        Ok(if taken == wanted { bytes.len() } else { taken })
+    }
+
+    /// Frames what is about to be added; returns how many of so many bytes belong to the body, `None` if the client gets none.
+    pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
+        let Phase::Body(framing) = self.phase else {
+            return Ok(None);
+        };
+        if self.gone {
+            return Err(Gone);
+        }
+        let at_most = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(length);
+        Ok(match framing {
+            BodyFraming::None => None,
+            BodyFraming::Raw => Some(length),
+            BodyFraming::Length(left) => {
+                let wanted = at_most(left);
+                if wanted < length {
+                    self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
+                }
+                Some(wanted)
+            }
+            BodyFraming::Chunked if length == 0 => Some(0),
+            BodyFraming::Chunked => {
+                let mut line = [0u8; 20];
+                let mut rest = &mut line[..];
+                let _ = write!(rest, "{length:x}\r\n");
+                let unused = rest.len();
+                let used = line.len() - unused;
+                self.connection.output.add(&line[..used]);
+                self.phase = Phase::Body(BodyFraming::Chunk(length as u64));
+                Some(length)
+            }
+            // A chunk whose size has been written has to become as long as that.
+            BodyFraming::Chunk(left) => Some(at_most(left)),
+        })
+    }
+
+    /// Counts what was added.
+    pub(super) fn end_write(&mut self, taken: usize) {
+        self.body_bytes += taken as u64;
+        let Phase::Body(framing) = &mut self.phase else { return };
+        match framing {
+            BodyFraming::Length(left) => *left -= taken as u64,
+            BodyFraming::Chunk(left) => {
+                *left -= taken as u64;
+                if *left == 0 {
+                    *framing = BodyFraming::Chunked;
+                    self.connection.output.add(b"\r\n");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the rest of the body, of which there is so little that it needs no room among what waits for clients.
+    pub(crate) fn write_few(&mut self, bytes: &[u8]) {
+        if let Phase::Body(BodyFraming::Length(_)) = self.phase {
+            let Ok(Some(wanted)) = self.begin_write(bytes.len()) else {
+                return;
+            };
+            self.connection.output.add(&bytes[..wanted]);
+            self.end_write(wanted);
+        }
+    }
+
+    /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
+    pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
+        if let Phase::Body(BodyFraming::Length(left)) = self.phase {
+            let length = length.min(left);
+            self.connection.output.push_file(file, offset, offset + length);
+            self.body_bytes += length;
+            self.phase = Phase::Body(BodyFraming::Length(left - length));
+        }
+    }
+
+    /// Hands what was written to the kernel, as far as it takes it at once: for bodies that come piece by piece. What is
+    /// spooled needs [`Exchange::flush_apart`]. False when the client is gone.
+    pub fn flush(&mut self) -> bool {
+        self.flushed = true;
+        if self.lent {
+            return !self.gone;
+        }
+        match self.connection.flush_output() {
+            Ok(_) => true,
+            Err(_) => {
+                self.lost();
+                false
+            }
+        }
+    }
+
+    /// What sends, apart from the exchange, what of the body is spooled; `None` if nothing is, or the client takes none of it
+    /// now.
+    pub fn flush_apart(&mut self) -> Option<Wait> {
+        let is_due = !self.lent && !self.gone && self.connection.output.is_spooling();
+        (is_due && is_writable(self.connection.socket())).then(|| self.lend(0))
+    }
+
+    /// Whether the kernel has everything that was written.
+    pub fn is_flushed(&mut self) -> bool {
+        self.flush() && self.connection.output.is_empty() && !self.lent
+    }
+
+    /// Whether what follows is framed in chunks; `None` when nothing can follow.
+    pub(crate) fn stream_framing(&self) -> Option<bool> {
+        match self.phase {
+            Phase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
+            Phase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            _ => None,
+        }
+    }
+}
+
+fn is_writable(socket: &OwnedFd) -> bool {
+    let now = Timespec::default();
+    matches!(poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&now)), Ok(1..))
+}

@@ -1,0 +1,355 @@
+//! One request and its answer, as an [`App`](crate::App) sees them: the head and body that came, and a writer that frames
+//! what goes back (RFC 9112 §6, §7): `head.rs` and `body.rs`.
+//!
+//! Nothing here blocks and nothing is lost when the app stops half-way: [`Exchange`] is ended by the engine, which closes
+//! the connection if the answer is not whole.
+
+mod body;
+mod compression;
+mod head;
+mod wait;
+mod written;
+
+pub use body::LONG_BYTES;
+pub use compression::{Coder, Until};
+pub use wait::Wait;
+
+use crate::clock::DateCache;
+use crate::connection::body::Body;
+use crate::connection::Connection;
+use crate::engine::{Engine, HTML};
+use crate::files::Named;
+use crate::reactor::listener::Origin;
+use crate::realtime::{Client, Given, Upgrade};
+use fairlead_wire::{reason, Head, Span};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Why a response field is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// Name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    Splitting,
+    /// A content-length that is none, or another one than before.
+    Length,
+}
+
+impl FieldError {
+    /// The error in words, for [`Exchange::blame`].
+    pub fn fault(self) -> &'static str {
+        match self {
+            FieldError::Splitting => "a response field that could split the answer was left out",
+            FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
+        }
+    }
+}
+
+/// The client is gone: whatever the app still writes is for nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFraming {
+    /// Status or method forbid a body.
+    None,
+    /// Bytes that are still to come.
+    Length(u64),
+    Chunked,
+    /// Inside a chunk, of which bytes are still to come.
+    Chunk(u64),
+    /// The end of the connection ends the body, or the app frames it itself.
+    Raw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    NotStarted,
+    EarlyHints,
+    Head,
+    /// The head of an answer after which the connection is a client.
+    Upgrade(Upgrade, Given),
+    Body(BodyFraming),
+    Ended,
+}
+
+/// What the app's fields said about the framing.
+#[derive(Default)]
+struct Announced {
+    length: Option<u64>,
+    /// Whether the transfer-encoding that the app applies ends with `chunked`, if it applies any.
+    chunked: Option<bool>,
+    date: bool,
+}
+
+/// A request to be answered.
+pub struct Exchange<'a> {
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) engine: &'a Engine,
+    pub(crate) date: &'a mut DateCache,
+    pub(crate) phase: Phase,
+    announced: Announced,
+    pub(crate) status: u16,
+    close: bool,
+    /// Length of the output before this answer: where to cut if it has to be taken back.
+    start: usize,
+    body_bytes: u64,
+    /// What the app has waited for the client so far.
+    waits: Option<wait::Waits>,
+    /// Whether the kernel may have some of this answer.
+    flushed: bool,
+    gone: bool,
+    /// Whether the output is with a [`Wait`].
+    lent: bool,
+    faulty: Option<&'static str>,
+    /// What the connection becomes.
+    pub(crate) client: Option<Arc<Client>>,
+    hijacked: bool,
+    /// The file that the app wants to have sent.
+    pub(crate) named: Option<Named>,
+    coder: Option<Box<Coder>>,
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(connection: &'a mut Connection, engine: &'a Engine, date: &'a mut DateCache) -> Exchange<'a> {
+        let close = !connection.head.keep_alive;
+        let start = connection.output.buffer().len();
+        Exchange {
+            connection,
+            engine,
+            date,
+            phase: Phase::NotStarted,
+            announced: Announced::default(),
+            status: 0,
+            close,
+            start,
+            body_bytes: 0,
+            waits: None,
+            flushed: false,
+            gone: false,
+            lent: false,
+            faulty: None,
+            client: None,
+            hijacked: false,
+            named: None,
+            coder: None,
+        }
+    }
+
+    /// The parsed head; its spans refer to [`Exchange::bytes`].
+    pub fn head(&self) -> &Head {
+        &self.connection.head
+    }
+
+    /// The bytes that the head was parsed from.
+    pub fn bytes(&self) -> &[u8] {
+        &self.connection.input
+    }
+
+    /// The bytes of one span of the head.
+    pub fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.connection.input)
+    }
+
+    /// The whole body, which the caller may keep.
+    pub fn take_body(&mut self) -> Body {
+        std::mem::take(&mut self.connection.body)
+    }
+
+    /// Where the request came to.
+    pub fn origin(&self) -> &Origin {
+        self.connection.origin()
+    }
+
+    /// Where it came from; `None` for a Unix socket.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.connection.peer()
+    }
+
+    /// Whether an answer has been begun.
+    pub fn has_started(&self) -> bool {
+        !matches!(self.phase, Phase::NotStarted | Phase::EarlyHints)
+    }
+
+    /// Whether the app may send interim answers.
+    pub fn offers_early_hints(&self) -> bool {
+        self.engine.config.early_hints
+    }
+
+    /// Whether the answer has a body that can be seen by the client; if not, the app need not make one.
+    pub fn wants_body(&self) -> bool {
+        !matches!(self.phase, Phase::Body(BodyFraming::None) | Phase::Ended) && !self.gone
+    }
+
+    /// Whether the method is HEAD: the head of the answer is all that is wanted.
+    pub fn is_head_request(&self) -> bool {
+        self.text(self.head().method) == b"HEAD"
+    }
+
+    /// Gives the socket away (Rack SPEC, "Hijacking"): from now on it is the app's business. What was read of it beyond the
+    /// request comes first. The engine forgets the connection once the app has returned.
+    ///
+    /// # Errors
+    /// If there are no descriptors left.
+    pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
+        let ahead = self.connection.take_read_ahead();
+        let socket = if ahead.is_empty() {
+            self.connection.socket().try_clone()?
+        } else {
+            crate::http::relay::open(self.connection.socket(), ahead, &self.engine.config.descriptors)?
+        };
+        self.hijacked = true;
+        self.phase = Phase::Ended;
+        Ok(socket)
+    }
+
+    /// Whether the socket is the app's.
+    pub fn is_hijacked(&self) -> bool {
+        self.hijacked
+    }
+
+    /// Ends the head of an answer whose body the app writes to the socket itself: it lasts until the connection ends.
+    pub fn end_head_for_hijack(&mut self) {
+        self.close = true;
+        self.announced.chunked.get_or_insert(false);
+        self.end_head(None);
+    }
+
+    fn lost(&mut self) -> Gone {
+        self.gone = true;
+        self.close = true;
+        Gone
+    }
+
+    /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
+    pub fn take_back(&mut self) -> bool {
+        let is_given_away = self.hijacked || self.client.is_some();
+        if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
+            return false;
+        }
+        self.connection.output.buffer().truncate(self.start);
+        self.phase = Phase::NotStarted;
+        self.announced = Announced::default();
+        self.named = None;
+        self.coder = None;
+        true
+    }
+
+    /// Says that the answer cannot be completed: the connection will be closed, so that the client can tell.
+    pub fn abort(&mut self) {
+        self.phase = Phase::Ended;
+        self.lost();
+    }
+
+    /// Notes what was wrong with the answer; it is logged once, with the request's target.
+    pub fn blame(&mut self, fault: &'static str) {
+        self.faulty = Some(fault);
+    }
+
+    /// Ends the answer and hands it to the kernel, so that the client has it before the app tidies up.
+    pub fn finish(&mut self) {
+        self.end_body();
+        self.flush();
+    }
+
+    /// A whole answer without a body of the app's: status, and the error page for it or a short text.
+    pub fn answer_plainly(&mut self, status: u16) {
+        self.answer_plainly_with(status, &[]);
+    }
+
+    /// The same with fields.
+    pub(crate) fn answer_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
+        self.start(status);
+        for (name, value) in fields {
+            let _ = self.field(name, value);
+        }
+        if self.write_error_page() {
+            return;
+        }
+        let text = reason(status);
+        let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
+        self.end_head(Some(text.len() as u64 + 1));
+        self.write_few(text.as_bytes());
+        self.write_few(b"\n");
+    }
+
+    /// A whole answer with the error page for `status`. False, with nothing begun, if there is none.
+    pub fn answer_with_error_page(&mut self, status: u16) -> bool {
+        let has_page = self.engine.files.page(status).is_some();
+        if has_page {
+            self.answer_plainly(status);
+        }
+        has_page
+    }
+
+    /// Whether [`Exchange::write_error_page`] would write one.
+    pub fn wants_error_page(&self) -> bool {
+        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
+        self.status >= 400
+            && self.engine.files.page(self.status).is_some()
+            && self.phase == Phase::Head
+            && !has_body
+            && !self.has_field(b"content-type")
+            && !self.has_field(b"content-encoding")
+    }
+
+    /// Ends the head and writes the error page for the status, if there is one and the answer says nothing of a body of its
+    /// own: neither Content-Type nor a length.
+    pub fn write_error_page(&mut self) -> bool {
+        let engine = self.engine;
+        let Some(page) = engine.files.page(self.status).filter(|_| self.wants_error_page()) else {
+            return false;
+        };
+        self.announced.length = None;
+        let _ = self.field(b"content-type", HTML.as_bytes());
+        self.end_head(Some(page.len() as u64));
+        self.write_few(page);
+        true
+    }
+
+    fn end_body(&mut self) {
+        if self.lent {
+            // Whoever has the output does not know that the answer is over.
+            self.abort();
+        }
+        if self.phase == Phase::NotStarted {
+            self.faulty = Some("the app gave no answer");
+            self.answer_plainly(500);
+        }
+        match self.phase {
+            Phase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
+            Phase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
+                self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
+                self.close = true;
+            }
+            Phase::Head | Phase::Upgrade(..) | Phase::Body(BodyFraming::Chunk(_)) => self.gone = true,
+            _ => {}
+        }
+        self.phase = Phase::Ended;
+    }
+
+    /// Ends the answer; called by the engine when the app has returned.
+    pub(crate) fn end(mut self) -> Ended {
+        self.end_body();
+        Ended {
+            status: self.status,
+            body_bytes: self.body_bytes,
+            close: self.close,
+            gone: self.gone,
+            faulty: self.faulty,
+            client: self.client,
+            hijacked: self.hijacked,
+        }
+    }
+}
+
+/// How an exchange ended.
+pub(crate) struct Ended {
+    pub(crate) status: u16,
+    pub(crate) body_bytes: u64,
+    pub(crate) close: bool,
+    pub(crate) gone: bool,
+    pub(crate) faulty: Option<&'static str>,
+    pub(crate) client: Option<Arc<Client>>,
+    pub(crate) hijacked: bool,
+}

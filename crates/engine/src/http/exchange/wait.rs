@@ -1,0 +1,245 @@
+//! Waits for a client, and long writes: what may take long is done apart from the exchange, without any lock of a language, and
+//! given back.
+
+use super::{Exchange, Gone};
+use crate::clock::milliseconds;
+use crate::connection::meter::Meter;
+use crate::connection::output::{Files, Flush, Output, Spill};
+use crate::engine::Engine;
+use crate::limits::descriptors::Counted;
+use crate::spool::{Claim, Verdict};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a thread that stands in line for memory looks whether others wait for it.
+const LOOK_MILLISECONDS: u64 = 20;
+
+/// What of an exchange is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
+/// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
+pub struct Wait {
+    engine: Arc<Engine>,
+    socket: Arc<Counted<OwnedFd>>,
+    /// `None` where another wait has it.
+    output: Option<Output>,
+    /// How many bytes are offered, how many of them are to be written, and how many were.
+    offered: usize,
+    wanted: usize,
+    taken: usize,
+    end: End,
+    /// When the client was first waited for, in milliseconds.
+    began: Option<u64>,
+}
+
+/// What several waits for one client have in common.
+#[derive(Debug)]
+pub(super) struct Waits {
+    meter: Meter,
+    /// When the last one ended, and what the client had taken by then.
+    until: u64,
+    taken: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The client has taken more, or there is room for more.
+    Moved,
+    Interrupted,
+    Gone,
+    /// The client has to give way to others.
+    CutOff,
+}
+
+impl Exchange<'_> {
+    /// Blocks until the client takes more, at most for the write time-out. Call it without holding any lock of a language.
+    ///
+    /// # Errors
+    /// When the client is gone, took nothing for that long or, in all waits together, fell behind `write_min_rate` by it.
+    pub fn wait_for_client(&mut self) -> Result<(), Gone> {
+        let mut wait = self.wait();
+        wait.run();
+        self.waited(wait).map(|_| ())
+    }
+
+    /// The same in steps: what to wait with, apart from the exchange, which others may use meanwhile, though not to write.
+    pub fn wait(&mut self) -> Wait {
+        self.lend(0)
+    }
+
+    /// Begins a write of `length` bytes that may take long: [`Wait::write`] does it, apart from the exchange.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub fn write_apart(&mut self, length: usize) -> Result<Wait, Gone> {
+        if self.lent {
+            return Ok(self.lend(0));
+        }
+        let wanted = self.begin_write(length)?.unwrap_or(0);
+        let wait = self.lend(wanted);
+        Ok(Wait {
+            offered: length,
+            ..wait
+        })
+    }
+
+    pub(super) fn lend(&mut self, wanted: usize) -> Wait {
+        let is_here = !std::mem::replace(&mut self.lent, true);
+        Wait {
+            // An engine that runs a request is alive.
+            engine: self.engine.me.upgrade().expect("the engine is there"),
+            socket: Arc::clone(self.connection.socket()),
+            output: is_here.then(|| std::mem::take(&mut self.connection.output)),
+            offered: 0,
+            wanted,
+            taken: 0,
+            end: End::Moved,
+            began: None,
+        }
+    }
+
+    /// To be called after what has been done with a wait, whether anything has or not. Returns how many of the bytes that were
+    /// offered need not be offered again.
+    ///
+    /// # Errors
+    /// As for [`Exchange::wait_for_client`]; and when the client took too little while others needed the memory.
+    pub fn waited(&mut self, wait: Wait) -> Result<usize, Gone> {
+        self.flushed = true;
+        if let Some(output) = wait.output {
+            self.connection.output = output;
+            self.lent = false;
+        }
+        self.end_write(wait.taken);
+        let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
+        match wait.end {
+            End::CutOff => {
+                self.connection.place().reset();
+                Err(self.lost())
+            }
+            End::Gone => Err(self.lost()),
+            _ if is_too_slow => Err(self.lost()),
+            _ if self.gone => Err(Gone),
+            _ if wait.taken == wait.wanted => Ok(wait.offered),
+            _ => Ok(wait.taken),
+        }
+    }
+
+    /// Whether the client takes enough in all the time that it is waited for, of which a part began at `began`.
+    fn is_fast_enough(&mut self, began: u64) -> bool {
+        let rate = self.engine.config.write_rate();
+        let now = milliseconds();
+        let taken = self.body_bytes.saturating_sub(self.connection.output.pending());
+        let waits = self.waits.get_or_insert(Waits {
+            meter: Meter::begin(began),
+            until: began,
+            taken: 0,
+        });
+        waits.meter.forgive(began.saturating_sub(waits.until));
+        waits.meter.moved(taken.saturating_sub(waits.taken), now, rate);
+        waits.until = now;
+        waits.taken = taken;
+        waits.meter.deadline(rate) > now
+    }
+}
+
+impl Wait {
+    /// Sends what the client takes, without waiting.
+    pub fn flush(&mut self) {
+        if let Some(output) = &mut self.output {
+            if output.flush_whole(&self.socket, Files::Send).is_err() {
+                self.end = End::Gone;
+            }
+        }
+    }
+
+    /// Blocks until the client takes more, or there is room for more, at most for the write time-out. A signal ends it early.
+    pub fn run(&mut self) {
+        let Some(mut output) = self.output.take() else {
+            return self.wait_for_the_other();
+        };
+        self.end = self.wait_for_room(&mut output);
+        self.output = Some(output);
+    }
+
+    /// Writes, and waits where it must, to the end or until a signal comes.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..self.wanted.min(bytes.len())];
+        while self.end == End::Moved && self.taken < bytes.len() {
+            let Some(output) = &mut self.output else {
+                return self.wait_for_the_other();
+            };
+            let spill = Spill::of(&self.engine);
+            match output.push(&self.socket, &bytes[self.taken..], spill, Files::Send) {
+                Ok(taken) => self.taken += taken,
+                Err(_) => self.end = End::Gone,
+            }
+            if self.end == End::Moved && self.taken < bytes.len() {
+                self.run();
+            }
+        }
+    }
+
+    /// Another thread is in the middle of a write, and so nothing is to be done but to look again soon.
+    fn wait_for_the_other(&self) {
+        std::thread::sleep(Duration::from_millis(LOOK_MILLISECONDS / 4));
+    }
+
+    fn wait_for_room(&mut self, output: &mut Output) -> End {
+        let until = milliseconds() + self.engine.write_timeout();
+        loop {
+            // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
+            let before = output.progress();
+            match output.flush_whole(&self.socket, Files::Send) {
+                Err(_) => return End::Gone,
+                Ok(Flush::Done) => return End::Moved,
+                Ok(_) if output.progress() > before => return End::Moved,
+                Ok(_) => {}
+            }
+            let now = milliseconds();
+            if has_memory(output) {
+                return End::Moved;
+            }
+            if output.claim().is_some() {
+                match self.engine.relieve(output.slowness(now)) {
+                    Verdict::Relieved if has_memory(output) => return End::Moved,
+                    Verdict::Relieved | Verdict::Wait => {}
+                    Verdict::Own => {
+                        self.engine.tell_of_cut();
+                        return End::CutOff;
+                    }
+                }
+            }
+            if now >= until {
+                return End::Gone;
+            }
+            if output.claim().is_none() {
+                self.began.get_or_insert(now);
+            }
+            if self.poll(output.claim(), until - now) == Err(Errno::INTR) {
+                return End::Interrupted;
+            }
+        }
+    }
+
+    fn poll(&self, claim: Option<&Claim>, most: u64) -> rustix::io::Result<usize> {
+        let most = if claim.is_some() {
+            most.min(LOOK_MILLISECONDS)
+        } else {
+            most
+        };
+        let timeout = Timespec {
+            tv_sec: (most / 1000) as _,
+            tv_nsec: (most % 1000 * 1_000_000) as _,
+        };
+        let bell = claim.and_then(Claim::bell);
+        let mut waits_for = vec![PollFd::new(&*self.socket, PollFlags::OUT)];
+        waits_for.extend(bell.as_deref().map(|bell| PollFd::new(bell, PollFlags::IN)));
+        poll(&mut waits_for, Some(&timeout))
+    }
+}
+
+/// Whether what the thread stands in line for is there.
+fn has_memory(output: &Output) -> bool {
+    output.claim().is_some_and(Claim::is_granted)
+}

@@ -1,0 +1,304 @@
+//! Tunnels: for a socket that is given away after more was read from it than the request. Its new owner gets one end of a
+//! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all tunnels
+//! of a process, in turn; it starts with the first one and ends with the last.
+
+use crate::limits::descriptors::{Counted, Descriptors};
+use parking_lot::Mutex;
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
+use rustix::io::{self, Errno};
+use rustix::net::{
+    recv, send, shutdown, socketpair, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType,
+};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes under way in one direction; a side that does not take them is not read for.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Bytes that one direction carries before others have their turn.
+const TURN_BYTES: usize = 2 * PIPE_BYTES;
+
+/// The tunnels of a process.
+static TUNNELS: OnceLock<Tunnels> = OnceLock::new();
+
+/// Those of one process, and of those that are forked from it. A child inherits neither the thread nor the right to the lock,
+/// which that thread may have held at the time: it gets what is its own.
+struct Tunnels {
+    process: u32,
+    entrance: Mutex<Option<Entrance>>,
+    child: OnceLock<Box<Tunnels>>,
+}
+
+impl Tunnels {
+    fn new(process: u32) -> Tunnels {
+        Tunnels {
+            process,
+            entrance: Mutex::new(None),
+            child: OnceLock::new(),
+        }
+    }
+
+    fn of(process: u32) -> &'static Tunnels {
+        let mut tunnels = TUNNELS.get_or_init(|| Tunnels::new(process));
+        while tunnels.process != process {
+            tunnels = tunnels.child.get_or_init(|| Box::new(Tunnels::new(process)));
+        }
+        tunnels
+    }
+}
+
+/// Where new tunnels are handed to the thread.
+struct Entrance {
+    new: Vec<Tunnel>,
+    waker: Arc<OwnedFd>,
+}
+
+/// Bytes from one socket to the other.
+struct Pipe {
+    from: Arc<Counted<OwnedFd>>,
+    to: Arc<Counted<OwnedFd>>,
+    bytes: Vec<u8>,
+    sent: usize,
+    /// No more comes, and the other side has been told.
+    is_over: bool,
+    has_ended: bool,
+}
+
+struct Tunnel {
+    pipes: [Pipe; 2],
+}
+
+/// Opens a tunnel to `socket` and returns its other end, from which `ahead` can be read first.
+///
+/// # Errors
+/// If there are no descriptors left, or no thread can be started.
+pub(crate) fn open(
+    socket: &Arc<Counted<OwnedFd>>,
+    ahead: Vec<u8>,
+    descriptors: &Arc<Descriptors>,
+) -> std::io::Result<OwnedFd> {
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let ours = Arc::new(Counted::new(ours, permit));
+    let mut inward = Pipe::new(socket, &ours);
+    inward.bytes = ahead;
+    let tunnel = Tunnel {
+        pipes: [inward, Pipe::new(&ours, socket)],
+    };
+    let tunnels = Tunnels::of(std::process::id());
+    let mut entrance = tunnels.entrance.lock();
+    match &mut *entrance {
+        Some(entrance) => {
+            entrance.new.push(tunnel);
+            let _ = io::write(&entrance.waker, &1u64.to_ne_bytes());
+        }
+        None => {
+            let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+            let thread_waker = Arc::clone(&waker);
+            std::thread::Builder::new()
+                .name("fairlead tunnels".into())
+                .spawn(move || carry(tunnels, &thread_waker))?;
+            *entrance = Some(Entrance {
+                new: vec![tunnel],
+                waker,
+            });
+        }
+    }
+    Ok(theirs)
+}
+
+fn carry(shared: &Tunnels, waker: &OwnedFd) {
+    let mut tunnels: Vec<Tunnel> = Vec::new();
+    loop {
+        {
+            let mut entrance = shared.entrance.lock();
+            if let Some(entrance) = &mut *entrance {
+                tunnels.append(&mut entrance.new);
+            }
+            if tunnels.is_empty() {
+                *entrance = None;
+                return;
+            }
+        }
+        wait(waker, &tunnels);
+        let _ = io::read(waker, &mut [0u8; 8]);
+        for pipe in tunnels.iter_mut().flat_map(|tunnel| &mut tunnel.pipes) {
+            if pipe.carry().is_err() {
+                pipe.has_ended = true;
+                let _ = shutdown(&pipe.from, Shutdown::Both);
+                let _ = shutdown(&pipe.to, Shutdown::Both);
+            }
+        }
+        tunnels.retain(|tunnel| !tunnel.pipes.iter().all(|pipe| pipe.has_ended));
+    }
+}
+
+/// Waits until some pipe can go on.
+fn wait(waker: &OwnedFd, tunnels: &[Tunnel]) {
+    let mut fds = vec![PollFd::new(waker, PollFlags::IN)];
+    for pipe in tunnels.iter().flat_map(|tunnel| &tunnel.pipes) {
+        match pipe.waits_for() {
+            Some(PollFlags::OUT) => fds.push(PollFd::new(&*pipe.to, PollFlags::OUT)),
+            Some(flags) => fds.push(PollFd::new(&*pipe.from, flags)),
+            None => {}
+        }
+    }
+    let _ = poll(&mut fds, None);
+}
+
+impl Pipe {
+    fn new(from: &Arc<Counted<OwnedFd>>, to: &Arc<Counted<OwnedFd>>) -> Pipe {
+        Pipe {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            bytes: Vec::new(),
+            sent: 0,
+            is_over: false,
+            has_ended: false,
+        }
+    }
+
+    fn waits_for(&self) -> Option<PollFlags> {
+        if self.has_ended {
+            None
+        } else if self.sent < self.bytes.len() {
+            Some(PollFlags::OUT)
+        } else {
+            Some(PollFlags::IN)
+        }
+    }
+
+    /// Carries as much as goes without waiting, and belongs to one turn.
+    fn carry(&mut self) -> io::Result<()> {
+        let mut carried = 0;
+        while !self.has_ended && carried < TURN_BYTES {
+            while self.sent < self.bytes.len() {
+                match send(
+                    &self.to,
+                    &self.bytes[self.sent..],
+                    SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+                ) {
+                    Ok(count) => {
+                        self.sent += count;
+                        carried += count;
+                    }
+                    Err(Errno::AGAIN) => return Ok(()),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.is_over {
+                let _ = shutdown(&self.to, Shutdown::Write);
+                self.has_ended = true;
+                break;
+            }
+            self.fill()?;
+            if self.bytes.is_empty() && !self.is_over {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.sent = 0;
+        self.bytes.resize(PIPE_BYTES, 0);
+        let received = recv(&self.from, &mut self.bytes[..], RecvFlags::DONTWAIT);
+        let count = match received {
+            Ok((count, _)) => {
+                self.is_over = count == 0;
+                count
+            }
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(error) => return Err(error),
+        };
+        self.bytes.truncate(count);
+        if count == 0 {
+            self.bytes = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// Two sockets that hold more than a turn between them.
+    fn roomy_pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a pair");
+        sockopt::set_socket_send_buffer_size(&pair.0, 4 * TURN_BYTES).expect("a socket");
+        pair
+    }
+
+    #[test]
+    fn who_sends_much_lets_others_have_their_turn() {
+        let (peer, ours) = roomy_pair();
+        let (far, _owner) = roomy_pair();
+        let mut sent = 0;
+        while let Ok(count) = send(&peer, &[7; 64 * 1024], SendFlags::DONTWAIT) {
+            sent += count;
+        }
+        let descriptors = Descriptors::with(1, 2);
+        let counted = |fd| Arc::new(Counted::new(fd, descriptors.for_file().expect("a permit")));
+        let mut pipe = Pipe::new(&counted(ours), &counted(far));
+        pipe.carry().expect("open sockets");
+        let mut left = pipe.bytes.len() - pipe.sent;
+        while let Ok((count @ 1.., _)) = recv(&pipe.from, &mut [0; 16 * 1024], RecvFlags::DONTWAIT) {
+            left += count;
+        }
+        let carried = sent - left;
+        assert!(
+            (TURN_BYTES..TURN_BYTES + PIPE_BYTES).contains(&carried),
+            "{carried} of {sent}"
+        );
+        assert!(left > 0, "{sent} bytes are not more than a turn");
+    }
+
+    #[test]
+    fn a_process_has_tunnels_of_its_own_and_always_the_same() {
+        let own = Tunnels::of(std::process::id());
+        // As if this were a child, and a child of that.
+        let (child, grandchild) = (Tunnels::of(u32::MAX - 1), Tunnels::of(u32::MAX));
+        assert!(!std::ptr::eq(own, child) && !std::ptr::eq(child, grandchild));
+        let held = own.entrance.lock();
+        assert!(std::ptr::eq(child, Tunnels::of(u32::MAX - 1)) && child.entrance.try_lock().is_some());
+        drop(held);
+        assert!(std::ptr::eq(own, Tunnels::of(std::process::id())));
+    }
+
+    #[test]
+    fn what_was_read_ahead_comes_first_and_both_sides_can_speak_and_end() {
+        let (mut client, server) = UnixStream::pair().expect("a pair");
+        server.set_nonblocking(true).expect("a socket");
+        let descriptors = Descriptors::with(1, 1);
+        let permit = descriptors.for_connection().expect("a permit");
+        let socket = Arc::new(Counted::new(OwnedFd::from(server), permit));
+        let owner = open(&socket, b"ahead, ".to_vec(), &descriptors).expect("a tunnel");
+        let refused = open(&socket, Vec::new(), &descriptors).expect_err("no permit");
+        assert_eq!(Errno::from_io_error(&refused), Some(Errno::MFILE));
+        drop(socket);
+        let mut owner = UnixStream::from(owner);
+        owner.set_nonblocking(false).expect("a socket");
+        let big = vec![7u8; 3_000_000];
+        let sent = big.clone();
+        let sender = std::thread::spawn(move || {
+            client.write_all(&sent).expect("an open tunnel");
+            client.shutdown(std::net::Shutdown::Write).expect("an open tunnel");
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).expect("an open tunnel");
+            answer
+        });
+        let mut received = Vec::new();
+        owner.read_to_end(&mut received).expect("an open tunnel");
+        assert!(received[..7] == *b"ahead, " && received[7..] == big);
+        owner.write_all(b"and back").expect("an open tunnel");
+        drop(owner);
+        assert_eq!(sender.join().expect("it does not panic"), "and back");
+    }
+}

@@ -1,0 +1,202 @@
+//! The access log: one line for each answer, in the Common or Combined Log Format or as JSON.
+//!
+//! What a client sent is escaped, so that it can neither forge a line nor move a terminal's cursor.
+
+use crate::clock::{nanoseconds, unix_seconds};
+use crate::connection::Connection;
+use crate::engine::Engine;
+use crate::http::exchange::Ended;
+use fairlead_wire::{Field, Span, Version};
+use std::io::Write;
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `host - - [time] "request" status bytes seconds`
+    Common,
+    /// Common, then `"referer" "user agent"`.
+    Combined,
+    /// One JSON object.
+    Json,
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<Format> {
+        match name {
+            "common" => Some(Format::Common),
+            "combined" => Some(Format::Combined),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
+struct Line<'a> {
+    host: String,
+    method: &'a [u8],
+    target: &'a [u8],
+    protocol: &'static str,
+    referer: &'a [u8],
+    user_agent: &'a [u8],
+    status: u16,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Engine {
+    /// Logs an answer and what was wrong with it.
+    pub(crate) fn record(&self, connection: &mut Connection, ended: &Ended) {
+        if let Some(fault) = ended.faulty {
+            let target = escaped(connection.head.target.of(&connection.input));
+            self.journal.error(format_args!("{fault} ({target})"));
+        }
+        let seconds = nanoseconds().saturating_sub(connection.arrived()) as f64 / 1e9;
+        self.record_access(connection, true, ended.status, ended.body_bytes, seconds);
+    }
+
+    /// Logs what the server refused by itself; of a request that is not whole nothing is repeated.
+    pub(crate) fn record_refusal(&self, connection: &mut Connection, status: u16, bytes: u64) {
+        self.record_access(connection, false, status, bytes, 0.0);
+    }
+
+    fn record_access(&self, connection: &mut Connection, is_whole: bool, status: u16, bytes: u64, seconds: f64) {
+        let Some(format) = self.journal.access_format() else {
+            return;
+        };
+        let host = connection
+            .peer()
+            .map_or_else(|| "-".to_string(), |peer| peer.ip().to_canonical().to_string());
+        let (head, input) = (&connection.head, &connection.input[..]);
+        let text = |span: Span| if is_whole { span.of(input) } else { b"-" };
+        let field = |name: &[u8]| {
+            let is_it = |field: &&Field| is_whole && field.name.of(input).eq_ignore_ascii_case(name);
+            head.fields
+                .iter()
+                .find(is_it)
+                .map_or(&b""[..], |field| field.value.of(input))
+        };
+        let line = Line {
+            host,
+            method: text(head.method),
+            target: text(head.target),
+            protocol: match head.version {
+                _ if !is_whole => "-",
+                Version::Http10 => "HTTP/1.0",
+                Version::Http11 => "HTTP/1.1",
+            },
+            referer: field(b"referer"),
+            user_agent: field(b"user-agent"),
+            status,
+            bytes,
+            seconds,
+        };
+        self.journal.access(|out| line.write(format, out));
+    }
+}
+
+impl Line<'_> {
+    fn write(&self, format: Format, out: &mut Vec<u8>) {
+        // Writing to a Vec cannot fail.
+        let _ = match format {
+            Format::Json => self.write_json(out),
+            Format::Common | Format::Combined => self.write_common(format, out),
+        };
+        out.push(b'\n');
+    }
+
+    fn write_common(&self, format: Format, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let (method, target) = (escaped(self.method), escaped(self.target));
+        write!(
+            out,
+            "{} - - [{}] \"{method} {target} {}\" {} {}",
+            self.host,
+            local_time(),
+            self.protocol,
+            self.status,
+            self.bytes,
+        )?;
+        if format == Format::Combined {
+            write!(out, " \"{}\" \"{}\"", dash(self.referer), dash(self.user_agent))?;
+        }
+        write!(out, " {:.4}", self.seconds)
+    }
+
+    fn write_json(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        write!(
+            out,
+            "{{\"time\":{},\"remote\":\"{}\",\"method\":\"{}\",\"target\":\"{}\",\"protocol\":\"{}\",\"status\":{},\
+             \"bytes\":{},\"seconds\":{:.6},\"referer\":\"{}\",\"user_agent\":\"{}\"}}",
+            unix_seconds(),
+            self.host,
+            json(self.method),
+            json(self.target),
+            self.protocol,
+            self.status,
+            self.bytes,
+            self.seconds,
+            json(self.referer),
+            json(self.user_agent),
+        )
+    }
+}
+
+fn dash(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        "-".into()
+    } else {
+        escaped(bytes)
+    }
+}
+
+/// Printable ASCII as it is; quotes, backslashes and everything else as `\xHH`.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' | 0..=0x1f | 0x7f.. => text.push_str(&format!("\\x{byte:02x}")),
+            _ => text.push(char::from(byte)),
+        }
+    }
+    text
+}
+
+fn json(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for character in String::from_utf8_lossy(bytes).chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            c if c.is_control() => text.push_str(&format!("\\u{:04x}", c as u32)),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// `20/Nov/2026:13:37:00 +0000`: in UTC, whatever the machine's zone.
+fn local_time() -> String {
+    let now = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_seconds());
+    // `Fri, 20 Nov 2026 13:37:00 GMT`
+    let text = httpdate::fmt_http_date(now);
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().to_string();
+    format!("{}/{}/{}:{} +0000", part(5..7), part(8..11), part(12..16), part(17..25))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_sends_cannot_forge_a_line_or_move_the_cursor() {
+        assert_eq!(escaped(b"/a\" 200\n\x1b[2J\xff"), "/a\\x22 200\\x0a\\x1b[2J\\xff");
+        assert_eq!(json(b"a\"b\\\n\xff"), "a\\\"b\\\\\\u000a\u{fffd}");
+    }
+
+    #[test]
+    fn the_time_has_the_form_of_the_common_log_format() {
+        let text = local_time();
+        assert_eq!(text.len(), "20/Nov/2026:13:37:00 +0000".len(), "{text}");
+        assert_eq!((&text[2..3], &text[6..7], &text[11..12]), ("/", "/", ":"), "{text}");
+    }
+}

@@ -1,0 +1,340 @@
+//! The post office: a [`Mailbox`] for each worker, through which the processes of one server publish to each other.
+//!
+//! A publisher whose letter a worker has no room for waits, so that nothing is lost while everyone goes on. It gives a worker
+//! up that takes nothing for a while, reports that, and does not wait for it again before it has taken something. Whoever
+//! takes letters out (the courier) never puts any in, so two workers that publish to each other cannot wait for each other.
+//!
+//! Mailboxes are inherited. One that the supervisor has opened later, for one more worker, comes to the others by mail; who
+//! publishes to it before that waits for it.
+
+use super::envelope::Letter;
+use super::hub::Posted;
+use super::mailbox::{space, Mailbox, Put, Space, Taken};
+use crate::clock::milliseconds;
+use crate::cluster::scoreboard::{Board, Slot, SLOTS};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::OnceLock;
+
+/// How long a worker may take nothing out of a full mailbox before it is given up.
+const PATIENCE_MILLISECONDS: u64 = 5000;
+
+/// Longest wait for a mailbox to become writable before looking again.
+const STEP: Timespec = nanoseconds(20_000_000);
+
+/// The same where the system is short of something, of which no socket tells.
+const SHORT_STEP: Timespec = nanoseconds(2_000_000);
+
+const fn nanoseconds(count: i64) -> Timespec {
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: count,
+    }
+}
+
+/// Made before the first fork and inherited by every worker, together with the [`Board`].
+pub struct PostOffice {
+    board: &'static Board,
+    mailboxes: [OnceLock<Mailbox>; SLOTS],
+    /// For each worker that this process has given up, the letters that it had taken until then, plus one; else 0.
+    given_up: [AtomicU64; SLOTS],
+}
+
+/// A worker that has no room for a letter.
+struct Waiting {
+    slot: usize,
+    /// Whether its socket tells when there is.
+    full: bool,
+    /// Letters that it had taken when it was last seen taking one, and when that was.
+    taken: u64,
+    since: u64,
+}
+
+impl PostOffice {
+    /// Opens the mailboxes of so many workers; to be called before the first fork.
+    ///
+    /// # Errors
+    /// If the socket pairs cannot be made.
+    pub fn new(board: &'static Board, workers: usize) -> std::io::Result<PostOffice> {
+        let post = PostOffice {
+            board,
+            mailboxes: std::array::from_fn(|_| OnceLock::new()),
+            given_up: std::array::from_fn(|_| AtomicU64::new(0)),
+        };
+        (0..workers).try_for_each(|slot| post.add(slot))?;
+        Ok(post)
+    }
+
+    /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that is forked.
+    ///
+    /// # Errors
+    /// If the socket pair cannot be made.
+    pub fn add(&self, slot: usize) -> std::io::Result<()> {
+        if self.mailboxes[slot].get().is_none() {
+            let _ = self.mailboxes[slot].set(Mailbox::new()?);
+        }
+        Ok(())
+    }
+
+    /// Tells workers of mailboxes that were opened after they were forked. Who has no room for the letter now is told the
+    /// next time; what they know they say on the board.
+    pub fn introduce(&self) {
+        let opened = self.known();
+        for (reader, mailbox) in self.mailboxes.iter().enumerate() {
+            let (own, Some(mailbox)) = (self.board.slot(reader), mailbox.get()) else {
+                continue;
+            };
+            let missing = opened & !own.known_mailboxes.load(SeqCst);
+            if missing == 0 || !own.reads_mail() {
+                continue;
+            }
+            for (slot, other) in self.mailboxes.iter().enumerate() {
+                if let (true, Some(other)) = (missing >> slot & 1 == 1, other.get()) {
+                    mailbox.introduce(slot, other);
+                }
+            }
+        }
+    }
+
+    /// The mailboxes that this process knows, a bit for each.
+    fn known(&self) -> u64 {
+        let known = self.mailboxes.iter().enumerate();
+        known.fold(0, |bits, (slot, mailbox)| {
+            bits | u64::from(mailbox.get().is_some()) << slot
+        })
+    }
+
+    /// The board that says who reads their mail.
+    pub fn board(&self) -> &'static Board {
+        self.board
+    }
+
+    /// Publishes to all workers, from a process that has no hub. `block` as for [`Hub::publish`](super::Hub::publish).
+    pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
+        self.board.others().published.fetch_add(1, Relaxed);
+        self.send(None, channel, message, block)
+    }
+
+    /// Sends to all workers that read their mail, but not to the `own` slot.
+    pub(super) fn send(
+        &self,
+        own: Option<usize>,
+        channel: &[u8],
+        message: &[u8],
+        block: &mut dyn FnMut(&mut dyn FnMut()),
+    ) -> Posted {
+        let counters = own.map_or(self.board.others(), |slot| self.board.slot(slot));
+        let mut letter = Letter::new(channel, message);
+        let mut waiting = Vec::new();
+        let mut undelivered = 0;
+        for slot in (0..self.board.mailboxes()).filter(|slot| Some(*slot) != own) {
+            let reader = self.board.slot(slot);
+            if !reader.reads_mail() {
+                continue;
+            }
+            match self.put(slot, &mut letter, counters) {
+                Put::Done => {}
+                Put::Failed => undelivered += 1,
+                _ if self.has_given_up(slot) => undelivered += 1,
+                put => waiting.push(Waiting {
+                    slot,
+                    full: put == Put::Full,
+                    taken: reader.mail_received.load(Relaxed),
+                    since: milliseconds(),
+                }),
+            }
+        }
+        if !waiting.is_empty() {
+            counters.mail_waits.fetch_add(1, Relaxed);
+            block(&mut || undelivered += self.wait(&mut waiting, &mut letter, counters));
+            // If `block` has not run it, or has not let it finish.
+            undelivered += waiting.len();
+        }
+        counters.mail_lost.fetch_add(undelivered as u64, Relaxed);
+        Posted { undelivered }
+    }
+
+    fn put(&self, slot: usize, letter: &mut Letter<'_>, counters: &Slot) -> Put {
+        let Some(mailbox) = self.mailboxes[slot].get() else {
+            return Put::Short;
+        };
+        let put = mailbox.put(letter, &self.board.slot(slot).mail_bytes);
+        if put == Put::Done {
+            counters.mail_sent.fetch_add(1, Relaxed);
+            if self.given_up[slot].load(Relaxed) != 0 {
+                self.given_up[slot].store(0, Relaxed);
+            }
+        }
+        put
+    }
+
+    fn has_given_up(&self, slot: usize) -> bool {
+        self.given_up[slot].load(Relaxed) == self.board.slot(slot).mail_received.load(Relaxed) + 1
+    }
+
+    /// Waits until nobody is left in `waiting`. Returns how many did not get the letter although they read their mail.
+    fn wait(&self, waiting: &mut Vec<Waiting>, letter: &mut Letter<'_>, counters: &Slot) -> usize {
+        let mut undelivered = 0;
+        while !waiting.is_empty() {
+            self.pause(waiting);
+            waiting.retain_mut(|worker| {
+                let reader = self.board.slot(worker.slot);
+                if !reader.reads_mail() {
+                    return false;
+                }
+                let put = self.put(worker.slot, letter, counters);
+                worker.full = put == Put::Full;
+                let stays = matches!(put, Put::Full | Put::Short) && worker.deserves_patience(reader);
+                if !stays && put != Put::Done {
+                    self.given_up[worker.slot].store(worker.taken + 1, Relaxed);
+                    undelivered += 1;
+                }
+                stays
+            });
+        }
+        undelivered
+    }
+
+    fn pause(&self, waiting: &[Waiting]) {
+        let full = waiting.iter().filter(|worker| worker.full);
+        let mut fds: Vec<PollFd<'_>> = full
+            .filter_map(|worker| self.mailboxes[worker.slot].get())
+            .map(|mailbox| PollFd::from_borrowed_fd(mailbox.sender(), PollFlags::OUT))
+            .collect();
+        let step = if fds.len() == waiting.len() { STEP } else { SHORT_STEP };
+        let _ = poll(&mut fds, Some(&step));
+    }
+
+    /// Lets others know that worker number `slot` reads its mail from now on. What is there is for a predecessor.
+    pub(super) fn open(&self, slot: usize) {
+        let own = self.board.slot(slot);
+        own.reads_mail.store(0, SeqCst);
+        if let Some(mailbox) = self.mailboxes[slot].get() {
+            mailbox.clear(&mut space(), &own.mail_bytes);
+        }
+        own.known_mailboxes.store(self.known(), SeqCst);
+        self.board.count_mailbox(slot);
+        own.reads_mail.store(1, SeqCst);
+    }
+
+    /// Lets others know that worker number `slot` reads no more mail.
+    pub(super) fn close(&self, slot: usize) {
+        self.board.slot(slot).reads_mail.store(0, SeqCst);
+    }
+
+    /// Takes the oldest letter out of a worker's own mailbox.
+    pub(super) fn take(&self, slot: usize, space: &mut Space) -> Taken {
+        let own = self.board.slot(slot);
+        let Some(mailbox) = self.mailboxes[slot].get() else {
+            return Taken::Nothing;
+        };
+        loop {
+            let taken = mailbox.take(space, &own.mail_bytes);
+            match taken {
+                Taken::Introduction(slot, mailbox) => {
+                    self.meet(own, slot, mailbox);
+                    continue;
+                }
+                Taken::Mail(_) => _ = own.mail_received.fetch_add(1, Relaxed),
+                Taken::Spoiled => _ = own.mail_lost.fetch_add(1, Relaxed),
+                Taken::Nothing => {}
+            }
+            return taken;
+        }
+    }
+
+    /// Takes over the mailbox of another worker, for the one whose counters are `own`.
+    fn meet(&self, own: &Slot, slot: usize, mailbox: Option<Mailbox>) {
+        if let (Some(place), Some(mailbox)) = (self.mailboxes.get(slot), mailbox) {
+            let _ = place.set(mailbox);
+            own.known_mailboxes.fetch_or(1 << slot, SeqCst);
+        }
+    }
+
+    /// Readable when worker number `slot` has mail.
+    pub(super) fn receiver(&self, slot: usize) -> Option<BorrowedFd<'_>> {
+        self.mailboxes[slot].get().map(Mailbox::receiver)
+    }
+}
+
+impl Waiting {
+    /// Whether the worker has taken a letter lately.
+    fn deserves_patience(&mut self, reader: &Slot) -> bool {
+        let (taken, now) = (reader.mail_received.load(Relaxed), milliseconds());
+        if taken != self.taken {
+            (self.taken, self.since) = (taken, now);
+        }
+        now - self.since < PATIENCE_MILLISECONDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pubsub::envelope::introduction;
+
+    /// A post office for one worker, and what that has of it.
+    fn supervisor_and_worker() -> (PostOffice, PostOffice) {
+        let post = PostOffice::new(Box::leak(Box::default()), 1).expect("a mailbox");
+        let worker = forked(&post);
+        worker.open(0);
+        (post, worker)
+    }
+
+    fn forked(post: &PostOffice) -> PostOffice {
+        let child = PostOffice::new(post.board, 0).expect("no mailbox");
+        for (own, known) in child.mailboxes.iter().zip(&post.mailboxes) {
+            if let Some(mailbox) = known.get() {
+                own.set(mailbox.copy()).expect("nothing there");
+            }
+        }
+        child
+    }
+
+    fn take(post: &PostOffice, slot: usize) -> Taken {
+        post.take(slot, &mut space())
+    }
+
+    #[test]
+    fn workers_have_the_mailboxes_that_there_are_workers_and_no_more() {
+        let post = PostOffice::new(Box::leak(Box::default()), 3).expect("mailboxes");
+        assert_eq!(post.known(), 0b111);
+    }
+
+    #[test]
+    fn who_publishes_to_a_worker_that_came_later_waits_for_its_mailbox() {
+        let (post, old) = supervisor_and_worker();
+        post.add(1).expect("a mailbox");
+        let new = forked(&post);
+        new.open(1);
+        let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
+            post.introduce();
+            // As its courier does, meanwhile.
+            assert!(matches!(take(&old, 0), Taken::Nothing));
+            wait();
+        });
+        assert_eq!(posted, Posted::default());
+        assert!(matches!(take(&new, 1), Taken::Mail(mail) if *mail.message == *b"hello"));
+        let posted = old.send(Some(0), b"news", &[7; 100_000], &mut |_| panic!("waits"));
+        assert_eq!(posted, Posted::default());
+        assert!(matches!(take(&new, 1), Taken::Mail(mail) if mail.message.len() == 100_000));
+        post.introduce();
+        let mailbox = old.mailboxes[0].get().expect("its own");
+        let mail = mailbox.take(&mut space(), &old.board.slot(0).mail_bytes);
+        assert!(matches!(mail, Taken::Nothing), "known is known: {mail:?}");
+    }
+
+    #[test]
+    fn a_mailbox_whose_descriptors_were_lost_is_introduced_again() {
+        let (post, worker) = supervisor_and_worker();
+        let sender = post.mailboxes[0].get().expect("a mailbox").sender();
+        rustix::net::send(sender, &introduction(1), rustix::net::SendFlags::empty()).expect("room");
+        assert!(matches!(take(&worker, 0), Taken::Nothing));
+        post.add(1).expect("a mailbox");
+        post.introduce();
+        assert!(matches!(take(&worker, 0), Taken::Nothing));
+        assert_eq!(worker.known(), 0b11);
+        assert_eq!(post.board.slot(0).mail_lost.load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,199 @@
+//! Accepting: the listeners of a worker, in the poll set or out of it, and what to do when there is no place for a connection.
+
+use crate::clock::{milliseconds, nanoseconds};
+use crate::engine::Engine;
+use crate::reactor::accept_order::Courtesy;
+use crate::reactor::listener::{refuse, Accepted, Listener, Reserve};
+use crate::reactor::poller::token;
+use rustix::io::Errno;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Connections accepted before others get their turn, where no other worker waits for them.
+const ACCEPTS_ALONE: usize = 32;
+
+/// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them, or a
+/// turn of the reactor panicked.
+const PAUSE_MILLISECONDS: u64 = 100;
+
+/// Sent to a client for whom there is no place.
+pub(crate) const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+pub(crate) struct Accepting {
+    /// Empty once draining has begun.
+    listeners: Vec<Listener>,
+    /// Those of them that are out of the poll set.
+    resting: Vec<usize>,
+    courtesy: Courtesy,
+    /// Milliseconds before which none of them comes back.
+    paused_until: u64,
+    reserve: Reserve,
+    /// Milliseconds before which no other complaint is logged.
+    quiet_until: u64,
+}
+
+impl Accepting {
+    /// None of the listeners is in the poll set yet.
+    pub(crate) fn new(listeners: Vec<Listener>) -> Accepting {
+        Accepting {
+            resting: (0..listeners.len()).collect(),
+            listeners,
+            courtesy: Courtesy::default(),
+            paused_until: 0,
+            reserve: Reserve::default(),
+            quiet_until: 0,
+        }
+    }
+
+    /// Puts the listeners that rest back into the poll set, or says how long they still rest. Called before each poll.
+    pub(crate) fn end_rest(&mut self, engine: &Engine) -> Option<Duration> {
+        self.reserve.hold();
+        if self.resting.is_empty() {
+            return None;
+        }
+        if self.paused_until > 0 {
+            let left = self.paused_until.saturating_sub(milliseconds());
+            if left > 0 {
+                return Some(Duration::from_millis(left));
+            }
+            self.paused_until = 0;
+        }
+        if let Some(left) = self.courtesy.rest(nanoseconds, || engine.is_ahead()) {
+            return Some(left);
+        }
+        let resting = std::mem::take(&mut self.resting);
+        resting.into_iter().for_each(|index| self.watch(engine, index));
+        (self.paused_until > 0).then(|| Duration::from_millis(PAUSE_MILLISECONDS))
+    }
+
+    /// Puts a listener into the poll set. Where that cannot be, it rests for a while and the log says so.
+    fn watch(&mut self, engine: &Engine, index: usize) {
+        let Some(listener) = self.listeners.get(index) else {
+            return;
+        };
+        let watched = if engine.fault("watch a listener") {
+            Err(Errno::NOSPC)
+        } else {
+            engine
+                .poller
+                .add_shared(listener.socket(), token::LISTENER - index as u64)
+        };
+        match watched {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => {
+                self.resting.push(index);
+                let now = milliseconds();
+                self.paused_until = now + PAUSE_MILLISECONDS;
+                self.log(
+                    engine,
+                    now,
+                    format_args!("cannot watch a listener ({error}); it is tried again"),
+                );
+            }
+        }
+    }
+
+    /// Somebody waits at a listener.
+    pub(crate) fn accept(&mut self, engine: &Engine, index: usize, now: u64) {
+        if engine.has_siblings() {
+            self.accept_some(engine, index, 1, now);
+            self.step_out(engine, index);
+        } else {
+            self.accept_some(engine, index, ACCEPTS_ALONE, now);
+        }
+    }
+
+    fn accept_some(&mut self, engine: &Engine, index: usize, most: usize, now: u64) {
+        for _ in 0..most {
+            let Some(listener) = self.listeners.get(index) else {
+                return;
+            };
+            engine.fault("accept");
+            match listener.accept() {
+                Accepted::Connection(socket, peer) => {
+                    let permit = match engine.permit_connection() {
+                        Ok(permit) => permit,
+                        Err(reason) => {
+                            refuse(&socket, NO_PLACE);
+                            self.complain(engine, now, reason);
+                            continue;
+                        }
+                    };
+                    if let Err((socket, error)) = engine.welcome(socket, permit, peer, listener.origin(), now) {
+                        refuse(&*socket, NO_PLACE);
+                        self.complain(engine, now, &error.to_string());
+                    }
+                }
+                Accepted::Nobody => return,
+                Accepted::OutOfResources(error) => {
+                    if !self.reserve.refuse_one(listener, NO_PLACE) {
+                        self.pause(engine, now);
+                    }
+                    return self.complain(engine, now, &error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Takes a listener out of the line of those that wait for it.
+    fn step_out(&mut self, engine: &Engine, index: usize) {
+        let Some(listener) = self.listeners.get(index) else {
+            return;
+        };
+        if self.paused_until == 0 {
+            engine.poller.remove(listener.socket());
+            self.resting.push(index);
+            self.courtesy.accepted(nanoseconds(), || engine.is_ahead());
+        }
+    }
+
+    fn complain(&mut self, engine: &Engine, now: u64, reason: &str) {
+        engine.counters().refused_connections.fetch_add(1, Relaxed);
+        let total = engine.counters().refused_connections.load(Relaxed);
+        self.log(
+            engine,
+            now,
+            format_args!("refused 503 a connection ({reason}); {total} so far"),
+        );
+    }
+
+    /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
+    fn log(&mut self, engine: &Engine, now: u64, line: std::fmt::Arguments<'_>) {
+        if now >= self.quiet_until {
+            self.quiet_until = now + 1_000;
+            engine.journal.error(line);
+        }
+    }
+
+    /// Takes all listeners out of the poll set for a while.
+    pub(crate) fn pause(&mut self, engine: &Engine, now: u64) {
+        self.paused_until = now + PAUSE_MILLISECONDS;
+        self.listeners
+            .iter()
+            .for_each(|listener| engine.poller.remove(listener.socket()));
+        self.resting = (0..self.listeners.len()).collect();
+    }
+
+    /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others. False
+    /// if that was done before.
+    pub(crate) fn drain(&mut self, engine: &Engine, now: u64) -> bool {
+        if self.listeners.is_empty() {
+            return false;
+        }
+        if !engine.is_stopped() {
+            (0..self.listeners.len()).for_each(|index| self.accept_some(engine, index, usize::MAX, now));
+        }
+        self.close(engine);
+        true
+    }
+
+    /// Lets go of the listening sockets; other workers that have them go on.
+    pub(crate) fn close(&mut self, engine: &Engine) {
+        self.resting.clear();
+        self.paused_until = 0;
+        for listener in self.listeners.drain(..) {
+            engine.poller.remove(listener.socket());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The sender: one native thread of each worker that sends files, a slice of each in turn.
+//!
+//! A read from a slow disk blocks whoever does it, and a large file takes long to copy: neither shall be felt by requests, so
+//! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
+
+use crate::clock::milliseconds;
+use crate::connection::{Connection, Next};
+use crate::engine::Engine;
+use crate::reactor::work_queue::{Turn, WorkQueue};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How much lower its priority is than that of the threads that answer requests. Where nobody else wants the processor, that
+/// makes no difference.
+const NICENESS: i32 = 5;
+
+/// How often an idle sender looks whether its engine is still there, should it have gone without being stopped.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Connections that are to have a turn, in its order.
+#[derive(Default)]
+pub(crate) struct Sender(WorkQueue<Box<Connection>>);
+
+impl Sender {
+    /// Starts the thread; it holds no engine alive.
+    pub(crate) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
+        let sender = Arc::clone(&engine.sender);
+        let engine = Arc::downgrade(engine);
+        std::thread::Builder::new()
+            .name("fairlead sender".into())
+            .spawn(move || sender.run(&engine))?;
+        Ok(())
+    }
+
+    /// Ends the thread; returns the connections that are left.
+    pub(crate) fn stop(&self) -> VecDeque<Box<Connection>> {
+        self.0.stop()
+    }
+
+    fn run(&self, engine: &Weak<Engine>) {
+        // Of this thread only, on Linux. Elsewhere, or where it is not allowed, files are sent as eagerly as the rest.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(NICENESS);
+        loop {
+            let next = self.0.next(LOOK);
+            let Some(engine) = engine.upgrade() else { return };
+            match next {
+                Turn::Of(connection) => engine.send_slice(connection),
+                Turn::Idle => {}
+                Turn::Over => return,
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn send_slice(&self, mut connection: Box<Connection>) {
+        self.guard("the sender", || {
+            let was_late = connection.is_late();
+            let next = connection.send(&self.config, milliseconds());
+            if was_late && next == Next::Close {
+                self.tell_of_slow_client();
+            }
+            let may_bring_work = next == Next::Ready;
+            self.settle(connection, next);
+            if may_bring_work && !self.ready.is_empty() {
+                self.rouse();
+            }
+        });
+    }
+
+    pub(crate) fn tell_of_slow_client(&self) {
+        let seconds = self.write_timeout() / 1000;
+        self.journal.error(format_args!(
+            "closed a client that did not take its answer within {seconds} s"
+        ));
+    }
+
+    /// Hands a connection with a file to the sender.
+    pub(crate) fn hand_to_sender(&self, connection: Box<Connection>) {
+        if let Err(connection) = self.sender.0.push(connection) {
+            self.close(connection);
+        }
+    }
+}

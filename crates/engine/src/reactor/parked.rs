@@ -1,0 +1,186 @@
+//! The connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
+//!
+//! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
+//! carries a generation: an event for a connection that is gone finds nobody.
+
+use crate::connection::Connection;
+use crate::limits::descriptors::Counted;
+use crate::reactor::poller::{Interest, Poller};
+use rustix::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Index in the low, generation in the high half; also the connection's epoll token.
+pub(crate) type Key = u64;
+
+/// Spare buffers kept, and the largest that is worth keeping.
+const SPARE_BUFFERS: usize = 64;
+const SPARE_CAPACITY: usize = 32 * 1024;
+
+pub(crate) const NEVER: u64 = u64::MAX;
+
+struct Slot {
+    generation: u32,
+    /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
+    /// connection, but the poller may have to silence it meanwhile.
+    socket: Option<Arc<Counted<OwnedFd>>>,
+    interest: Option<Interest>,
+    /// Milliseconds; what happens then is the connection's business.
+    deadline: u64,
+    connection: Option<Box<Connection>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Holding {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Holding {
+    /// A key for a new connection.
+    pub(crate) fn reserve(&mut self) -> Key {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                socket: None,
+                interest: None,
+                deadline: NEVER,
+                connection: None,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        key(index, self.slots[index as usize].generation)
+    }
+
+    /// Gives a key back: events that still carry it are ignored from now on. Returns the socket, which is still registered.
+    pub(crate) fn release(&mut self, key: Key) -> Option<Arc<Counted<OwnedFd>>> {
+        let (index, generation) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        debug_assert_eq!(slot.generation, generation);
+        debug_assert!(
+            slot.connection.is_none(),
+            "a connection has its key as long as it lives"
+        );
+        slot.generation = generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.interest = None;
+        self.free.push(index);
+        slot.socket.take()
+    }
+
+    /// Notes the socket of a new connection and what the poller wants of it.
+    pub(crate) fn register(&mut self, key: Key, socket: &Arc<Counted<OwnedFd>>, interest: Option<Interest>) {
+        let (index, _) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        slot.socket = Some(Arc::clone(socket));
+        slot.interest = interest;
+    }
+
+    /// Makes the poller want `interest` of a connection: a system call only where that is a change.
+    pub(crate) fn want(&mut self, key: Key, interest: Interest, poller: &Poller) -> io::Result<()> {
+        let (index, _) = parts(key);
+        let slot = &mut self.slots[index as usize];
+        if slot.interest != Some(interest) {
+            if let Some(socket) = &slot.socket {
+                poller.change(socket, key, interest)?;
+                slot.interest = Some(interest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the reactor own a connection until its next event, or its deadline.
+    pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: u64) {
+        let (index, _) = parts(connection.key());
+        let slot = &mut self.slots[index as usize];
+        slot.deadline = deadline;
+        slot.connection = Some(connection);
+    }
+
+    /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is back.
+    pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
+        let (index, generation) = parts(key);
+        let slot = self.slots.get_mut(index as usize)?;
+        if slot.generation != generation {
+            return None;
+        }
+        if slot.connection.is_none() && slot.interest.take().is_some() {
+            let _ = poller.silence(slot.socket.as_ref()?, key);
+        }
+        slot.connection.take()
+    }
+
+    /// Takes the connection with that key if it is held and `is_it`.
+    pub(crate) fn take_if(&mut self, key: Key, is_it: impl Fn(&Connection) -> bool) -> Option<Box<Connection>> {
+        let (index, generation) = parts(key);
+        let slot = self.slots.get_mut(index as usize)?;
+        let is_there = slot.generation == generation && slot.connection.as_deref().is_some_and(is_it);
+        is_there.then(|| slot.connection.take()).flatten()
+    }
+
+    /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
+    pub(crate) fn take_expired(&mut self, now: u64) -> (Vec<Box<Connection>>, u64) {
+        let mut expired = Vec::new();
+        let mut earliest = NEVER;
+        for slot in &mut self.slots {
+            if slot.connection.is_none() {
+                continue;
+            }
+            if slot.deadline <= now {
+                expired.extend(slot.connection.take());
+            } else {
+                earliest = earliest.min(slot.deadline);
+            }
+        }
+        (expired, earliest)
+    }
+
+    /// Takes the connection of which `measure` says most, if it says anything of any; returns that as well.
+    pub(crate) fn take_worst<T: Ord>(
+        &mut self,
+        measure: impl Fn(&Connection) -> Option<T>,
+    ) -> Option<(Box<Connection>, T)> {
+        let measured = self.slots.iter_mut().filter_map(|slot| {
+            let most = measure(slot.connection.as_ref()?)?;
+            Some((slot, most))
+        });
+        let (slot, most) = measured.max_by(|(_, one), (_, other)| one.cmp(other))?;
+        Some((slot.connection.take()?, most))
+    }
+
+    /// Takes every connection that is held.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
+    pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {
+        self.slots
+            .iter_mut()
+            .filter_map(|slot| slot.connection.take())
+            .collect()
+    }
+
+    /// Gives back what a burst has left; slots stay, because of their generations.
+    pub(crate) fn shrink(&mut self) {
+        self.spare = Vec::new();
+    }
+
+    /// An empty buffer, used before if there is one.
+    pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer for the next request, whoever sends it.
+    pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if (1..=SPARE_CAPACITY).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+fn key(index: u32, generation: u32) -> Key {
+    u64::from(generation) << 32 | u64::from(index)
+}
+
+fn parts(key: Key) -> (u32, u32) {
+    (key as u32, (key >> 32) as u32)
+}

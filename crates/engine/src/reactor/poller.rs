@@ -1,0 +1,155 @@
+//! The operating system's poller: epoll, level-triggered, and an eventfd that interrupts a wait.
+//!
+//! A connection keeps its interest while a thread runs its request, so that the usual request costs no system call for it;
+//! an event that comes meanwhile takes the interest away (`mod.rs`). Any thread may change an interest; only the thread
+//! that holds the reactor waits. This is the one file that a port to kqueue has to replace.
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{eventfd, EventfdFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+/// What an event belongs to, as the 64 bits that epoll keeps for us.
+pub(crate) mod token {
+    pub(crate) const WAKE: u64 = u64::MAX;
+    pub(crate) const ROOM: u64 = u64::MAX - 1;
+    pub(crate) const BELL: u64 = u64::MAX - 2;
+    /// Listeners count down from here.
+    pub(crate) const LISTENER: u64 = u64::MAX - 16;
+    pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;
+}
+
+/// What has happened, as far as a client has to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Happened {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
+
+impl From<EventFlags> for Happened {
+    fn from(flags: EventFlags) -> Happened {
+        let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        Happened {
+            readable: ended || flags.contains(EventFlags::IN),
+            writable: flags.contains(EventFlags::OUT),
+        }
+    }
+}
+
+/// What a parked connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    Write,
+    /// Only that the peer hangs up, and that once.
+    Nothing,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Interest::Read => EventFlags::IN,
+            Interest::Write => EventFlags::OUT,
+            Interest::Nothing => SILENT,
+        }
+    }
+}
+
+/// No event but a hang-up, which cannot be declined; and that only once.
+const SILENT: EventFlags = EventFlags::ONESHOT;
+
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    waker: OwnedFd,
+}
+
+/// Room for the events of one wait.
+pub(crate) type Events = [MaybeUninit<epoll::Event>; BATCH];
+
+/// Most events taken in one wait.
+const BATCH: usize = 128;
+
+/// Space for one wait.
+pub(crate) const fn events() -> Events {
+    [const { MaybeUninit::uninit() }; BATCH]
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Poller> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &waker, EventData::new_u64(token::WAKE), EventFlags::IN)?;
+        Ok(Poller { epoll, waker })
+    }
+
+    /// Waits for events, at the most for `timeout` (`None`: for ever).
+    pub(crate) fn wait<'a>(&self, space: &'a mut Events, timeout: Option<Duration>) -> io::Result<&'a [epoll::Event]> {
+        let timeout = timeout.map(|t| Timespec {
+            tv_sec: t.as_secs() as _,
+            tv_nsec: t.subsec_nanos() as _,
+        });
+        match epoll::wait(&self.epoll, space, timeout.as_ref()) {
+            Ok((events, _)) => Ok(events),
+            Err(io::Errno::INTR) => Ok(&[]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds a connection.
+    pub(crate) fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+    }
+
+    /// Adds a connection of which no event is wanted yet.
+    pub(crate) fn add_silent(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), SILENT)
+    }
+
+    /// Changes what is wanted of a connection.
+    pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+    }
+
+    /// Changes what is wanted of a client that stays. Of one of which nothing is wanted a hang-up is told, once.
+    pub(crate) fn change_client(&self, fd: impl AsFd, token: u64, reads: bool, writes: bool) -> io::Result<()> {
+        let flags = match (reads, writes) {
+            (true, true) => EventFlags::IN | EventFlags::OUT,
+            (true, false) => EventFlags::IN,
+            (false, true) => EventFlags::OUT,
+            (false, false) => SILENT,
+        };
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)
+    }
+
+    /// Wants no more events of a connection until its interest is changed.
+    pub(crate) fn silence(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), SILENT)
+    }
+
+    /// Adds what several workers wait for (a listener, the waiting room): as few of them as possible are woken.
+    pub(crate) fn add_shared(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::add(
+            &self.epoll,
+            fd,
+            EventData::new_u64(token),
+            EventFlags::IN | EventFlags::EXCLUSIVE,
+        )
+    }
+
+    /// Forgets a descriptor. Must come before a descriptor that is shared with another process is closed.
+    pub(crate) fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Ends the wait that is under way, or else the next one.
+    pub(crate) fn wake(&self) {
+        let _ = io::write(&self.waker, &1u64.to_ne_bytes());
+    }
+
+    /// Takes back what [`Poller::wake`] left.
+    pub(crate) fn drain_waker(&self) {
+        let _ = io::read(&self.waker, &mut [0u8; 8]);
+    }
+}
