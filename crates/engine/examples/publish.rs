@@ -1,8 +1,8 @@
 //! What pub/sub itself costs: publications into outboxes in memory, without sockets and without Ruby.
 //! Usage: `publish SUBSCRIBERS SECONDS`.
 
-use fairlead_engine::pubsub::{Delivery, Hub, Match, PostOffice, Publication, Scope, Subscriber};
-use fairlead_engine::Board;
+use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Publication, Scope, Subscriber};
+use fairlead_engine::Scoreboard;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().unwrap_or(0));
     let subscribers = arguments.next().unwrap_or(10_000);
     let time = Duration::from_secs(arguments.next().unwrap_or(2));
-    let post = Arc::new(PostOffice::new(Box::leak(Box::<Board>::default()), 64)?);
+    let post = Arc::new(Bus::new(Box::leak(Box::<Scoreboard>::default()), 64)?);
     let hubs = [worker(&post, 0)?, worker(&post, 1)?];
     let flushes = Arc::new(AtomicU64::new(0));
     for id in 0..subscribers {
@@ -72,7 +72,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn worker(post: &Arc<PostOffice>, slot: usize) -> std::io::Result<Arc<Hub>> {
+fn worker(post: &Arc<Bus>, slot: usize) -> std::io::Result<Arc<Hub>> {
     let hub = Hub::new(Some((Arc::clone(post), slot)))?;
     hub.start()?;
     Ok(hub)

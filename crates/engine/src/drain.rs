@@ -4,8 +4,8 @@
 //! which a request that is already on its way still arrives, and ends when the last connection is gone.
 
 use crate::engine::Engine;
-use crate::reactor::file_sender::Sender;
-use crate::scheduler::monitor::Watchdog;
+use crate::reactor::file_sender::FileSender;
+use crate::scheduler::monitor::Monitor;
 use crate::scheduler::queue::Job;
 use crate::spool::Spool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -29,9 +29,9 @@ impl Engine {
     /// # Errors
     /// If they cannot be started.
     pub fn start(self: &Arc<Self>, hands_over: bool) -> std::io::Result<()> {
-        Sender::start(self)?;
+        FileSender::start(self)?;
         Spool::start(self)?;
-        Watchdog::start(self, hands_over)
+        Monitor::start(self, hands_over)
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -50,14 +50,14 @@ impl Engine {
             .compare_exchange(Phase::Serving as u8, Phase::Draining as u8, SeqCst, SeqCst);
         self.dismiss_clients();
         self.interrupt();
-        self.watchdog.look();
+        self.monitor.look();
     }
 
     /// Closes every connection and ends; requests that run are finished, but their answers may be lost. Returns at once.
     pub fn stop(&self) {
         self.counters().serving.store(0, SeqCst);
         self.phase.store(Phase::Stopped as u8, SeqCst);
-        let held = self.holding.lock().take_all();
+        let held = self.parked.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
         self.stop_helpers();
         self.empty_queue();
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     fn stop_helpers(&self) {
-        let sending = self.sender.stop();
+        let sending = self.file_sender.stop();
         let storing = self.spool.stop();
         let left = sending.into_iter().chain(storing);
         left.for_each(|connection| self.close(connection));
@@ -100,12 +100,12 @@ impl Engine {
 
     /// Waits until what was logged so far is written, though not for ever: the descriptors may then be closed.
     pub fn flush_logs(&self) {
-        self.journal.flush();
+        self.log.flush();
     }
 
     /// Ends draining when nothing is left to answer, here or, if nobody else serves it, in the waiting room.
     pub(crate) fn finish_if_drained(&self) {
-        if self.is_draining() && !self.awaits_guests() && self.counters().connections.load(Relaxed) <= 0 {
+        if self.is_draining() && !self.awaits_transfers() && self.counters().connections.load(Relaxed) <= 0 {
             // The listeners have been emptied only if idle connections were given their deadline.
             if self.drain_deadline.load(Relaxed) != u64::MAX || self.is_stopped() {
                 self.phase.store(Phase::Stopped as u8, SeqCst);
@@ -120,6 +120,6 @@ impl Engine {
         *self.finished.0.lock() = true;
         self.finished.1.notify_all();
         self.interrupt();
-        self.watchdog.look();
+        self.monitor.look();
     }
 }

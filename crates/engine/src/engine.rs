@@ -1,9 +1,9 @@
 //! What the threads of one worker share, and the moves of a connection between them: park, refuse, close, hand over.
 
 use crate::clock::{as_milliseconds, http_date, milliseconds};
-use crate::cluster::scoreboard::{Board, Slot};
+use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::cluster::transfers::Door;
-use crate::cluster::waiting_room::Room;
+use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
 use crate::connection::place::Place;
 use crate::connection::{Connection, Next, Refusal};
@@ -13,15 +13,15 @@ use crate::home::Home;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::limits::memory::Memory;
 use crate::limits::uploads::Uploads;
-use crate::observe::log_writer::Journal;
+use crate::observe::log_writer::LogWriter;
 use crate::pubsub::Hub;
-use crate::reactor::file_sender::Sender;
+use crate::reactor::file_sender::FileSender;
 use crate::reactor::listener::{Listener, Origin};
-use crate::reactor::parked::Holding;
+use crate::reactor::parked::Parked;
 use crate::reactor::poller::{Interest, Poller};
 use crate::reactor::{Reactor, Timer};
 use crate::realtime::{Clients, Intake};
-use crate::scheduler::monitor::Watchdog;
+use crate::scheduler::monitor::Monitor;
 use crate::scheduler::queue::{Job, ReadyQueue};
 use crate::scheduler::serve::Cadence;
 use crate::scheduler::states::Threads;
@@ -48,7 +48,7 @@ pub struct Engine {
     /// Held by the one thread that polls.
     pub(crate) reactor: Mutex<Reactor>,
     /// Connections that the reactor owns. Held for moments only, never while an app runs.
-    pub(crate) holding: Mutex<Holding>,
+    pub(crate) parked: Mutex<Parked>,
     pub(crate) clients: Clients,
     pub(crate) intake: Intake,
     pub(crate) hub: Arc<Hub>,
@@ -58,13 +58,13 @@ pub struct Engine {
     pub(crate) timer: Timer,
     pub(crate) threads: Threads,
     pub(crate) cadence: Cadence,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) sender: Arc<Sender>,
+    pub(crate) monitor: Monitor,
+    pub(crate) file_sender: Arc<FileSender>,
     pub(crate) spool: Arc<Spool>,
     pub(crate) files: Files,
-    pub(crate) room: Option<Arc<Room>>,
+    pub(crate) waiting_room: Option<Arc<WaitingRoom>>,
     pub(crate) door: Door,
-    pub(crate) journal: Journal,
+    pub(crate) log: LogWriter,
     /// A [`Phase`].
     pub(crate) phase: AtomicU8,
     pub(crate) drain_deadline: AtomicU64,
@@ -77,7 +77,7 @@ pub struct Engine {
 
 pub(crate) enum Counters {
     Own(Box<Slot>),
-    Shared(&'static Board, usize),
+    Shared(&'static Scoreboard, usize),
 }
 
 impl Engine {
@@ -90,15 +90,15 @@ impl Engine {
         config: Config,
         listeners: Vec<Listener>,
         logs: Logs,
-        shared: Option<(Arc<Room>, usize)>,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
         let poller = Poller::new()?;
         let files = Files::open(&config.files, &config.descriptors)?;
         let (room, counters) = match shared {
             Some((room, slot)) => {
-                let board = room.board();
-                (config.waiting_room.then_some(room), Counters::Shared(board, slot))
+                let scoreboard = room.scoreboard();
+                (config.waiting_room.then_some(room), Counters::Shared(scoreboard, slot))
             }
             None => (None, Counters::Own(Box::default())),
         };
@@ -112,19 +112,19 @@ impl Engine {
             spool: Spool::new(&config),
             config,
             poller,
-            holding: Mutex::default(),
+            parked: Mutex::default(),
             clients: Clients::default(),
             hub,
             ready: ReadyQueue::default(),
             uploads: Uploads::default(),
             memory: Memory::default(),
             timer: Timer::default(),
-            watchdog: Watchdog::default(),
-            sender: Arc::default(),
+            monitor: Monitor::default(),
+            file_sender: Arc::default(),
             files,
-            room,
+            waiting_room: room,
             door: Door::default(),
-            journal: Journal::new(logs),
+            log: LogWriter::new(logs),
             phase: AtomicU8::new(Phase::Serving as u8),
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
@@ -141,7 +141,7 @@ impl Engine {
     pub fn counters(&self) -> &Slot {
         match &self.counters {
             Counters::Own(slot) => slot,
-            Counters::Shared(board, slot) => board.slot(*slot),
+            Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
         }
     }
 
@@ -157,11 +157,11 @@ impl Engine {
 
     /// Whether another worker has fewer connections than this one.
     pub(crate) fn is_ahead(&self) -> bool {
-        let Counters::Shared(board, slot) = self.counters else {
+        let Counters::Shared(scoreboard, slot) = self.counters else {
             return false;
         };
         let own = self.counters().connections.load(Relaxed);
-        board.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
+        scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
     }
 
     /// A permit for one more connection that is accepted, or why there is none.
@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Takes in a connection that was just accepted. One that cannot be watched comes back.
-    pub(crate) fn welcome(
+    pub(crate) fn admit(
         &self,
         socket: OwnedFd,
         permit: Permit,
@@ -206,7 +206,7 @@ impl Engine {
         }
         match next {
             Next::Ready => self.enqueue(connection),
-            Next::Send => self.hand_to_sender(connection),
+            Next::Send => self.hand_to_file_sender(connection),
             Next::Store => self.hand_to_spooler(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::PutOff => self.put_off(connection),
@@ -222,26 +222,26 @@ impl Engine {
     }
 
     pub(crate) fn park(&self, mut connection: Box<Connection>, interest: Interest) {
-        let mut holding = self.holding.lock();
-        // With the lock, as in `expire` and `hurry_idle_connections`: who looks for what is due finds the connection in its place
-        // or is told of it afterwards.
+        let mut parked = self.parked.lock();
+        // With the lock, as in `expire` and `hurry_idle_connections`: who looks for what is due finds the connection in its
+        // place or is told of it afterwards.
         let mut deadline = connection.deadline(&self.config);
         if connection.is_idle() {
             deadline = deadline.min(self.drain_deadline.load(Relaxed));
         }
         self.timer.expect(deadline, &self.poller);
         if connection.input.is_empty() {
-            holding.keep_buffer(std::mem::take(&mut connection.input));
+            parked.keep_buffer(std::mem::take(&mut connection.input));
             if connection.output.is_empty() {
-                holding.keep_buffer(connection.output.take_buffer());
+                parked.keep_buffer(connection.output.take_buffer());
             }
         }
         // The lock is held until the connection is in its place: an event may come at once, to another thread.
-        // Whoever stops the engine marks it first and empties the holding then, so nothing is put there unseen.
-        if !self.is_stopped() && holding.want(connection.key(), interest, &self.poller).is_ok() {
-            holding.put(connection, deadline);
+        // Whoever stops the engine marks it first and takes out the parked connections then, so nothing is put there unseen.
+        if !self.is_stopped() && parked.want(connection.key(), interest, &self.poller).is_ok() {
+            parked.put(connection, deadline);
         } else {
-            drop(holding);
+            drop(parked);
             self.close(connection);
         }
     }
@@ -252,7 +252,7 @@ impl Engine {
         let peer = connection
             .peer()
             .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
-        self.journal.error(format_args!(
+        self.log.error(format_args!(
             "refused {} ({}) from {peer}",
             refusal.status, refusal.reason
         ));
@@ -291,13 +291,13 @@ impl Engine {
     pub(crate) fn hurry_idle_connections(&self, now: u64) {
         let deadline = now + DRAIN_IDLE_MILLISECONDS;
         self.drain_deadline.store(deadline, Relaxed);
-        let mut holding = self.holding.lock();
-        for connection in holding.take_all() {
+        let mut parked = self.parked.lock();
+        for connection in parked.take_all() {
             let own = connection.deadline(&self.config);
             let deadline = if connection.is_idle() { own.min(deadline) } else { own };
-            holding.put(connection, deadline);
+            parked.put(connection, deadline);
         }
-        drop(holding);
+        drop(parked);
         self.timer.expect(deadline, &self.poller);
     }
 

@@ -1,5 +1,6 @@
 //! Faults of our own. A panic ends the turn that it happens in and is logged; everything else goes on. What the turn owned
-//! is given back by guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by whoever catches the panic.
+//! is given back by guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by
+//! whoever catches the panic.
 
 use crate::engine::Engine;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -9,7 +10,7 @@ impl Engine {
     pub(crate) fn guard<T>(&self, what: &str, turn: impl FnOnce() -> T) -> Option<T> {
         let result = catch_unwind(AssertUnwindSafe(turn));
         if result.is_err() {
-            self.journal
+            self.log
                 .error(format_args!("[BUG] {what} panicked; what it worked on is given up"));
         }
         result.ok()
@@ -171,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watchdog_that_panics_goes_on() {
+    fn a_monitor_that_panics_goes_on() {
         let server = server();
-        server.engine.faults.plan("watchdog", Fault::Panic);
+        server.engine.faults.plan("monitor", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         eventually("it has panicked", || server.engine.faults.are_over());
         let before = server.engine.counters().queued.fetch_add(1_000, SeqCst);
         eventually("it looks again", || {
-            server.engine.rouse();
+            server.engine.notify();
             server.engine.counters().queued.load(SeqCst) < before + 1_000
         });
         serves_on(&server);

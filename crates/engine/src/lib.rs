@@ -45,8 +45,8 @@ mod scheduler;
 mod spool;
 mod sync;
 
-pub use cluster::scoreboard::{Board, Slot, SLOTS};
-pub use cluster::waiting_room::Room;
+pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
+pub use cluster::waiting_room::WaitingRoom;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
 pub use connection::body::Body;
 pub use engine::Engine;

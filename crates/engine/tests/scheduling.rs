@@ -1,4 +1,4 @@
-//! Who runs when: hand-over, the watchdog's help, threads, and the waiting room between workers.
+//! Who runs when: hand-over, the monitor's help, threads, and the waiting room between workers.
 
 mod support;
 
@@ -59,7 +59,7 @@ fn a_busy_app_does_not_stop_refusals_and_reads() {
 
 #[test]
 fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
-    let (room, board) = room();
+    let (room, scoreboard) = room();
     let socket = listen();
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);
@@ -86,7 +86,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
             body.len()
         ));
     }
-    eventually("three wait in the room", || board.waiting() == 3);
+    eventually("three wait in the room", || scoreboard.waiting() == 3);
     // Only now is there another worker: what waited in the room is its business.
     let free = Server::on(
         &listen(),
@@ -108,7 +108,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
             "the connection lives on where it was served"
         );
     }
-    assert_eq!(board.waiting(), 0);
+    assert_eq!(scoreboard.waiting(), 0);
     assert_eq!((busy.engine.stats().moved_out, free.engine.stats().moved_in), (3, 3));
     release.send(()).expect("it waits");
     assert_eq!(first.answer().text(), "busy");
@@ -116,7 +116,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
 
 #[test]
 fn with_the_room_switched_off_requests_stay() {
-    let (room, board) = room();
+    let (room, scoreboard) = room();
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);
     let mut config = config();
@@ -136,5 +136,5 @@ fn with_the_room_switched_off_requests_stay() {
     clients
         .iter_mut()
         .for_each(|client| assert_eq!(client.answer().text(), "stayed"));
-    assert_eq!(board.moved.load(SeqCst), 0);
+    assert_eq!(scoreboard.moved.load(SeqCst), 0);
 }

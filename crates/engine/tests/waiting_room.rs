@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{Board, Config, Exchange, Room};
+use fairlead_engine::{Config, Exchange, Scoreboard, WaitingRoom};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex, OnceLock};
 use support::*;
@@ -10,15 +10,15 @@ use support::*;
 /// A worker whose only thread is held until the end of the test, or until it is let go.
 struct Busy {
     server: Server,
-    board: &'static Board,
-    room: Arc<Room>,
+    scoreboard: &'static Scoreboard,
+    room: Arc<WaitingRoom>,
     _first: Client,
     release: mpsc::Sender<()>,
 }
 
 impl Busy {
     fn start(config: Config) -> Busy {
-        let (room, board) = room();
+        let (room, scoreboard) = room();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let call = move |exchange: &mut Exchange<'_>| {
@@ -31,7 +31,7 @@ impl Busy {
         eventually("it is busy", || server.engine.stats().busy_threads == 1);
         Busy {
             server,
-            board,
+            scoreboard,
             room,
             _first: first,
             release,
@@ -86,7 +86,7 @@ fn requests_of_every_size_move_and_none_keeps_the_next_one_back() {
         .iter()
         .map(|size| busy.client(&post(&format!("/{size}"), *size)))
         .collect();
-    eventually("all of them are in the room", || busy.board.waiting() == 5);
+    eventually("all of them are in the room", || busy.scoreboard.waiting() == 5);
     let _sibling = busy.sibling(roomy(100));
     for (client, size) in clients.iter_mut().zip(sizes) {
         assert_eq!(client.answer().text(), format!("/{size} {size}"));
@@ -97,7 +97,7 @@ fn requests_of_every_size_move_and_none_keeps_the_next_one_back() {
 fn what_is_pipelined_behind_a_long_request_moves_with_it() {
     let busy = Busy::start(roomy(100));
     let mut client = busy.client(&[post("/long", 100_000), post("/next", 50_000), CLOSE.into()].concat());
-    eventually("it is in the room", || busy.board.waiting() == 1);
+    eventually("it is in the room", || busy.scoreboard.waiting() == 1);
     let _sibling = busy.sibling(roomy(100));
     let answers = [client.answer(), client.answer(), client.answer()];
     assert_eq!(
@@ -107,7 +107,7 @@ fn what_is_pipelined_behind_a_long_request_moves_with_it() {
 }
 
 #[test]
-fn a_full_worker_leaves_guests_until_a_connection_closes() {
+fn a_full_worker_leaves_transfers_until_a_connection_closes() {
     let busy = Busy::start(roomy(100));
     static ENGINE: OnceLock<Arc<fairlead_engine::Engine>> = OnceLock::new();
     static MOST: AtomicI64 = AtomicI64::new(0);
@@ -123,13 +123,13 @@ fn a_full_worker_leaves_guests_until_a_connection_closes() {
     idle.iter_mut()
         .for_each(|client| assert_eq!(client.get("/").status, 200));
     let mut waiting = [busy.client(CLOSE), busy.client(CLOSE), busy.client(CLOSE)];
-    eventually("all of them wait", || busy.board.moved.load(SeqCst) == 3);
+    eventually("all of them wait", || busy.scoreboard.moved.load(SeqCst) == 3);
     // It has had time to take one in by now: it runs requests, and looks each time.
     for _ in 0..20 {
         idle.iter_mut()
             .for_each(|client| assert_eq!(client.get("/").status, 200));
     }
-    assert_eq!((busy.board.waiting(), full.engine.stats().moved_in), (3, 0));
+    assert_eq!((busy.scoreboard.waiting(), full.engine.stats().moved_in), (3, 0));
     drop(idle);
     for client in &mut waiting {
         assert_eq!(client.answer().text(), "full");
@@ -145,7 +145,7 @@ fn strangers_leave_those_who_wait_their_places() {
     idle.iter_mut()
         .for_each(|client| assert_eq!(client.get("/").status, 200));
     let mut waiting = busy.client(CLOSE);
-    eventually("it waits", || busy.board.waiting() == 1);
+    eventually("it waits", || busy.scoreboard.waiting() == 1);
     assert_eq!(busy.server.engine.stats().connections, 1, "there is one place left");
     let mut stranger = busy.server.connect();
     stranger.send(CLOSE);

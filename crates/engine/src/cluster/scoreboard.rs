@@ -1,17 +1,17 @@
-//! The board: a mapping of atomics that all workers and the supervisor share. Anyone reads it without asking.
+//! The scoreboard: a mapping of atomics that all workers and the supervisor share. Anyone reads it without asking.
 //!
-//! The layout holds nothing but atomics, so that a page of zeros is a valid board and no worker can leave it half-written.
+//! The layout holds nothing but atomics, so that a page of zeros is a valid scoreboard and no worker can leave it half-written.
 
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Workers that a board has room for.
+/// Workers that a scoreboard has room for.
 pub const SLOTS: usize = 64;
 
 /// Shared by all processes of one server.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Board {
+pub struct Scoreboard {
     /// Connections in the waiting room.
     pub(crate) attendance: Attendance,
     /// Connections that were ever put there.
@@ -55,7 +55,7 @@ pub struct Slot {
     pub refused_requests: AtomicU64,
     /// Connections refused for want of descriptors or above the limit.
     pub refused_connections: AtomicU64,
-    /// The mailboxes that the worker can put letters into: bit n is for that of worker n.
+    /// The mailboxes that the worker can put envelopes into: bit n is for that of worker n.
     pub(crate) known_mailboxes: AtomicU64,
     /// 1 while the worker reads its mail.
     pub reads_mail: AtomicU64,
@@ -83,9 +83,9 @@ pub struct Slot {
     pub overflowed: AtomicU64,
 }
 
-impl Default for Board {
+impl Default for Scoreboard {
     fn default() -> Self {
-        Board {
+        Scoreboard {
             attendance: Attendance::default(),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -96,7 +96,7 @@ impl Default for Board {
     }
 }
 
-impl Board {
+impl Scoreboard {
     /// The place of worker number `index`.
     ///
     /// # Panics

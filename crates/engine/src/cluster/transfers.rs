@@ -1,13 +1,13 @@
-//! Guests: requests that come from the waiting room, and those that are sent there. Says when this worker takes somebody in, and
-//! sees to it that nobody who was taken out is lost without a word.
+//! Transfers: requests that come from the waiting room, and those that are sent there. Says when this worker takes somebody
+//! in, and sees to it that nobody who was taken out is lost without a word.
 //!
 //! A worker leaves those who wait to others while it drains, while `max_connections` are open, and for a moment after it has
-//! found too few descriptors for one more. The kernel wakes one worker for each that comes, so who leaves somebody to others wakes
-//! one of them. Strangers, whom it accepts, leave those who wait their places: so there is always a
+//! found too few descriptors for one more. The kernel wakes one worker for each that comes, so who leaves somebody to others
+//! wakes one of them. Strangers, whom it accepts, leave those who wait their places: so there is always a
 //! worker with one.
 
 use crate::clock::milliseconds;
-use crate::cluster::waiting_room::{Guest, Received, Sent};
+use crate::cluster::waiting_room::{Received, Sent, Transfer};
 use crate::connection::place::Place;
 use crate::connection::Connection;
 use crate::engine::{Counters, Engine};
@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// How long the others get who have more descriptors.
 const SHORT_MILLISECONDS: u64 = 100;
 
-/// How long the poller is trusted, and not the count, after a look in vain: somebody is just being taken out, or was killed then.
+/// How long the poller is trusted, and not the count, after a look in vain: somebody is just being taken out, or was killed
+/// then.
 const VAIN_MILLISECONDS: u64 = 2;
 
 /// How long a worker that was woken for somebody may take before another one is: its thread may wait for the language's lock.
@@ -31,7 +32,7 @@ const OWED_MILLISECONDS: u64 = 2;
 /// Pause between complaints.
 const QUIET_MILLISECONDS: u64 = 1_000;
 
-/// Whether guests may come in. Times are in milliseconds; 0 for none.
+/// Whether transfers may come in. Times are in milliseconds; 0 for none.
 #[derive(Default)]
 pub(crate) struct Door {
     /// Until when this worker is short of descriptors.
@@ -61,71 +62,75 @@ fn is_over(time: &AtomicU64) -> bool {
 
 impl Engine {
     /// Whether somebody waits in the waiting room whom this worker is to take in now.
-    pub(crate) fn has_guests(&self) -> bool {
+    pub(crate) fn has_transfers(&self) -> bool {
         self.is_room_occupied() && self.serves_room() && is_over(&self.door.vain_until)
     }
 
     /// Whether somebody waits there who depends on this worker. One that drains leaves them to others, if there are any that do
     /// not: else it would never get done while there is more to do than they can.
-    pub(crate) fn awaits_guests(&self) -> bool {
-        self.is_room_occupied() && !self.leaves_guests()
+    pub(crate) fn awaits_transfers(&self) -> bool {
+        self.is_room_occupied() && !self.leaves_transfers()
     }
 
     /// Whether this worker takes in who waits there.
     pub(crate) fn serves_room(&self) -> bool {
-        self.room.is_some() && !self.leaves_guests() && is_over(&self.door.short_until) && self.has_place_for_guest()
+        self.waiting_room.is_some()
+            && !self.leaves_transfers()
+            && is_over(&self.door.short_until)
+            && self.has_place_for_transfer()
     }
 
     fn is_room_occupied(&self) -> bool {
-        self.room.as_ref().is_some_and(|room| room.is_occupied())
+        self.waiting_room.as_ref().is_some_and(|room| room.is_occupied())
     }
 
-    fn leaves_guests(&self) -> bool {
-        let others_serve = || matches!(self.counters, Counters::Shared(board, slot) if board.others_serve(slot));
+    fn leaves_transfers(&self) -> bool {
+        let others_serve =
+            || matches!(self.counters, Counters::Shared(scoreboard, slot) if scoreboard.others_serve(slot));
         self.is_draining() && others_serve()
     }
 
     /// The poller has seen somebody in the waiting room.
-    pub(crate) fn expect_guests(&self) {
+    pub(crate) fn expect_transfers(&self) {
         self.door.vain_until.store(0, Relaxed);
     }
 
     /// The poller was woken by a worker that leaves somebody to others.
     pub(crate) fn hear_bell(&self) {
-        self.room.iter().for_each(|room| room.silence());
-        self.expect_guests();
+        self.waiting_room.iter().for_each(|room| room.silence());
+        self.expect_transfers();
     }
 
     /// The poller, which watched the waiting room, has been woken; perhaps for somebody there, and then nobody else was: takes
     /// him in soon, or has another worker woken.
-    pub(crate) fn answer_for_guests(&self) {
+    pub(crate) fn answer_for_transfers(&self) {
         if !self.is_room_occupied() {
             return;
         }
         if self.serves_room() {
             self.door.owed_since.store(milliseconds(), SeqCst);
-            self.watchdog.look();
+            self.monitor.look();
         } else {
-            self.leave_guests();
+            self.leave_transfers();
         }
     }
 
     /// Whether a thread is on its way to take somebody in.
-    pub(crate) fn owes_guests(&self) -> bool {
+    pub(crate) fn owes_transfers(&self) -> bool {
         self.door.owed_since.load(SeqCst) > 0
     }
 
     /// Has another worker woken if that thread does not come; to be called every millisecond while it is on its way.
-    pub(crate) fn look_after_guests(&self) {
+    pub(crate) fn look_after_transfers(&self) {
         let owed_since = self.door.owed_since.load(SeqCst);
         if owed_since > 0 && milliseconds() >= owed_since + OWED_MILLISECONDS {
-            self.leave_guests();
+            self.leave_transfers();
         }
     }
 
-    fn leave_guests(&self) {
+    fn leave_transfers(&self) {
         self.door.owed_since.store(0, SeqCst);
-        self.room.iter().for_each(|room| room.ring());
+        self.waiting_room.iter().for_each(|room| room.ring());
     }
 
     fn has_place(&self) -> bool {
@@ -134,7 +139,7 @@ impl Engine {
     }
 
     /// Whether one more connection may come from the waiting room.
-    fn has_place_for_guest(&self) -> bool {
+    fn has_place_for_transfer(&self) -> bool {
         self.has_place() || {
             self.door.full.store(true, SeqCst);
             // One may have closed in between.
@@ -145,7 +150,7 @@ impl Engine {
     /// Whether one more connection may be accepted.
     pub(crate) fn has_place_for_stranger(&self) -> bool {
         let leaves_others_theirs = || match self.counters {
-            Counters::Shared(board, _) => board.has_place(self.config.max_connections as u64),
+            Counters::Shared(scoreboard, _) => scoreboard.has_place(self.config.max_connections as u64),
             Counters::Own(_) => true,
         };
         self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
@@ -162,7 +167,7 @@ impl Engine {
     /// Sends the oldest request that can go to the waiting room, if it has waited since before `time` (nanoseconds); false
     /// when there is none or no room.
     pub(crate) fn move_out(&self, time: u64) -> bool {
-        let (Some(room), Counters::Shared(_, slot)) = (&self.room, &self.counters) else {
+        let (Some(room), Counters::Shared(_, slot)) = (&self.waiting_room, &self.counters) else {
             return false;
         };
         let mut skipped = 0;
@@ -189,18 +194,18 @@ impl Engine {
 
     /// Takes in the connection that has waited longest in the waiting room.
     pub(crate) fn move_in(&self) -> Option<Box<Connection>> {
-        let (Some(room), Counters::Shared(_, slot)) = (&self.room, &self.counters) else {
+        let (Some(room), Counters::Shared(_, slot)) = (&self.waiting_room, &self.counters) else {
             return None;
         };
         self.door.owed_since.store(0, SeqCst);
         match room.receive(*slot) {
-            Received::Guest(guest) => return self.take_in(guest),
+            Received::Transfer(transfer) => return self.take_in(transfer),
             Received::Nobody if room.is_occupied() => self.close_door(&self.door.vain_until, VAIN_MILLISECONDS),
             Received::Nobody => {}
             Received::Short => {
                 self.close_door(&self.door.short_until, SHORT_MILLISECONDS);
-                self.leave_guests();
-                self.complain_of_guest("requests in the waiting room are left to others: too few descriptors");
+                self.leave_transfers();
+                self.complain_of_transfer("requests in the waiting room are left to others: too few descriptors");
             }
             Received::Spoiled(socket) => self.turn_away(socket, "descriptors ran out while it was received"),
         }
@@ -215,21 +220,27 @@ impl Engine {
         self.timer.expect(deadline, &self.poller);
     }
 
-    fn take_in(&self, guest: Guest) -> Option<Box<Connection>> {
-        let origin = self.origins.get(guest.origin);
-        let Some(origin) = origin.filter(|origin| origin.unix || guest.peer.is_some()) else {
-            self.turn_away(Some(guest.socket), "nobody knows where it came from");
+    fn take_in(&self, transfer: Transfer) -> Option<Box<Connection>> {
+        let origin = self.origins.get(transfer.origin);
+        let Some(origin) = origin.filter(|origin| origin.unix || transfer.peer.is_some()) else {
+            self.turn_away(Some(transfer.socket), "nobody knows where it came from");
             return None;
         };
-        let (origin, peer) = (Arc::clone(origin), guest.peer);
-        let socket = Arc::new(Counted::new(guest.socket, self.config.descriptors.for_guest()));
+        let (origin, peer) = (Arc::clone(origin), transfer.peer);
+        let socket = Arc::new(Counted::new(transfer.socket, self.config.descriptors.for_transfer()));
         let place = Place::new(self);
         if place.register(self, &socket, None).is_err() {
             self.turn_away(Some(socket), "it cannot be watched");
             return None;
         }
         let connection = Connection::new(socket, place, origin, peer, milliseconds());
-        let adopted = connection.adopted(guest.input, guest.body, guest.arrived, guest.served, &self.config);
+        let adopted = connection.adopted(
+            transfer.input,
+            transfer.body,
+            transfer.arrived,
+            transfer.served,
+            &self.config,
+        );
         let Some(connection) = adopted else {
             self.turn_away(None::<OwnedFd>, "it cannot be read");
             return None;
@@ -248,15 +259,15 @@ impl Engine {
             refuse(socket, NO_PLACE);
         }
         self.counters().refused_connections.fetch_add(1, Relaxed);
-        self.complain_of_guest(&format!("{answer} a request of the waiting room ({reason})"));
+        self.complain_of_transfer(&format!("{answer} a request of the waiting room ({reason})"));
     }
 
     /// One line a second at the most.
-    fn complain_of_guest(&self, line: &str) {
+    fn complain_of_transfer(&self, line: &str) {
         let now = milliseconds();
         let quiet_until = self.door.quiet_until.load(Relaxed);
         if now >= quiet_until && self.door.quiet_until.fetch_max(now + QUIET_MILLISECONDS, Relaxed) == quiet_until {
-            self.journal.error(format_args!("{line}"));
+            self.log.error(format_args!("{line}"));
         }
     }
 }

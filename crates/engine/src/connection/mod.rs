@@ -66,7 +66,7 @@ pub(crate) enum Next {
     Wait(Interest),
     /// Let it wait for a descriptor.
     PutOff,
-    /// Let the sender send a file, or what is spooled.
+    /// Let the file sender send a file, or what is spooled.
     Send,
     /// Let the spooler store what comes of a large body.
     Store,
@@ -95,7 +95,8 @@ enum State {
     },
     /// A whole request is here, or runs.
     Ready,
-    /// An answer is on its way. `late`: its deadline has come, and the sender is to find out whether the client takes more.
+    /// An answer is on its way. `late`: its deadline has come, and the file sender is to find out whether the client takes
+    /// more.
     Flush { meter: Meter, then: Then, late: bool },
     /// Everything is said; what still comes is thrown away.
     Linger,
@@ -177,7 +178,7 @@ impl Connection {
         config: &Config,
     ) -> Option<Connection> {
         self.input = input;
-        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_guest());
+        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
         self.body = body;
         self.arrived = arrived;
         self.served = served;
@@ -279,8 +280,8 @@ impl Connection {
         }
     }
 
-    /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when there is
-    /// more.
+    /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when
+    /// there is more.
     pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
         if let State::Body {
             unstored,

@@ -2,7 +2,8 @@
 //!
 //! Whoever owns the connection flushes; no socket blocks here. A thread that runs Ruby writes once and hands the rest to
 //! the reactor, so a slow reader never holds a Ruby thread. What is more than a buffer holds is spooled (`spool/`). That, and
-//! files that are served, may lie on a slow disk: they are the sender's (`reactor/file_sender.rs`), and whoever has time leaves them alone.
+//! files that are served, may lie on a slow disk: they are the file sender's (`reactor/file_sender.rs`), and whoever has
+//! time leaves them alone.
 
 use crate::clock::milliseconds;
 use crate::engine::Engine;
@@ -58,7 +59,7 @@ pub(crate) enum Flush {
     Done,
     /// The socket is full.
     Pending,
-    /// The socket may take more, but it is someone else's turn, or the sender's.
+    /// The socket may take more, but it is someone else's turn, or the file sender's.
     Turn,
 }
 
@@ -115,7 +116,8 @@ impl Output {
         self.progress
     }
 
-    /// Whether what comes next is for the sender: a file that is served, with what stands right before it, or what is spooled.
+    /// Whether what comes next is for the file sender: a file that is served, with what stands right before it, or what is
+    /// spooled.
     pub(crate) fn is_at_file(&self) -> bool {
         match self.segments.front() {
             Some(Segment::File { .. }) => true,

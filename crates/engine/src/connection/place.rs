@@ -46,7 +46,7 @@ impl std::fmt::Debug for Place {
 impl Place {
     /// A new one, which counts as a connection.
     pub(crate) fn new(engine: &Engine) -> Place {
-        let key = engine.holding.lock().reserve();
+        let key = engine.parked.lock().reserve();
         engine.counters().connections.fetch_add(1, Relaxed);
         Place {
             engine: engine.me.clone(),
@@ -83,7 +83,7 @@ impl Place {
             Some(interest) => engine.poller.add(socket, self.key, interest)?,
             None => engine.poller.add_silent(socket, self.key)?,
         }
-        engine.holding.lock().register(self.key, socket, interest);
+        engine.parked.lock().register(self.key, socket, interest);
         Ok(())
     }
 
@@ -104,12 +104,12 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Must not happen while the holding is locked.
+    /// Must not happen while the parked connections are locked.
     fn drop(&mut self) {
         // An engine that goes itself closes its descriptors and leaves everything else as it is.
         let engine = self.engine.upgrade().filter(|engine| engine.is_at_home());
         let Some(engine) = engine else { return };
-        let socket = engine.holding.lock().release(self.key);
+        let socket = engine.parked.lock().release(self.key);
         if self.ending == Ending::Client {
             return;
         }

@@ -1,5 +1,5 @@
-//! How an answer leaves: flushed as the socket takes it, a file by the sender in turns; then the next request, or a last look at
-//! what the client still says, so that no reset overtakes the answer.
+//! How an answer leaves: flushed as the socket takes it, a file by the file sender in turns; then the next request, or a
+//! last look at what the client still says, so that no reset overtakes the answer.
 
 use super::{receive, Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
@@ -42,7 +42,7 @@ impl Connection {
         };
     }
 
-    /// One turn of the sender: at most one slice of a file. `Send` asks for another turn.
+    /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
     pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
         if self.is_late() {
             return self.flush_late(config, now, Files::Send);
@@ -50,7 +50,7 @@ impl Connection {
         self.flush(config, now, Files::Send)
     }
 
-    /// Whether the sender has been asked for a client that seems to take nothing any more.
+    /// Whether the file sender has been asked for a client that seems to take nothing any more.
     pub(crate) fn is_late(&self) -> bool {
         matches!(self.state, State::Flush { late: true, .. })
     }
@@ -106,8 +106,8 @@ impl Connection {
                 } else {
                     meter.moved(taken, now, config.write_rate());
                 }
-                let is_for_the_sender = flushed == Flush::Turn && self.output.is_at_file();
-                return if is_for_the_sender {
+                let is_for_file_sender = flushed == Flush::Turn && self.output.is_at_file();
+                return if is_for_file_sender {
                     Next::Send
                 } else {
                     Next::Wait(Interest::Write)

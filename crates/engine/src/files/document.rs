@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Larger files are the sender's; smaller ones are copied into the answer.
+/// Larger files are the file sender's; smaller ones are copied into the answer.
 pub(crate) const SMALL_BYTES: u64 = 64 * 1024;
 
 /// Which version of which file: another one when any of this differs.

@@ -1,11 +1,11 @@
 //! Files that are served without the app, or in its name.
 //!
-//! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so that
-//!   nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
+//! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so
+//!   that nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
 //! * `named.rs`: files that the app names instead of sending them.
 //! * `answer.rs` makes an answer of either; `rules.rs` and `pages.rs` have what names imply and error pages.
 //!
-//! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the sender's.
+//! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the file sender's.
 
 mod caching;
 mod document;
@@ -92,7 +92,7 @@ impl Engine {
                 Ok(Some(close)) => close,
                 Ok(None) => break,
                 Err(_) => {
-                    self.journal.error(format_args!(
+                    self.log.error(format_args!(
                         "[BUG] a request for a file made the server panic; it is closed"
                     ));
                     return Next::Close;

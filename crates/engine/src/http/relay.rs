@@ -1,5 +1,5 @@
-//! Tunnels: for a socket that is given away after more was read from it than the request. Its new owner gets one end of a
-//! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all tunnels
+//! Relays: for a socket that is given away after more was read from it than the request. Its new owner gets one end of a
+//! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all relays
 //! of a process, in turn; it starts with the first one and ends with the last.
 
 use crate::limits::descriptors::{Counted, Descriptors};
@@ -18,38 +18,38 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// Bytes that one direction carries before others have their turn.
 const TURN_BYTES: usize = 2 * PIPE_BYTES;
 
-/// The tunnels of a process.
-static TUNNELS: OnceLock<Tunnels> = OnceLock::new();
+/// The relays of a process.
+static TUNNELS: OnceLock<Relays> = OnceLock::new();
 
 /// Those of one process, and of those that are forked from it. A child inherits neither the thread nor the right to the lock,
 /// which that thread may have held at the time: it gets what is its own.
-struct Tunnels {
+struct Relays {
     process: u32,
     entrance: Mutex<Option<Entrance>>,
-    child: OnceLock<Box<Tunnels>>,
+    child: OnceLock<Box<Relays>>,
 }
 
-impl Tunnels {
-    fn new(process: u32) -> Tunnels {
-        Tunnels {
+impl Relays {
+    fn new(process: u32) -> Relays {
+        Relays {
             process,
             entrance: Mutex::new(None),
             child: OnceLock::new(),
         }
     }
 
-    fn of(process: u32) -> &'static Tunnels {
-        let mut tunnels = TUNNELS.get_or_init(|| Tunnels::new(process));
-        while tunnels.process != process {
-            tunnels = tunnels.child.get_or_init(|| Box::new(Tunnels::new(process)));
+    fn of(process: u32) -> &'static Relays {
+        let mut relays = TUNNELS.get_or_init(|| Relays::new(process));
+        while relays.process != process {
+            relays = relays.child.get_or_init(|| Box::new(Relays::new(process)));
         }
-        tunnels
+        relays
     }
 }
 
-/// Where new tunnels are handed to the thread.
+/// Where new relays are handed to the thread.
 struct Entrance {
-    new: Vec<Tunnel>,
+    new: Vec<Relay>,
     waker: Arc<OwnedFd>,
 }
 
@@ -64,11 +64,11 @@ struct Pipe {
     has_ended: bool,
 }
 
-struct Tunnel {
+struct Relay {
     pipes: [Pipe; 2],
 }
 
-/// Opens a tunnel to `socket` and returns its other end, from which `ahead` can be read first.
+/// Opens a relay to `socket` and returns its other end, from which `ahead` can be read first.
 ///
 /// # Errors
 /// If there are no descriptors left, or no thread can be started.
@@ -83,24 +83,24 @@ pub(crate) fn open(
     let ours = Arc::new(Counted::new(ours, permit));
     let mut inward = Pipe::new(socket, &ours);
     inward.bytes = ahead;
-    let tunnel = Tunnel {
+    let relay = Relay {
         pipes: [inward, Pipe::new(&ours, socket)],
     };
-    let tunnels = Tunnels::of(std::process::id());
-    let mut entrance = tunnels.entrance.lock();
+    let relays = Relays::of(std::process::id());
+    let mut entrance = relays.entrance.lock();
     match &mut *entrance {
         Some(entrance) => {
-            entrance.new.push(tunnel);
+            entrance.new.push(relay);
             let _ = io::write(&entrance.waker, &1u64.to_ne_bytes());
         }
         None => {
             let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
             let thread_waker = Arc::clone(&waker);
             std::thread::Builder::new()
-                .name("fairlead tunnels".into())
-                .spawn(move || carry(tunnels, &thread_waker))?;
+                .name("fairlead relays".into())
+                .spawn(move || carry(relays, &thread_waker))?;
             *entrance = Some(Entrance {
-                new: vec![tunnel],
+                new: vec![relay],
                 waker,
             });
         }
@@ -108,36 +108,36 @@ pub(crate) fn open(
     Ok(theirs)
 }
 
-fn carry(shared: &Tunnels, waker: &OwnedFd) {
-    let mut tunnels: Vec<Tunnel> = Vec::new();
+fn carry(shared: &Relays, waker: &OwnedFd) {
+    let mut relays: Vec<Relay> = Vec::new();
     loop {
         {
             let mut entrance = shared.entrance.lock();
             if let Some(entrance) = &mut *entrance {
-                tunnels.append(&mut entrance.new);
+                relays.append(&mut entrance.new);
             }
-            if tunnels.is_empty() {
+            if relays.is_empty() {
                 *entrance = None;
                 return;
             }
         }
-        wait(waker, &tunnels);
+        wait(waker, &relays);
         let _ = io::read(waker, &mut [0u8; 8]);
-        for pipe in tunnels.iter_mut().flat_map(|tunnel| &mut tunnel.pipes) {
+        for pipe in relays.iter_mut().flat_map(|relay| &mut relay.pipes) {
             if pipe.carry().is_err() {
                 pipe.has_ended = true;
                 let _ = shutdown(&pipe.from, Shutdown::Both);
                 let _ = shutdown(&pipe.to, Shutdown::Both);
             }
         }
-        tunnels.retain(|tunnel| !tunnel.pipes.iter().all(|pipe| pipe.has_ended));
+        relays.retain(|relay| !relay.pipes.iter().all(|pipe| pipe.has_ended));
     }
 }
 
 /// Waits until some pipe can go on.
-fn wait(waker: &OwnedFd, tunnels: &[Tunnel]) {
+fn wait(waker: &OwnedFd, relays: &[Relay]) {
     let mut fds = vec![PollFd::new(waker, PollFlags::IN)];
-    for pipe in tunnels.iter().flat_map(|tunnel| &tunnel.pipes) {
+    for pipe in relays.iter().flat_map(|relay| &relay.pipes) {
         match pipe.waits_for() {
             Some(PollFlags::OUT) => fds.push(PollFd::new(&*pipe.to, PollFlags::OUT)),
             Some(flags) => fds.push(PollFd::new(&*pipe.from, flags)),
@@ -261,15 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_tunnels_of_its_own_and_always_the_same() {
-        let own = Tunnels::of(std::process::id());
+    fn a_process_has_relays_of_its_own_and_always_the_same() {
+        let own = Relays::of(std::process::id());
         // As if this were a child, and a child of that.
-        let (child, grandchild) = (Tunnels::of(u32::MAX - 1), Tunnels::of(u32::MAX));
+        let (child, grandchild) = (Relays::of(u32::MAX - 1), Relays::of(u32::MAX));
         assert!(!std::ptr::eq(own, child) && !std::ptr::eq(child, grandchild));
         let held = own.entrance.lock();
-        assert!(std::ptr::eq(child, Tunnels::of(u32::MAX - 1)) && child.entrance.try_lock().is_some());
+        assert!(std::ptr::eq(child, Relays::of(u32::MAX - 1)) && child.entrance.try_lock().is_some());
         drop(held);
-        assert!(std::ptr::eq(own, Tunnels::of(std::process::id())));
+        assert!(std::ptr::eq(own, Relays::of(std::process::id())));
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
         let descriptors = Descriptors::with(1, 1);
         let permit = descriptors.for_connection().expect("a permit");
         let socket = Arc::new(Counted::new(OwnedFd::from(server), permit));
-        let owner = open(&socket, b"ahead, ".to_vec(), &descriptors).expect("a tunnel");
+        let owner = open(&socket, b"ahead, ".to_vec(), &descriptors).expect("a relay");
         let refused = open(&socket, Vec::new(), &descriptors).expect_err("no permit");
         assert_eq!(Errno::from_io_error(&refused), Some(Errno::MFILE));
         drop(socket);
@@ -288,16 +288,16 @@ mod tests {
         let big = vec![7u8; 3_000_000];
         let sent = big.clone();
         let sender = std::thread::spawn(move || {
-            client.write_all(&sent).expect("an open tunnel");
-            client.shutdown(std::net::Shutdown::Write).expect("an open tunnel");
+            client.write_all(&sent).expect("an open relay");
+            client.shutdown(std::net::Shutdown::Write).expect("an open relay");
             let mut answer = String::new();
-            client.read_to_string(&mut answer).expect("an open tunnel");
+            client.read_to_string(&mut answer).expect("an open relay");
             answer
         });
         let mut received = Vec::new();
-        owner.read_to_end(&mut received).expect("an open tunnel");
+        owner.read_to_end(&mut received).expect("an open relay");
         assert!(received[..7] == *b"ahead, " && received[7..] == big);
-        owner.write_all(b"and back").expect("an open tunnel");
+        owner.write_all(b"and back").expect("an open relay");
         drop(owner);
         assert_eq!(sender.join().expect("it does not panic"), "and back");
     }

@@ -7,7 +7,7 @@
 //!   ├── the application's: a quarter of the limit, at most 1,024
 //!   └── the server's
 //!        ├── connections: `max_connections`, or three quarters
-//!        └── files: bodies of requests, answers that wait on disk, files that are sent, tunnels;
+//!        └── files: bodies of requests, answers that wait on disk, files that are sent, relays;
 //!            the last quarter of them not for bodies, which can wait without a thread
 //! ```
 //! Whoever opens a descriptor for a peer holds a [`Permit`] until it is closed. What is open for a moment only, on the thread
@@ -117,7 +117,7 @@ impl Descriptors {
         share.take_below(share.most).then(|| self.permit(Kind::Connection))
     }
 
-    /// For a file that is sent, an answer that waits on disk, or one end of a tunnel.
+    /// For a file that is sent, an answer that waits on disk, or one end of a relay.
     pub(crate) fn for_file(self: &Arc<Self>) -> Option<Permit> {
         self.files.take_below(self.files.most).then(|| self.permit(Kind::File))
     }
@@ -129,13 +129,13 @@ impl Descriptors {
     }
 
     /// For a connection from the waiting room: it is open here already. At the most, each thread takes the share over by one.
-    pub(crate) fn for_guest(self: &Arc<Self>) -> Permit {
+    pub(crate) fn for_transfer(self: &Arc<Self>) -> Permit {
         self.connections.used.fetch_add(1, SeqCst);
         self.permit(Kind::Connection)
     }
 
     /// For its body, which another worker has stored and a thread is about to read: the same.
-    pub(crate) fn for_body_of_guest(self: &Arc<Self>) -> Permit {
+    pub(crate) fn for_body_of_transfer(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
         self.permit(Kind::File)
     }
@@ -259,8 +259,8 @@ mod tests {
         assert!(descriptors.for_body().is_none());
         let file = descriptors.for_file().expect("the last quarter");
         assert!(descriptors.for_file().is_none());
-        let guest = descriptors.for_body_of_guest();
-        drop((guest, file));
+        let transfer = descriptors.for_body_of_transfer();
+        drop((transfer, file));
         assert!(descriptors.for_body().is_none());
         bodies.pop();
         assert!(descriptors.for_body().is_some());
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn who_comes_from_the_waiting_room_is_not_turned_away_for_the_share() {
         let descriptors = Descriptors::with(1, 1);
-        let guests = [descriptors.for_guest(), descriptors.for_guest()];
+        let transfers = [descriptors.for_transfer(), descriptors.for_transfer()];
         assert_eq!(descriptors.used(), (2, 0));
         assert!(!descriptors.has_place() && descriptors.for_connection().is_none());
-        drop(guests);
+        drop(transfers);
         assert_eq!(descriptors.used(), (0, 0));
     }
 }

@@ -70,7 +70,7 @@ fn trim(engine: &Weak<Engine>) {
     }
     let Some(engine) = engine.upgrade() else { return };
     engine.memory.is_trimming.store(false, Relaxed);
-    engine.holding.lock().shrink();
+    engine.parked.lock().shrink();
     engine.ready.shrink();
     (engine.config.trim_memory)();
 }

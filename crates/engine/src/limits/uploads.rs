@@ -48,7 +48,7 @@ impl Engine {
             let front = self.uploads.queue.lock().front().map(|(key, _)| *key);
             let Some(key) = front else { return };
             let waits = |connection: &Connection| connection.waits_for_descriptor();
-            let connection = self.holding.lock().take_if(key, waits);
+            let connection = self.parked.lock().take_if(key, waits);
             let next = connection.map(|mut connection| (connection.go_on(&self.config, now), connection));
             if let Some((Next::PutOff, connection)) = next {
                 self.park(connection, Interest::Nothing);

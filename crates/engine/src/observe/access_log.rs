@@ -49,7 +49,7 @@ impl Engine {
     pub(crate) fn record(&self, connection: &mut Connection, ended: &Ended) {
         if let Some(fault) = ended.faulty {
             let target = escaped(connection.head.target.of(&connection.input));
-            self.journal.error(format_args!("{fault} ({target})"));
+            self.log.error(format_args!("{fault} ({target})"));
         }
         let seconds = nanoseconds().saturating_sub(connection.arrived()) as f64 / 1e9;
         self.record_access(connection, true, ended.status, ended.body_bytes, seconds);
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     fn record_access(&self, connection: &mut Connection, is_whole: bool, status: u16, bytes: u64, seconds: f64) {
-        let Some(format) = self.journal.access_format() else {
+        let Some(format) = self.log.access_format() else {
             return;
         };
         let host = connection
@@ -91,7 +91,7 @@ impl Engine {
             bytes,
             seconds,
         };
-        self.journal.access(|out| line.write(format, out));
+        self.log.access(|out| line.write(format, out));
     }
 }
 

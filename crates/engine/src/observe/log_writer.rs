@@ -18,7 +18,7 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 /// How long the end waits for the last lines to be written: their reader may never take them.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-pub(crate) struct Journal {
+pub(crate) struct LogWriter {
     shared: Arc<Shared>,
     /// What the thread takes with it when it starts.
     files: Mutex<Option<Files>>,
@@ -50,10 +50,10 @@ struct Pending {
     writing: bool,
 }
 
-impl Journal {
-    pub(crate) fn new(logs: Logs) -> Journal {
+impl LogWriter {
+    pub(crate) fn new(logs: Logs) -> LogWriter {
         let (access, format) = logs.access.unzip();
-        Journal {
+        LogWriter {
             shared: Arc::default(),
             files: Mutex::new(Some(Files {
                 access,
@@ -120,7 +120,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for LogWriter {
     fn drop(&mut self) {
         self.shared.flush(true);
     }

@@ -72,11 +72,11 @@ impl Engine {
             delivered: self.hub.counters().delivered.load(Relaxed),
             mail_waits: self.hub.counters().mail_waits.load(Relaxed),
             mail_lost: self.hub.counters().mail_lost.load(Relaxed),
-            lost_log_lines: self.journal.lost(),
+            lost_log_lines: self.log.lost(),
         }
     }
 
-    /// Writes the gauges to the board.
+    /// Writes the gauges to the scoreboard.
     pub(crate) fn publish_gauges(&self) {
         let counters = self.counters();
         counters.queued.store(self.ready.len() as u64, Relaxed);

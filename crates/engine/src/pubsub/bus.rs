@@ -1,17 +1,18 @@
-//! The post office: a [`Mailbox`] for each worker, through which the processes of one server publish to each other.
+//! The bus: a [`Mailbox`] for each worker, through which the processes of one server publish to each other.
 //!
-//! A publisher whose letter a worker has no room for waits, so that nothing is lost while everyone goes on. It gives a worker
+//! A publisher whose envelope a worker has no room for waits, so that nothing is lost while everyone goes on. It gives a worker
 //! up that takes nothing for a while, reports that, and does not wait for it again before it has taken something. Whoever
-//! takes letters out (the courier) never puts any in, so two workers that publish to each other cannot wait for each other.
+//! takes envelopes out (the dispatcher) never puts any in, so two workers that publish to each other cannot wait for each
+//! other.
 //!
 //! Mailboxes are inherited. One that the supervisor has opened later, for one more worker, comes to the others by mail; who
 //! publishes to it before that waits for it.
 
-use super::envelope::Letter;
+use super::envelope::Envelope;
 use super::hub::Posted;
 use super::mailbox::{space, Mailbox, Put, Space, Taken};
 use crate::clock::milliseconds;
-use crate::cluster::scoreboard::{Board, Slot, SLOTS};
+use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -33,32 +34,32 @@ const fn nanoseconds(count: i64) -> Timespec {
     }
 }
 
-/// Made before the first fork and inherited by every worker, together with the [`Board`].
-pub struct PostOffice {
-    board: &'static Board,
+/// Made before the first fork and inherited by every worker, together with the [`Scoreboard`].
+pub struct Bus {
+    scoreboard: &'static Scoreboard,
     mailboxes: [OnceLock<Mailbox>; SLOTS],
-    /// For each worker that this process has given up, the letters that it had taken until then, plus one; else 0.
+    /// For each worker that this process has given up, the envelopes that it had taken until then, plus one; else 0.
     given_up: [AtomicU64; SLOTS],
 }
 
-/// A worker that has no room for a letter.
+/// A worker that has no room for an envelope.
 struct Waiting {
     slot: usize,
     /// Whether its socket tells when there is.
     full: bool,
-    /// Letters that it had taken when it was last seen taking one, and when that was.
+    /// Envelopes that it had taken when it was last seen taking one, and when that was.
     taken: u64,
     since: u64,
 }
 
-impl PostOffice {
+impl Bus {
     /// Opens the mailboxes of so many workers; to be called before the first fork.
     ///
     /// # Errors
     /// If the socket pairs cannot be made.
-    pub fn new(board: &'static Board, workers: usize) -> std::io::Result<PostOffice> {
-        let post = PostOffice {
-            board,
+    pub fn new(scoreboard: &'static Scoreboard, workers: usize) -> std::io::Result<Bus> {
+        let post = Bus {
+            scoreboard,
             mailboxes: std::array::from_fn(|_| OnceLock::new()),
             given_up: std::array::from_fn(|_| AtomicU64::new(0)),
         };
@@ -77,12 +78,12 @@ impl PostOffice {
         Ok(())
     }
 
-    /// Tells workers of mailboxes that were opened after they were forked. Who has no room for the letter now is told the
-    /// next time; what they know they say on the board.
+    /// Tells workers of mailboxes that were opened after they were forked. Who has no room for the envelope now is told the
+    /// next time; what they know they say on the scoreboard.
     pub fn introduce(&self) {
         let opened = self.known();
         for (reader, mailbox) in self.mailboxes.iter().enumerate() {
-            let (own, Some(mailbox)) = (self.board.slot(reader), mailbox.get()) else {
+            let (own, Some(mailbox)) = (self.scoreboard.slot(reader), mailbox.get()) else {
                 continue;
             };
             let missing = opened & !own.known_mailboxes.load(SeqCst);
@@ -105,14 +106,14 @@ impl PostOffice {
         })
     }
 
-    /// The board that says who reads their mail.
-    pub fn board(&self) -> &'static Board {
-        self.board
+    /// The scoreboard that says who reads their mail.
+    pub fn scoreboard(&self) -> &'static Scoreboard {
+        self.scoreboard
     }
 
     /// Publishes to all workers, from a process that has no hub. `block` as for [`Hub::publish`](super::Hub::publish).
     pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
-        self.board.others().published.fetch_add(1, Relaxed);
+        self.scoreboard.others().published.fetch_add(1, Relaxed);
         self.send(None, channel, message, block)
     }
 
@@ -124,16 +125,16 @@ impl PostOffice {
         message: &[u8],
         block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> Posted {
-        let counters = own.map_or(self.board.others(), |slot| self.board.slot(slot));
-        let mut letter = Letter::new(channel, message);
+        let counters = own.map_or(self.scoreboard.others(), |slot| self.scoreboard.slot(slot));
+        let mut envelope = Envelope::new(channel, message);
         let mut waiting = Vec::new();
         let mut undelivered = 0;
-        for slot in (0..self.board.mailboxes()).filter(|slot| Some(*slot) != own) {
-            let reader = self.board.slot(slot);
+        for slot in (0..self.scoreboard.mailboxes()).filter(|slot| Some(*slot) != own) {
+            let reader = self.scoreboard.slot(slot);
             if !reader.reads_mail() {
                 continue;
             }
-            match self.put(slot, &mut letter, counters) {
+            match self.put(slot, &mut envelope, counters) {
                 Put::Done => {}
                 Put::Failed => undelivered += 1,
                 _ if self.has_given_up(slot) => undelivered += 1,
@@ -147,7 +148,7 @@ impl PostOffice {
         }
         if !waiting.is_empty() {
             counters.mail_waits.fetch_add(1, Relaxed);
-            block(&mut || undelivered += self.wait(&mut waiting, &mut letter, counters));
+            block(&mut || undelivered += self.wait(&mut waiting, &mut envelope, counters));
             // If `block` has not run it, or has not let it finish.
             undelivered += waiting.len();
         }
@@ -155,11 +156,11 @@ impl PostOffice {
         Posted { undelivered }
     }
 
-    fn put(&self, slot: usize, letter: &mut Letter<'_>, counters: &Slot) -> Put {
+    fn put(&self, slot: usize, envelope: &mut Envelope<'_>, counters: &Slot) -> Put {
         let Some(mailbox) = self.mailboxes[slot].get() else {
             return Put::Short;
         };
-        let put = mailbox.put(letter, &self.board.slot(slot).mail_bytes);
+        let put = mailbox.put(envelope, &self.scoreboard.slot(slot).mail_bytes);
         if put == Put::Done {
             counters.mail_sent.fetch_add(1, Relaxed);
             if self.given_up[slot].load(Relaxed) != 0 {
@@ -170,20 +171,20 @@ impl PostOffice {
     }
 
     fn has_given_up(&self, slot: usize) -> bool {
-        self.given_up[slot].load(Relaxed) == self.board.slot(slot).mail_received.load(Relaxed) + 1
+        self.given_up[slot].load(Relaxed) == self.scoreboard.slot(slot).mail_received.load(Relaxed) + 1
     }
 
-    /// Waits until nobody is left in `waiting`. Returns how many did not get the letter although they read their mail.
-    fn wait(&self, waiting: &mut Vec<Waiting>, letter: &mut Letter<'_>, counters: &Slot) -> usize {
+    /// Waits until nobody is left in `waiting`. Returns how many did not get the envelope although they read their mail.
+    fn wait(&self, waiting: &mut Vec<Waiting>, envelope: &mut Envelope<'_>, counters: &Slot) -> usize {
         let mut undelivered = 0;
         while !waiting.is_empty() {
             self.pause(waiting);
             waiting.retain_mut(|worker| {
-                let reader = self.board.slot(worker.slot);
+                let reader = self.scoreboard.slot(worker.slot);
                 if !reader.reads_mail() {
                     return false;
                 }
-                let put = self.put(worker.slot, letter, counters);
+                let put = self.put(worker.slot, envelope, counters);
                 worker.full = put == Put::Full;
                 let stays = matches!(put, Put::Full | Put::Short) && worker.deserves_patience(reader);
                 if !stays && put != Put::Done {
@@ -208,24 +209,24 @@ impl PostOffice {
 
     /// Lets others know that worker number `slot` reads its mail from now on. What is there is for a predecessor.
     pub(super) fn open(&self, slot: usize) {
-        let own = self.board.slot(slot);
+        let own = self.scoreboard.slot(slot);
         own.reads_mail.store(0, SeqCst);
         if let Some(mailbox) = self.mailboxes[slot].get() {
             mailbox.clear(&mut space(), &own.mail_bytes);
         }
         own.known_mailboxes.store(self.known(), SeqCst);
-        self.board.count_mailbox(slot);
+        self.scoreboard.count_mailbox(slot);
         own.reads_mail.store(1, SeqCst);
     }
 
     /// Lets others know that worker number `slot` reads no more mail.
     pub(super) fn close(&self, slot: usize) {
-        self.board.slot(slot).reads_mail.store(0, SeqCst);
+        self.scoreboard.slot(slot).reads_mail.store(0, SeqCst);
     }
 
-    /// Takes the oldest letter out of a worker's own mailbox.
+    /// Takes the oldest envelope out of a worker's own mailbox.
     pub(super) fn take(&self, slot: usize, space: &mut Space) -> Taken {
-        let own = self.board.slot(slot);
+        let own = self.scoreboard.slot(slot);
         let Some(mailbox) = self.mailboxes[slot].get() else {
             return Taken::Nothing;
         };
@@ -259,7 +260,7 @@ impl PostOffice {
 }
 
 impl Waiting {
-    /// Whether the worker has taken a letter lately.
+    /// Whether the worker has taken an envelope lately.
     fn deserves_patience(&mut self, reader: &Slot) -> bool {
         let (taken, now) = (reader.mail_received.load(Relaxed), milliseconds());
         if taken != self.taken {
@@ -274,16 +275,16 @@ mod tests {
     use super::*;
     use crate::pubsub::envelope::introduction;
 
-    /// A post office for one worker, and what that has of it.
-    fn supervisor_and_worker() -> (PostOffice, PostOffice) {
-        let post = PostOffice::new(Box::leak(Box::default()), 1).expect("a mailbox");
+    /// A bus for one worker, and what that has of it.
+    fn supervisor_and_worker() -> (Bus, Bus) {
+        let post = Bus::new(Box::leak(Box::default()), 1).expect("a mailbox");
         let worker = forked(&post);
         worker.open(0);
         (post, worker)
     }
 
-    fn forked(post: &PostOffice) -> PostOffice {
-        let child = PostOffice::new(post.board, 0).expect("no mailbox");
+    fn forked(post: &Bus) -> Bus {
+        let child = Bus::new(post.scoreboard, 0).expect("no mailbox");
         for (own, known) in child.mailboxes.iter().zip(&post.mailboxes) {
             if let Some(mailbox) = known.get() {
                 own.set(mailbox.copy()).expect("nothing there");
@@ -292,13 +293,13 @@ mod tests {
         child
     }
 
-    fn take(post: &PostOffice, slot: usize) -> Taken {
+    fn take(post: &Bus, slot: usize) -> Taken {
         post.take(slot, &mut space())
     }
 
     #[test]
     fn workers_have_the_mailboxes_that_there_are_workers_and_no_more() {
-        let post = PostOffice::new(Box::leak(Box::default()), 3).expect("mailboxes");
+        let post = Bus::new(Box::leak(Box::default()), 3).expect("mailboxes");
         assert_eq!(post.known(), 0b111);
     }
 
@@ -310,7 +311,7 @@ mod tests {
         new.open(1);
         let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
             post.introduce();
-            // As its courier does, meanwhile.
+            // As its dispatcher does, meanwhile.
             assert!(matches!(take(&old, 0), Taken::Nothing));
             wait();
         });
@@ -321,7 +322,7 @@ mod tests {
         assert!(matches!(take(&new, 1), Taken::Mail(mail) if mail.message.len() == 100_000));
         post.introduce();
         let mailbox = old.mailboxes[0].get().expect("its own");
-        let mail = mailbox.take(&mut space(), &old.board.slot(0).mail_bytes);
+        let mail = mailbox.take(&mut space(), &old.scoreboard.slot(0).mail_bytes);
         assert!(matches!(mail, Taken::Nothing), "known is known: {mail:?}");
     }
 
@@ -335,6 +336,6 @@ mod tests {
         post.introduce();
         assert!(matches!(take(&worker, 0), Taken::Nothing));
         assert_eq!(worker.known(), 0b11);
-        assert_eq!(post.board.slot(0).mail_lost.load(Relaxed), 0);
+        assert_eq!(post.scoreboard.slot(0).mail_lost.load(Relaxed), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! The registry: who subscribed to what in this process.
 //!
-//! The courier takes the recipients of a channel as a list that is made when it is first needed and thrown away when they
+//! The dispatcher takes the recipients of a channel as a list that is made when it is first needed and thrown away when they
 //! change, so it delivers without the lock, and a close of many subscribers of one channel costs each of them one look-up.
 
 use super::pattern::{Match, Pattern};

@@ -1,4 +1,4 @@
-//! The courier: the one native thread of a process that delivers. It takes what was published here and what came by mail,
+//! The dispatcher: the one native thread of a process that delivers. It takes what was published here and what came by mail,
 //! hands each publication to its subscribers, and then has every subscriber that was touched send all of it at once.
 //!
 //! One queue and one thread keep the order. It needs no lock of a language and waits for nobody, so whoever waits for it
@@ -26,7 +26,7 @@ const LONGEST_ROUND: u64 = 50_000_000;
 /// Touched subscribers for which room is kept; to clear more of it would burden the small rounds that follow a large one.
 const MOST_KEPT: usize = 16 * 1024;
 
-pub(super) struct Courier {
+pub(super) struct Dispatcher {
     shared: Arc<Shared>,
     /// Lists of those who get the publication at hand.
     recipients: Vec<Recipients>,
@@ -43,9 +43,9 @@ struct Touched {
     subscribers: Vec<Arc<dyn Subscriber>>,
 }
 
-impl Courier {
-    pub(super) fn new(shared: Arc<Shared>) -> Courier {
-        Courier {
+impl Dispatcher {
+    pub(super) fn new(shared: Arc<Shared>) -> Dispatcher {
+        Dispatcher {
             shared,
             recipients: Vec::new(),
             touched: Touched::default(),

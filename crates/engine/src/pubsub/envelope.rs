@@ -15,7 +15,8 @@ pub(super) const HEADER: usize = 16;
 /// Longest channel and message, together, that travel in the datagram.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
 
-/// In the place of the first length: the letter introduces the mailbox of another worker, whose number is in that of the second.
+/// In the place of the first length: the envelope introduces the mailbox of another worker, whose number is in that of the
+/// second.
 const INTRODUCTION: u64 = u64::MAX;
 
 /// The datagram that goes with the descriptors of the mailbox of worker number `slot`.
@@ -26,7 +27,7 @@ pub(super) fn introduction(slot: usize) -> [u8; HEADER] {
     datagram
 }
 
-/// Whose mailbox a letter introduces; `None` for one that does not.
+/// Whose mailbox an envelope introduces; `None` for one that does not.
 pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
     let (header, _) = datagram.split_first_chunk::<HEADER>()?;
     let (first, second) = header.split_at(HEADER / 2);
@@ -35,7 +36,7 @@ pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
 }
 
 /// A message to be sent, to any number of processes.
-pub(super) struct Letter<'a> {
+pub(super) struct Envelope<'a> {
     header: [u8; HEADER],
     channel: &'a [u8],
     message: &'a [u8],
@@ -43,12 +44,12 @@ pub(super) struct Letter<'a> {
     file: Option<OwnedFd>,
 }
 
-impl<'a> Letter<'a> {
-    pub(super) fn new(channel: &'a [u8], message: &'a [u8]) -> Letter<'a> {
+impl<'a> Envelope<'a> {
+    pub(super) fn new(channel: &'a [u8], message: &'a [u8]) -> Envelope<'a> {
         let mut header = [0; HEADER];
         header[..HEADER / 2].copy_from_slice(&(channel.len() as u64).to_le_bytes());
         header[HEADER / 2..].copy_from_slice(&(message.len() as u64).to_le_bytes());
-        Letter {
+        Envelope {
             header,
             channel,
             message,
@@ -95,7 +96,7 @@ impl<'a> Letter<'a> {
     }
 }
 
-/// Reads a letter again. `None` when it is not whole: its descriptor could not be received.
+/// Reads an envelope again. `None` when it is not whole: its descriptor could not be received.
 pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication> {
     let (header, content) = datagram.split_first_chunk::<HEADER>()?;
     let (channel, message) = header.split_at(HEADER / 2);
@@ -121,22 +122,22 @@ pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication
 mod tests {
     use super::*;
 
-    fn datagram(letter: &Letter<'_>) -> Vec<u8> {
-        letter.datagram().iter().flat_map(|part| part.to_vec()).collect()
+    fn datagram(envelope: &Envelope<'_>) -> Vec<u8> {
+        envelope.datagram().iter().flat_map(|part| part.to_vec()).collect()
     }
 
-    fn file(letter: &mut Letter<'_>) -> OwnedFd {
-        letter.write_file().expect("a file in memory");
-        letter
+    fn file(envelope: &mut Envelope<'_>) -> OwnedFd {
+        envelope.write_file().expect("a file in memory");
+        envelope
             .file()
             .and_then(|file| file.try_clone_to_owned().ok())
             .expect("a copy")
     }
 
     #[test]
-    fn a_short_letter_arrives_in_the_datagram() {
-        let letter = Letter::new(b"news", b"hello");
-        let publication = open(&datagram(&letter), None).expect("whole");
+    fn a_short_envelope_arrives_in_the_datagram() {
+        let envelope = Envelope::new(b"news", b"hello");
+        let publication = open(&datagram(&envelope), None).expect("whole");
         assert_eq!(
             (&*publication.channel, &*publication.message),
             (&b"news"[..], &b"hello"[..])
@@ -144,16 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_letter_arrives_in_a_file_that_nobody_can_change() {
+    fn a_long_envelope_arrives_in_a_file_that_nobody_can_change() {
         let message = vec![7; 3 * INLINE_BYTES];
-        let mut letter = Letter::new(b"news", &message);
-        assert!(!letter.is_inline());
-        let file = file(&mut letter);
-        assert_eq!(datagram(&letter), letter.header);
+        let mut envelope = Envelope::new(b"news", &message);
+        assert!(!envelope.is_inline());
+        let file = file(&mut envelope);
+        assert_eq!(datagram(&envelope), envelope.header);
         let mut same = File::from(file.try_clone().expect("a copy"));
         assert!(same.write_all(b"x").is_err() && same.set_len(0).is_err());
         for file in [file.try_clone().expect("a copy"), file] {
-            let publication = open(&letter.header, Some(file)).expect("whole");
+            let publication = open(&envelope.header, Some(file)).expect("whole");
             assert_eq!(
                 (&*publication.channel, &*publication.message),
                 (&b"news"[..], &message[..])
@@ -163,13 +164,13 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_is_not_opened() {
-        let letter = Letter::new(b"news", b"hello");
-        let whole = datagram(&letter);
+        let envelope = Envelope::new(b"news", b"hello");
+        let whole = datagram(&envelope);
         for length in 0..whole.len() {
             assert!(open(&whole[..length], None).is_none(), "{length} bytes");
         }
-        let mut longer = Letter::new(b"news", b"hello again");
-        assert!(open(&letter.header, Some(file(&mut longer))).is_none());
+        let mut longer = Envelope::new(b"news", b"hello again");
+        assert!(open(&envelope.header, Some(file(&mut longer))).is_none());
         assert!(open(&[0xff; HEADER], None).is_none());
     }
 }

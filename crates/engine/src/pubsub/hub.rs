@@ -1,8 +1,8 @@
 //! The hub: pub/sub of one process, shared by everything in it that subscribes or publishes.
 
-use super::bus::PostOffice;
+use super::bus::Bus;
 use super::channels::{Channels, Recipient};
-use super::dispatcher::Courier;
+use super::dispatcher::Dispatcher;
 use super::pattern::Match;
 use super::publication::Publication;
 use super::queue::Queue;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long [`Hub::stop`] waits for the courier.
+/// How long [`Hub::stop`] waits for the dispatcher.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Whom a publication is for.
@@ -42,7 +42,7 @@ pub struct Posted {
 pub struct PubSubStats {
     /// Subscriptions of this process.
     pub subscriptions: usize,
-    /// Publications that wait for the courier.
+    /// Publications that wait for the dispatcher.
     pub queued: usize,
     /// Messages published by this process.
     pub published: u64,
@@ -63,28 +63,28 @@ pub struct PubSubStats {
 /// One for each process. Made after the fork; what is published before [`Hub::start`] waits for it.
 pub struct Hub {
     shared: Arc<Shared>,
-    /// The process that made it. Another one that was forked from it has no courier and must touch no lock: a thread that it
+    /// The process that made it. Another one that was forked from it has no dispatcher and must touch no lock: a thread that it
     /// does not have may hold it.
     process: u32,
 }
 
-/// What the courier and the publishers share.
+/// What the dispatcher and the publishers share.
 pub(super) struct Shared {
     pub(super) channels: Channels,
     pub(super) queue: Queue,
-    pub(super) post: Option<(Arc<PostOffice>, usize)>,
+    pub(super) post: Option<(Arc<Bus>, usize)>,
     pub(super) panics: AtomicU64,
     own: Slot,
-    /// Whether the courier has ended.
+    /// Whether the dispatcher has ended.
     ended: (Mutex<bool>, Condvar),
 }
 
 impl Hub {
-    /// A hub for this process alone, or for worker number `slot` of those that share a post office.
+    /// A hub for this process alone, or for worker number `slot` of those that share a bus.
     ///
     /// # Errors
-    /// If the descriptor that wakes the courier cannot be made.
-    pub fn new(post: Option<(Arc<PostOffice>, usize)>) -> io::Result<Arc<Hub>> {
+    /// If the descriptor that wakes the dispatcher cannot be made.
+    pub fn new(post: Option<(Arc<Bus>, usize)>) -> io::Result<Arc<Hub>> {
         let shared = Shared {
             channels: Channels::default(),
             queue: Queue::new()?,
@@ -99,7 +99,7 @@ impl Hub {
         }))
     }
 
-    /// Starts the courier, and lets others know that this process reads its mail. Does nothing the second time.
+    /// Starts the dispatcher, and lets others know that this process reads its mail. Does nothing the second time.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -111,9 +111,9 @@ impl Hub {
             post.open(*slot);
         }
         let shared = Arc::clone(&self.shared);
-        let named = std::thread::Builder::new().name("fairlead courier".into());
+        let named = std::thread::Builder::new().name("fairlead dispatcher".into());
         let started = named.spawn(move || {
-            Courier::new(Arc::clone(&shared)).run();
+            Dispatcher::new(Arc::clone(&shared)).run();
             shared.end();
         });
         if started.is_err() {
@@ -123,7 +123,7 @@ impl Hub {
         started.map(drop)
     }
 
-    /// Takes no more publications and no more mail, delivers what there is, and ends the courier.
+    /// Takes no more publications and no more mail, delivers what there is, and ends the dispatcher.
     pub fn stop(&self) {
         if self.is_elsewhere() {
             return;
@@ -157,7 +157,7 @@ impl Hub {
         self.shared.channels.unsubscribe(id, name)
     }
 
-    /// Publishes. Returns when the message is queued for the courier and in the mailboxes of the other processes; only
+    /// Publishes. Returns when the message is queued for the dispatcher and in the mailboxes of the other processes; only
     /// if one of these is full does it wait, inside of `block`, which is to run its argument without the language's lock.
     pub fn publish(
         &self,
@@ -232,7 +232,7 @@ impl Drop for Hub {
 impl Shared {
     pub(super) fn counters(&self) -> &Slot {
         match &self.post {
-            Some((post, slot)) => post.board().slot(*slot),
+            Some((post, slot)) => post.scoreboard().slot(*slot),
             None => &self.own,
         }
     }
@@ -257,13 +257,13 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::scoreboard::Board;
+    use crate::cluster::scoreboard::Scoreboard;
     use crate::pubsub::mailbox::{self, Taken};
 
     #[test]
     fn a_process_that_the_app_has_forked_publishes_to_the_workers() {
-        let board: &'static Board = Box::leak(Box::default());
-        let post = Arc::new(PostOffice::new(board, 2).expect("a post office"));
+        let scoreboard: &'static Scoreboard = Box::leak(Box::default());
+        let post = Arc::new(Bus::new(scoreboard, 2).expect("a bus"));
         (0..2).for_each(|slot| post.open(slot));
         let hub = Hub::new(Some((Arc::clone(&post), 0))).expect("a hub");
         let mut hub = Arc::into_inner(hub).expect("the only one");
@@ -280,10 +280,13 @@ mod tests {
             );
             assert!(matches!(take(), Taken::Nothing));
             assert!(
-                board.slot(slot).reads_mail(),
+                scoreboard.slot(slot).reads_mail(),
                 "it is not for the child to say otherwise"
             );
         }
-        assert_eq!((hub.shared.queue.len(), board.others().published.load(Relaxed)), (0, 1));
+        assert_eq!(
+            (hub.shared.queue.len(), scoreboard.others().published.load(Relaxed)),
+            (0, 1)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The mailbox of one worker: a socket pair whose queue the kernel keeps, so that nothing in it belongs to a process that
-//! may die. Any process puts letters in; only the worker takes them out.
+//! may die. Any process puts envelopes in; only the worker takes them out.
 
-use super::envelope::{introduced, introduction, open, Letter, HEADER, INLINE_BYTES};
+use super::envelope::{introduced, introduction, open, Envelope, HEADER, INLINE_BYTES};
 use super::publication::Publication;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,10 +14,10 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Asked of the kernel for letters that wait; it may give less.
+/// Asked of the kernel for envelopes that wait; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes of long letters that wait; they are in files, which the kernel does not count.
+/// Bytes of long envelopes that wait; they are in files, which the kernel does not count.
 const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Mailbox {
     receiver: OwnedFd,
 }
 
-/// What came of an attempt to put a letter in.
+/// What came of an attempt to put an envelope in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Put {
     Done,
@@ -43,7 +43,7 @@ pub(super) enum Taken {
     Mail(Publication),
     /// The mailbox of the worker with that number; `None` when its descriptors could not be received.
     Introduction(usize, Option<Mailbox>),
-    /// A letter whose file could not be received or read.
+    /// An envelope whose file could not be received or read.
     Spoiled,
     Nothing,
 }
@@ -82,23 +82,23 @@ impl Mailbox {
         self.receiver.as_fd()
     }
 
-    /// Puts a letter in, if there is room. `file_bytes` counts what waits in files.
-    pub(super) fn put(&self, letter: &mut Letter<'_>, file_bytes: &AtomicI64) -> Put {
-        if letter.is_inline() {
-            match self.send(letter) {
+    /// Puts an envelope in, if there is room. `file_bytes` counts what waits in files.
+    pub(super) fn put(&self, envelope: &mut Envelope<'_>, file_bytes: &AtomicI64) -> Put {
+        if envelope.is_inline() {
+            match self.send(envelope) {
                 // The kernel gave so small a buffer that not even this fits.
                 Err(Errno::MSGSIZE) => {}
                 result => return Put::from(result),
             }
         }
-        // A publisher may die between counting and sending, so the count alone never keeps a letter out.
-        let bytes = i64::try_from(letter.bytes()).unwrap_or(i64::MAX / 2);
+        // A publisher may die between counting and sending, so the count alone never keeps an envelope out.
+        let bytes = i64::try_from(envelope.bytes()).unwrap_or(i64::MAX / 2);
         let waiting = file_bytes.fetch_add(bytes, SeqCst);
         let is_over = waiting > 0 && waiting + bytes > MOST_FILE_BYTES && !self.is_empty();
-        let put = if is_over || letter.write_file().is_err() {
+        let put = if is_over || envelope.write_file().is_err() {
             Put::Short
         } else {
-            Put::from(self.send(letter))
+            Put::from(self.send(envelope))
         };
         if put != Put::Done {
             file_bytes.fetch_sub(bytes, SeqCst);
@@ -113,9 +113,9 @@ impl Mailbox {
         Put::from(self.send_datagram(&[IoSlice::new(&datagram)], &descriptors))
     }
 
-    fn send(&self, letter: &Letter<'_>) -> rustix::io::Result<usize> {
-        let file = letter.file();
-        self.send_datagram(&letter.datagram(), file.as_slice())
+    fn send(&self, envelope: &Envelope<'_>) -> rustix::io::Result<usize> {
+        let file = envelope.file();
+        self.send_datagram(&envelope.datagram(), file.as_slice())
     }
 
     fn send_datagram(&self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<usize> {
@@ -128,7 +128,7 @@ impl Mailbox {
         retry_on_intr(|| sendmsg(&self.sender, parts, &mut control, flags))
     }
 
-    /// Takes the oldest letter out.
+    /// Takes the oldest envelope out.
     pub(super) fn take(&self, space: &mut Space, file_bytes: &AtomicI64) -> Taken {
         let Some((length, [file, other])) = self.receive(space) else {
             if file_bytes.load(Relaxed) != 0 {
@@ -201,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_too_long_for_the_buffer_of_the_socket_goes_into_a_file() {
+    fn an_envelope_too_long_for_the_buffer_of_the_socket_goes_into_a_file() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
         sockopt::set_socket_send_buffer_size(&mailbox.sender, 0).expect("as little as there can be");
         let message = [7; INLINE_BYTES / 2];
-        let mut letter = Letter::new(b"news", &message);
-        assert!(letter.is_inline());
-        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Done);
+        let mut envelope = Envelope::new(b"news", &message);
+        assert!(envelope.is_inline());
+        assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Done);
         assert_eq!(file_bytes.load(SeqCst), 4 + message.len() as i64);
         let taken = take(&mailbox, &file_bytes);
         assert!(
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_whose_file_is_missing_is_spoiled_and_the_next_is_not() {
+    fn an_envelope_whose_file_is_missing_is_spoiled_and_the_next_is_not() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
         let mut long = [0; HEADER];
         long[HEADER - 1] = 1;
         for datagram in [&long[..], b"short"] {
             rustix::net::send(&mailbox.sender, datagram, SendFlags::empty()).expect("room");
         }
-        assert_eq!(mailbox.put(&mut Letter::new(b"news", b""), &file_bytes), Put::Done);
+        assert_eq!(mailbox.put(&mut Envelope::new(b"news", b""), &file_bytes), Put::Done);
         for _ in 0..2 {
             assert!(matches!(take(&mailbox, &file_bytes), Taken::Spoiled));
         }
@@ -237,9 +237,9 @@ mod tests {
     fn a_wrong_count_of_bytes_in_files_keeps_nothing_out() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(MOST_FILE_BYTES));
         let message = [7; 2 * INLINE_BYTES];
-        let mut letter = Letter::new(b"news", &message);
-        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Done);
-        assert_eq!(mailbox.put(&mut letter, &file_bytes), Put::Short);
+        let mut envelope = Envelope::new(b"news", &message);
+        assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Done);
+        assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Short);
         assert!(matches!(take(&mailbox, &file_bytes), Taken::Mail(_)));
         assert!(matches!(take(&mailbox, &file_bytes), Taken::Nothing));
         assert_eq!(file_bytes.load(SeqCst), 0);

@@ -3,15 +3,15 @@
 //! ```text
 //!              Hub of this process                      Hub of a sibling
 //! publish ──┬─> Queue ────────┐
-//!           │                 ├─> Courier ──> Subscribers
+//!           │                 ├─> Dispatcher ──> Subscribers
 //!           │    Mailbox ─────┘
-//!           └─> PostOffice ────────────────────> Mailbox ──> Courier ──> Subscribers
+//!           └─> Bus ────────────────────> Mailbox ──> Dispatcher ──> Subscribers
 //! ```
 //!
 //! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` and `pattern.rs` know who subscribed to what.
-//! * `queue.rs` holds what was published here, `courier.rs` is the thread that delivers it to each [`Subscriber`], as a
+//! * `queue.rs` holds what was published here, `dispatcher.rs` is the thread that delivers it to each [`Subscriber`], as a
 //!   [`Publication`] that makes each of its wire forms once.
-//! * `post_office.rs`, `mailbox.rs`, `letter.rs`: from process to process.
+//! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
 //!
 //! What one thread publishes to a channel reaches each subscriber once and in order, whole or (if its process will not take
 //! it) not at all; the latter is reported to the publisher. Nothing is kept for those who subscribe later.
@@ -27,7 +27,7 @@ mod publication;
 mod queue;
 mod subscriber;
 
-pub use bus::PostOffice;
+pub use bus::Bus;
 pub use hub::{Hub, Posted, PubSubStats, Scope};
 pub(crate) use pattern::glob_matches;
 pub use pattern::Match;

@@ -1,6 +1,6 @@
-//! What this process has published and the courier has not yet taken: in order, and bounded.
+//! What this process has published and the dispatcher has not yet taken: in order, and bounded.
 //!
-//! The courier sleeps in poll(2), so a publisher wakes it through an eventfd; but only one that finds it asleep does.
+//! The dispatcher sleeps in poll(2), so a publisher wakes it through an eventfd; but only one that finds it asleep does.
 
 use super::publication::Publication;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -11,16 +11,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that wait for the courier; beyond them publishers wait.
+/// Bytes that wait for the dispatcher; beyond them publishers wait.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// The same as a number of publications: however short they are, each takes its time when it has many subscribers.
 const MOST_WAITING: usize = 16 * 1024;
 
-/// How long a publisher waits while the courier takes nothing.
+/// How long a publisher waits while the dispatcher takes nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the courier pauses when the system has no memory to poll with.
+/// How long the dispatcher pauses when the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
@@ -34,16 +34,16 @@ pub(super) struct Queue {
 struct State {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
-    /// Publications that the courier has ever taken.
+    /// Publications that the dispatcher has ever taken.
     taken: u64,
     phase: Phase,
-    /// Whether the courier is in poll(2), or about to be.
+    /// Whether the dispatcher is in poll(2), or about to be.
     asleep: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// There is no courier yet.
+    /// There is no dispatcher yet.
     #[default]
     New,
     Open,
@@ -63,7 +63,7 @@ impl Queue {
         self.state.lock().publications.len()
     }
 
-    /// Says that there is a courier now. False: there is or was one already.
+    /// Says that there is a dispatcher now. False: there is or was one already.
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
         let is_new = state.phase == Phase::New;
@@ -73,7 +73,7 @@ impl Queue {
         is_new
     }
 
-    /// Takes nothing more. The courier ends when it has delivered what there is; false: there is none.
+    /// Takes nothing more. The dispatcher ends when it has delivered what there is; false: there is none.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
         let former = std::mem::replace(&mut state.phase, Phase::Closed);

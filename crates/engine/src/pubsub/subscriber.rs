@@ -3,13 +3,13 @@
 use super::publication::Publication;
 use std::sync::Arc;
 
-/// Receives the publications of the channels that it subscribed to. Called by the courier alone, from one thread.
+/// Receives the publications of the channels that it subscribed to. Called by the dispatcher alone, from one thread.
 pub trait Subscriber: Send + Sync {
     /// Its number, unique in the process and never used again.
     fn id(&self) -> u64;
 
     /// Takes a publication: queues it and returns. Must not wait for anything, least of all for a peer or a language's lock,
-    /// and must not publish. True: [`Subscriber::flush`] is to be called once the courier has handed out what it has.
+    /// and must not publish. True: [`Subscriber::flush`] is to be called once the dispatcher has handed out what it has.
     ///
     /// May still be called when [`unsubscribe`](super::Hub::unsubscribe) has returned, with what was under way.
     fn deliver(&self, publication: &Arc<Publication>, delivery: Delivery) -> bool;

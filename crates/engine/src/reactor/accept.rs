@@ -2,7 +2,7 @@
 
 use crate::clock::{milliseconds, nanoseconds};
 use crate::engine::Engine;
-use crate::reactor::accept_order::Courtesy;
+use crate::reactor::accept_order::AcceptOrder;
 use crate::reactor::listener::{refuse, Accepted, Listener, Reserve};
 use crate::reactor::poller::token;
 use rustix::io::Errno;
@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Connections accepted before others get their turn, where no other worker waits for them.
 const ACCEPTS_ALONE: usize = 32;
 
-/// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them, or a
-/// turn of the reactor panicked.
+/// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them,
+/// or a turn of the reactor panicked.
 const PAUSE_MILLISECONDS: u64 = 100;
 
 /// Sent to a client for whom there is no place.
@@ -25,7 +25,7 @@ pub(crate) struct Accepting {
     listeners: Vec<Listener>,
     /// Those of them that are out of the poll set.
     resting: Vec<usize>,
-    courtesy: Courtesy,
+    accept_order: AcceptOrder,
     /// Milliseconds before which none of them comes back.
     paused_until: u64,
     reserve: Reserve,
@@ -39,7 +39,7 @@ impl Accepting {
         Accepting {
             resting: (0..listeners.len()).collect(),
             listeners,
-            courtesy: Courtesy::default(),
+            accept_order: AcceptOrder::default(),
             paused_until: 0,
             reserve: Reserve::default(),
             quiet_until: 0,
@@ -59,7 +59,7 @@ impl Accepting {
             }
             self.paused_until = 0;
         }
-        if let Some(left) = self.courtesy.rest(nanoseconds, || engine.is_ahead()) {
+        if let Some(left) = self.accept_order.rest(nanoseconds, || engine.is_ahead()) {
             return Some(left);
         }
         let resting = std::mem::take(&mut self.resting);
@@ -120,7 +120,7 @@ impl Accepting {
                             continue;
                         }
                     };
-                    if let Err((socket, error)) = engine.welcome(socket, permit, peer, listener.origin(), now) {
+                    if let Err((socket, error)) = engine.admit(socket, permit, peer, listener.origin(), now) {
                         refuse(&*socket, NO_PLACE);
                         self.complain(engine, now, &error.to_string());
                     }
@@ -144,7 +144,7 @@ impl Accepting {
         if self.paused_until == 0 {
             engine.poller.remove(listener.socket());
             self.resting.push(index);
-            self.courtesy.accepted(nanoseconds(), || engine.is_ahead());
+            self.accept_order.accepted(nanoseconds(), || engine.is_ahead());
         }
     }
 
@@ -162,7 +162,7 @@ impl Accepting {
     fn log(&mut self, engine: &Engine, now: u64, line: std::fmt::Arguments<'_>) {
         if now >= self.quiet_until {
             self.quiet_until = now + 1_000;
-            engine.journal.error(line);
+            engine.log.error(line);
         }
     }
 
@@ -175,8 +175,8 @@ impl Accepting {
         self.resting = (0..self.listeners.len()).collect();
     }
 
-    /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others. False
-    /// if that was done before.
+    /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others.
+    /// False if that was done before.
     pub(crate) fn drain(&mut self, engine: &Engine, now: u64) -> bool {
         if self.listeners.is_empty() {
             return false;

@@ -3,8 +3,8 @@
 //! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has accepted
 //! steps out of the line and joins its end before it waits again. The rule:
 //!
-//! 1. A worker that is *ahead* (another one has fewer connections) stays out for a millisecond: one that runs already would take
-//!    a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
+//! 1. A worker that is *ahead* (another one has fewer connections) stays out for a millisecond: one that runs already would
+//! take a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
 //! 2. If the millisecond went by and nobody else has become even, and then a connection is there *at once*, the rest was *in
 //!    vain*: that connection has waited for it. The other worker may hang. So the next connection is accepted without such a
 //!    rest, after another rest in vain the next two, then four, up to 64.
@@ -22,7 +22,7 @@ const AT_ONCE: Duration = Duration::from_micros(50);
 const MOST_HURRIED: u32 = 64;
 
 #[derive(Debug, Default)]
-pub(crate) struct Courtesy {
+pub(crate) struct AcceptOrder {
     state: State,
     /// Connections still to be accepted without a rest, and how many they were the last time.
     hurried: u32,
@@ -39,7 +39,7 @@ enum State {
     JustBack { until: u64 },
 }
 
-impl Courtesy {
+impl AcceptOrder {
     /// A connection was accepted, at `now` in nanoseconds.
     pub(crate) fn accepted(&mut self, now: u64, is_ahead: impl FnOnce() -> bool) {
         let was_in_vain = matches!(self.state, State::JustBack { until } if now < until);
@@ -92,39 +92,39 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_not_ahead_joins_the_line_at_once() {
-        let mut courtesy = Courtesy::default();
-        courtesy.accepted(0, EVEN);
-        assert_eq!(courtesy.rest(|| 0, EVEN), None);
+        let mut accept_order = AcceptOrder::default();
+        accept_order.accepted(0, EVEN);
+        assert_eq!(accept_order.rest(|| 0, EVEN), None);
     }
 
     #[test]
     fn one_that_is_ahead_rests_for_a_millisecond() {
-        let mut courtesy = Courtesy::default();
-        courtesy.accepted(0, AHEAD);
-        assert_eq!(courtesy.rest(|| 0, AHEAD), Some(Duration::from_millis(1)));
+        let mut accept_order = AcceptOrder::default();
+        accept_order.accepted(0, AHEAD);
+        assert_eq!(accept_order.rest(|| 0, AHEAD), Some(Duration::from_millis(1)));
         assert_eq!(
-            courtesy.rest(|| MILLISECOND / 4, AHEAD),
+            accept_order.rest(|| MILLISECOND / 4, AHEAD),
             Some(Duration::from_micros(750))
         );
-        assert_eq!(courtesy.rest(|| MILLISECOND, AHEAD), None);
+        assert_eq!(accept_order.rest(|| MILLISECOND, AHEAD), None);
     }
 
     #[test]
     fn it_comes_back_as_soon_as_the_others_have_caught_up() {
-        let mut courtesy = Courtesy::default();
-        courtesy.accepted(0, AHEAD);
-        assert!(courtesy.rest(|| 1, AHEAD).is_some());
-        assert_eq!(courtesy.rest(|| 2, EVEN), None);
+        let mut accept_order = AcceptOrder::default();
+        accept_order.accepted(0, AHEAD);
+        assert!(accept_order.rest(|| 1, AHEAD).is_some());
+        assert_eq!(accept_order.rest(|| 2, EVEN), None);
     }
 
     /// How many connections are accepted without a rest after the next one that is.
-    fn hurried(courtesy: &mut Courtesy, now: &mut u64) -> usize {
+    fn hurried(accept_order: &mut AcceptOrder, now: &mut u64) -> usize {
         let mut count = 0;
         loop {
-            courtesy.accepted(*now, AHEAD);
-            if courtesy.rest(|| *now, AHEAD).is_some() {
+            accept_order.accepted(*now, AHEAD);
+            if accept_order.rest(|| *now, AHEAD).is_some() {
                 *now += MILLISECOND;
-                assert_eq!(courtesy.rest(|| *now, AHEAD), None);
+                assert_eq!(accept_order.rest(|| *now, AHEAD), None);
                 return count;
             }
             count += 1;
@@ -133,27 +133,27 @@ mod tests {
 
     #[test]
     fn rests_in_vain_make_it_hurry_twice_as_long_each_time() {
-        let (mut courtesy, mut now) = (Courtesy::default(), 0);
-        let counts: Vec<usize> = (0..9).map(|_| hurried(&mut courtesy, &mut now)).collect();
+        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
+        let counts: Vec<usize> = (0..9).map(|_| hurried(&mut accept_order, &mut now)).collect();
         assert_eq!(counts, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
     }
 
     #[test]
     fn a_rest_that_was_not_in_vain_ends_the_hurry() {
-        let (mut courtesy, mut now) = (Courtesy::default(), 0);
-        (0..4).for_each(|_| _ = hurried(&mut courtesy, &mut now));
-        while courtesy.rest(|| now, AHEAD).is_none() {
-            courtesy.accepted(now, AHEAD);
+        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
+        (0..4).for_each(|_| _ = hurried(&mut accept_order, &mut now));
+        while accept_order.rest(|| now, AHEAD).is_none() {
+            accept_order.accepted(now, AHEAD);
         }
-        assert_eq!(courtesy.rest(|| now, EVEN), None);
-        assert_eq!(hurried(&mut courtesy, &mut now), 0);
+        assert_eq!(accept_order.rest(|| now, EVEN), None);
+        assert_eq!(hurried(&mut accept_order, &mut now), 0);
     }
 
     #[test]
     fn a_connection_that_comes_later_did_not_wait() {
-        let (mut courtesy, mut now) = (Courtesy::default(), 0);
+        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
         for _ in 0..3 {
-            assert_eq!(hurried(&mut courtesy, &mut now), 0);
+            assert_eq!(hurried(&mut accept_order, &mut now), 0);
             now += MILLISECOND / 10;
         }
     }

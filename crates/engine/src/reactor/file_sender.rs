@@ -1,4 +1,4 @@
-//! The sender: one native thread of each worker that sends files, a slice of each in turn.
+//! The file sender: one native thread of each worker that sends files, a slice of each in turn.
 //!
 //! A read from a slow disk blocks whoever does it, and a large file takes long to copy: neither shall be felt by requests, so
 //! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
@@ -15,21 +15,21 @@ use std::time::Duration;
 /// makes no difference.
 const NICENESS: i32 = 5;
 
-/// How often an idle sender looks whether its engine is still there, should it have gone without being stopped.
+/// How often an idle file sender looks whether its engine is still there, should it have gone without being stopped.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Connections that are to have a turn, in its order.
 #[derive(Default)]
-pub(crate) struct Sender(WorkQueue<Box<Connection>>);
+pub(crate) struct FileSender(WorkQueue<Box<Connection>>);
 
-impl Sender {
+impl FileSender {
     /// Starts the thread; it holds no engine alive.
     pub(crate) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
-        let sender = Arc::clone(&engine.sender);
+        let file_sender = Arc::clone(&engine.file_sender);
         let engine = Arc::downgrade(engine);
         std::thread::Builder::new()
             .name("fairlead sender".into())
-            .spawn(move || sender.run(&engine))?;
+            .spawn(move || file_sender.run(&engine))?;
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Sender {
 
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
-        self.guard("the sender", || {
+        self.guard("the file sender", || {
             let was_late = connection.is_late();
             let next = connection.send(&self.config, milliseconds());
             if was_late && next == Next::Close {
@@ -65,21 +65,21 @@ impl Engine {
             let may_bring_work = next == Next::Ready;
             self.settle(connection, next);
             if may_bring_work && !self.ready.is_empty() {
-                self.rouse();
+                self.notify();
             }
         });
     }
 
     pub(crate) fn tell_of_slow_client(&self) {
         let seconds = self.write_timeout() / 1000;
-        self.journal.error(format_args!(
+        self.log.error(format_args!(
             "closed a client that did not take its answer within {seconds} s"
         ));
     }
 
-    /// Hands a connection with a file to the sender.
-    pub(crate) fn hand_to_sender(&self, connection: Box<Connection>) {
-        if let Err(connection) = self.sender.0.push(connection) {
+    /// Hands a connection with a file to the file sender.
+    pub(crate) fn hand_to_file_sender(&self, connection: Box<Connection>) {
+        if let Err(connection) = self.file_sender.0.push(connection) {
             self.close(connection);
         }
     }

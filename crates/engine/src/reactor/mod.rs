@@ -144,7 +144,7 @@ impl Reactor {
                     reactor.dispatch(engine, event.data.u64(), event.flags.into(), now);
                 });
             }),
-            Err(error) => engine.journal.error(format_args!("[BUG] cannot poll: {error}")),
+            Err(error) => engine.log.error(format_args!("[BUG] cannot poll: {error}")),
         }
         self.guard(engine, now, |reactor| reactor.read_on(engine, now));
         if engine.timer.earliest.load(Relaxed) <= now {
@@ -171,7 +171,7 @@ impl Reactor {
     fn dispatch(&mut self, engine: &Engine, event: u64, happened: Happened, now: u64) {
         match event {
             token::WAKE => engine.poller.drain_waker(),
-            token::ROOM => engine.expect_guests(),
+            token::ROOM => engine.expect_transfers(),
             token::BELL => engine.hear_bell(),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting.accept(engine, (token::LISTENER - event) as usize, now);
@@ -182,15 +182,15 @@ impl Reactor {
     }
 
     fn serve_connection(&mut self, engine: &Engine, key: u64, now: u64) {
-        let mut holding = engine.holding.lock();
-        let Some(mut connection) = holding.take(key, &engine.poller) else {
+        let mut parked = engine.parked.lock();
+        let Some(mut connection) = parked.take(key, &engine.poller) else {
             return;
         };
         if connection.input.capacity() == 0 {
-            connection.input = holding.spare_buffer();
-            connection.output.set_buffer(holding.spare_buffer());
+            connection.input = parked.spare_buffer();
+            connection.output.set_buffer(parked.spare_buffer());
         }
-        drop(holding);
+        drop(parked);
         let scratch = &mut self.scratch;
         engine.guard("a connection", || {
             engine.fault("step");
@@ -251,7 +251,7 @@ impl Reactor {
         // Deadlines that are set from here on count from scratch, so that none is forgotten while this thread looks.
         engine.timer.earliest.store(NEVER, SeqCst);
         engine.fault("look for time-outs");
-        let (expired, earliest) = engine.holding.lock().take_expired(now);
+        let (expired, earliest) = engine.parked.lock().take_expired(now);
         let next = earliest
             .min(engine.clients.tick(engine, now))
             .min(engine.door.opens_at(now))
@@ -272,7 +272,7 @@ impl Reactor {
 
     /// Takes the waiting room out of the poll set, or back in: a worker with no thread to spare must not look into it.
     pub(crate) fn watch_room(&mut self, engine: &Engine, watch: bool) {
-        let Some(room) = &engine.room else { return };
+        let Some(room) = &engine.waiting_room else { return };
         if self.watches_room == watch {
             return;
         }

@@ -31,13 +31,13 @@ struct Slot {
 }
 
 #[derive(Default)]
-pub(crate) struct Holding {
+pub(crate) struct Parked {
     slots: Vec<Slot>,
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
 }
 
-impl Holding {
+impl Parked {
     /// A key for a new connection.
     pub(crate) fn reserve(&mut self) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {

@@ -96,7 +96,7 @@ impl Client {
         }
         if let Some(engine) = self.engine.upgrade() {
             engine
-                .journal
+                .log
                 .error(format_args!("closed {} ({code}: {reason})", self.describe()));
         }
         // Once we have said goodbye nothing may follow that, and it is still to be sent.
@@ -194,7 +194,7 @@ impl Client {
     fn cut_off(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(engine) = self.engine.upgrade() {
-            engine.journal.error(format_args!("closed {} ({why})", self.describe()));
+            engine.log.error(format_args!("closed {} ({why})", self.describe()));
         }
         if self.end_by(reset) {
             self.tell(Event::Close);
@@ -297,7 +297,7 @@ impl Client {
 
     /// Gives everything back after the last event has run. Returns the names of channels that nobody in this process is
     /// subscribed to any more.
-    pub(super) fn bury(&self, engine: &Engine) -> Vec<Box<[u8]>> {
+    pub(super) fn release(&self, engine: &Engine) -> Vec<Box<[u8]>> {
         self.reader.lock().end();
         let unheard = self.inbox.lock().clear();
         engine.intake.remove(unheard, &engine.poller);

@@ -98,7 +98,7 @@ impl ProcessSubscription {
         let Some(engine) = waiting.engine.upgrade() else { return };
         engine.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {
-            engine.journal.error(format_args!(
+            engine.log.error(format_args!(
                 "a subscription of the process does not keep up with what is published; messages are dropped"
             ));
         }

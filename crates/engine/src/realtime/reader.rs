@@ -2,7 +2,7 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::{Event, Farewell, Room};
+use super::inbox::{Event, Farewell, WaitingRoom};
 use crate::clock::milliseconds;
 use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
@@ -279,9 +279,9 @@ impl Client {
     }
 
     /// What the app may be left to hear later.
-    fn room(&self, engine: &Engine) -> Room {
+    fn room(&self, engine: &Engine) -> WaitingRoom {
         let own = self.inbox.lock().room(engine.config.client_pending_bytes);
-        Room {
+        WaitingRoom {
             bytes: own.bytes.min(engine.intake.room()),
             ..own
         }

@@ -20,18 +20,18 @@ impl Engine {
     /// Puts a client that has events into the ready queue.
     pub(crate) fn schedule(&self, client: Arc<Client>) {
         self.ready.push(Job::Client(client));
-        self.rouse();
+        self.notify();
     }
 
     pub(super) fn schedule_subscription(&self, subscription: Arc<ProcessSubscription>) {
         self.ready.push(Job::Subscription(subscription));
-        self.rouse();
+        self.notify();
     }
 
     /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
     pub fn defer(&self) {
         self.ready.push(Job::Task);
-        self.rouse();
+        self.notify();
     }
 
     /// Tells every client that the server is about to end.
@@ -59,7 +59,7 @@ impl Engine {
         }
         if is_close {
             client.inbox.lock().end_turn();
-            let forgotten = client.bury(self);
+            let forgotten = client.release(self);
             self.guard(AN_EVENT, || app.gone(client, forgotten));
             self.finish_if_drained();
             return;
@@ -99,6 +99,6 @@ impl Engine {
 
     pub(super) fn end_client(&self, client: &Client) {
         client.end_now();
-        client.bury(self);
+        client.release(self);
     }
 }

@@ -1,4 +1,4 @@
-//! The watchdog: one native thread that looks every millisecond while something runs, and parks when nothing does.
+//! The monitor: one native thread that looks every millisecond while something runs, and parks when nothing does.
 //!
 //! * Nobody has finished anything for a tick: it wakes a thread, or polls in the place of all of them, so that a long request
 //!   never stops reads, time-outs, files and refusals (`states/help.rs`).
@@ -30,19 +30,19 @@ const PATIENCE_NANOSECONDS: u64 = 1_000_000;
 const LONG_PATIENCE_NANOSECONDS: u64 = 20_000_000;
 
 #[derive(Default)]
-pub(crate) struct Watchdog {
+pub(crate) struct Monitor {
     parking: Parking,
     /// Whether it holds the reactor.
     polls: AtomicBool,
 }
 
-impl Watchdog {
-    /// Something runs: makes sure that the watchdog looks. One load in the usual case.
+impl Monitor {
+    /// Something runs: makes sure that the monitor looks. One load in the usual case.
     pub(crate) fn look(&self) {
         self.parking.end();
     }
 
-    /// A thread is free to poll again: ends the watchdog's poll.
+    /// A thread is free to poll again: ends the monitor's poll.
     pub(crate) fn release_reactor(&self, poller: &Poller) {
         if self.polls.load(SeqCst) {
             poller.wake();
@@ -53,7 +53,7 @@ impl Watchdog {
     pub(crate) fn start(engine: &Arc<Engine>, hands_over: bool) -> std::io::Result<()> {
         let engine = Arc::downgrade(engine);
         std::thread::Builder::new()
-            .name("fairlead watchdog".into())
+            .name("fairlead monitor".into())
             .spawn(move || watch(&engine, &mut Watch::new(hands_over)))?;
         Ok(())
     }
@@ -64,14 +64,14 @@ fn watch(engine: &Weak<Engine>, watch: &mut Watch) {
         if engine.is_stopped() {
             return;
         }
-        if engine.guard("the watchdog", || watch.tick(&engine)).is_none() {
-            engine.watchdog.polls.store(false, SeqCst);
+        if engine.guard("the monitor", || watch.tick(&engine)).is_none() {
+            engine.monitor.polls.store(false, SeqCst);
             std::thread::sleep(PANIC_PAUSE);
         }
     }
 }
 
-/// What the watchdog remembers from tick to tick.
+/// What the monitor remembers from tick to tick.
 struct Watch {
     hands_over: bool,
     /// Turns that had ended.
@@ -96,7 +96,7 @@ impl Watch {
     }
 
     fn tick(&mut self, engine: &Engine) {
-        engine.fault("watchdog");
+        engine.fault("monitor");
         let now = engine.threads.now();
         engine.publish_gauges();
         let ended = engine.counters().turns();
@@ -117,7 +117,7 @@ impl Watch {
             0 => engine.pause(self.quiet),
             _ => engine.help(tick, self.hands_over),
         }
-        engine.look_after_guests();
+        engine.look_after_transfers();
     }
 
     /// Whether a thread has the language's lock and uses it. Where the language tells when it is given up, that is known of the
@@ -134,10 +134,10 @@ impl Watch {
 
 impl Engine {
     fn pause(&self, quiet: u32) {
-        if quiet < QUIET_TICKS || self.owes_guests() {
+        if quiet < QUIET_TICKS || self.owes_transfers() {
             std::thread::sleep(TICK);
         } else {
-            self.watchdog.parking.rest(|| self.threads.now(), || self.is_stopped());
+            self.monitor.parking.rest(|| self.threads.now(), || self.is_stopped());
         }
     }
 
@@ -167,9 +167,9 @@ impl Engine {
             return false;
         };
         reactor.watch_room(self, false);
-        self.watchdog.polls.store(true, SeqCst);
+        self.monitor.polls.store(true, SeqCst);
         reactor.poll(self, Some(TICK));
-        self.watchdog.polls.store(false, SeqCst);
+        self.monitor.polls.store(false, SeqCst);
         drop(reactor);
         self.hand_over();
         true
@@ -177,7 +177,7 @@ impl Engine {
 
     /// Sends to the waiting room what waits while nobody here can run it.
     fn shed(&self, progress: bool) {
-        if self.room.is_none() || self.ready.is_empty() || self.is_draining() {
+        if self.waiting_room.is_none() || self.ready.is_empty() || self.is_draining() {
             return;
         }
         let patience = if progress {

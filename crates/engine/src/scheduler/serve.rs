@@ -51,13 +51,13 @@ pub trait App {
     }
 
     /// Whether [`Engine::suspend`] and [`Engine::resume`] are called when a thread in [`App::call`] begins and ends to wait. If
-    /// not, the watchdog guesses within a millisecond.
+    /// not, the monitor guesses within a millisecond.
     fn hands_over(&self) -> bool {
         false
     }
 }
 
-/// Requests for which the next thread is woken at once, after one had to be rescued by the watchdog.
+/// Requests for which the next thread is woken at once, after one had to be rescued by the monitor.
 const EAGER_REQUESTS: usize = 64;
 
 /// A request that took this long is taken to have waited for something.
@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// Counts the threads to start at once (one that serves, and one to hand over to) as starting, and says how many they are.
-    /// Each has to [`Engine::serve`], or be given up by [`Engine::forgo_thread`].
+    /// Each has to [`Engine::serve`], or be given up by [`Engine::cancel_thread`].
     pub fn initial_threads(&self) -> usize {
         let wanted = self.config.min_threads.max(2).min(self.threads.most());
         (0..wanted).take_while(|_| self.threads.reserve()).count()
@@ -148,8 +148,8 @@ impl Engine {
     }
 
     /// A thread that was counted as starting will not come.
-    pub fn forgo_thread(&self) {
-        self.threads.forgo();
+    pub fn cancel_thread(&self) {
+        self.threads.cancel_start();
     }
 
     /// Wakes one waiting thread if there is something that it could do: run a request, or poll because nobody does.
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     /// Lets somebody know that the ready queue has got something, unless this thread deals with events and is going to look.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn notify(&self) {
         if !is_in_reactor() {
             self.threads.announce(self);
         }
@@ -207,7 +207,7 @@ impl Engine {
     }
 
     fn next_job(&self) -> Option<Job> {
-        if self.has_guests() {
+        if self.has_transfers() {
             if let Some(connection) = self.move_in() {
                 return Some(Job::Request(connection));
             }
@@ -226,9 +226,9 @@ impl Engine {
 
     fn run(&self, seat: &Seat<'_>, job: Job, app: &impl App, date: &mut DateCache) {
         let now = seat.becomes(Doing::Running);
-        self.watchdog.look();
+        self.monitor.look();
         if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
-            self.threads.forgo();
+            self.threads.cancel_start();
         }
         self.fault("run");
         let begun = self.cadence.begin(|| self.hand_over());
@@ -245,7 +245,7 @@ impl Engine {
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
         let mut exchange = Exchange::new(&mut connection, self, date);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
-            self.journal
+            self.log
                 .error(format_args!("[BUG] the server panicked while it ran a request"));
             if !exchange.has_started() || exchange.take_back() {
                 exchange.answer_plainly(500);
@@ -276,7 +276,7 @@ impl Site for Engine {
     }
 
     fn calls_back(&self) -> bool {
-        self.is_stopped() || self.has_guests()
+        self.is_stopped() || self.has_transfers()
     }
 
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
@@ -288,7 +288,7 @@ impl Site for Engine {
         if begin() {
             reactor.poll(self, None);
             if watches_room {
-                self.answer_for_guests();
+                self.answer_for_transfers();
             }
         }
         true
@@ -302,11 +302,11 @@ impl Site for Engine {
         self.poller.wake();
     }
 
-    fn relieve_watchdog(&self) {
-        self.watchdog.release_reactor(&self.poller);
+    fn relieve_monitor(&self) {
+        self.monitor.release_reactor(&self.poller);
     }
 
-    fn rouse_watchdog(&self) {
-        self.watchdog.look();
+    fn notify_monitor(&self) {
+        self.monitor.look();
     }
 }

@@ -33,8 +33,8 @@ impl Starved {
     }
 }
 
-/// How long a client would need for the rest of its answer, as it has read so far, in milliseconds; and for how long it has been
-/// behind. More is worse.
+/// How long a client would need for the rest of its answer, as it has read so far, in milliseconds; and for how long it has
+/// been behind. More is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slowness {
     needs: u64,
@@ -73,11 +73,11 @@ impl Engine {
     /// Whether requests wait for a thread while every one is busy.
     fn is_starving(&self) -> bool {
         let are_all_busy = self.threads.now().busy() >= self.threads.most();
-        are_all_busy && (!self.ready.is_empty() || self.has_guests())
+        are_all_busy && (!self.ready.is_empty() || self.has_transfers())
     }
 
-    /// Called by a thread that finds no memory for an answer, time and again: cuts off the slowest reader if others have waited for
-    /// such threads. `own`: how slow the client of the thread is.
+    /// Called by a thread that finds no memory for an answer, time and again: cuts off the slowest reader if others have
+    /// waited for such threads. `own`: how slow the client of the thread is.
     pub(crate) fn relieve(&self, own: Option<Slowness>) -> Verdict {
         let now = milliseconds();
         if !self.spool.starved.lock().see(self.is_starving(), now) {
@@ -89,7 +89,7 @@ impl Engine {
             let slowness = connection.slowness(now, from_disk)?;
             slowness.is_too_much(limit).then_some(slowness)
         };
-        let worst = self.holding.lock().take_worst(slowness);
+        let worst = self.parked.lock().take_worst(slowness);
         match worst {
             Some((mut connection, _)) => {
                 self.tell_of_cut();
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     pub(crate) fn tell_of_cut(&self) {
-        self.journal.error(format_args!(
+        self.log.error(format_args!(
             "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
         ));
     }

@@ -137,7 +137,7 @@ impl Engine {
             let may_bring_work = next == Next::Ready;
             self.settle(connection, next);
             if may_bring_work && !self.ready.is_empty() {
-                self.rouse();
+                self.notify();
             }
         });
     }

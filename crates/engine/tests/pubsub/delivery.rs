@@ -126,7 +126,7 @@ fn ten_thousand_subscribers_close_while_somebody_publishes() {
             while !done.load(SeqCst) {
                 publish_patiently(&hub, "news", "to whom it may concern", &waits);
                 let queued = || hub.stats().queued < 4;
-                eventually("the courier keeps up", queued);
+                eventually("the dispatcher keeps up", queued);
             }
         });
         for (number, recorder) in crowd.iter().enumerate() {
@@ -197,7 +197,7 @@ fn a_subscriber_that_panics_hurts_nobody_else() {
 }
 
 #[test]
-fn publishers_wait_when_the_courier_falls_behind() {
+fn publishers_wait_when_the_dispatcher_falls_behind() {
     for (count, size, most_waiting) in [(100, 1 << 20, 64), (40_000, 10, 20_000)] {
         let hub = hub();
         let recorder = Recorder::on(&hub, "news");

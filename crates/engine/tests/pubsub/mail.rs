@@ -1,31 +1,31 @@
 //! Between workers.
 
 use crate::recorder::*;
-use fairlead_engine::pubsub::{Hub, Match, PostOffice, Posted, Scope};
-use fairlead_engine::Board;
+use fairlead_engine::pubsub::{Bus, Hub, Match, Posted, Scope};
+use fairlead_engine::Scoreboard;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-fn post_office() -> Arc<PostOffice> {
-    Arc::new(PostOffice::new(Box::leak(Box::default()), 6).unwrap())
+fn bus() -> Arc<Bus> {
+    Arc::new(Bus::new(Box::leak(Box::default()), 6).unwrap())
 }
 
-fn worker(post: &Arc<PostOffice>, slot: usize) -> Arc<Hub> {
+fn worker(post: &Arc<Bus>, slot: usize) -> Arc<Hub> {
     let hub = Hub::new(Some((Arc::clone(post), slot))).unwrap();
     hub.start().unwrap();
     hub
 }
 
 /// Says that a worker reads its mail that does not: it was killed and nobody has noticed yet.
-fn dead_worker(post: &Arc<PostOffice>, slot: usize) -> &'static Board {
+fn dead_worker(post: &Arc<Bus>, slot: usize) -> &'static Scoreboard {
     worker(post, slot).stop();
-    post.board().slot(slot).reads_mail.store(1, SeqCst);
-    post.board()
+    post.scoreboard().slot(slot).reads_mail.store(1, SeqCst);
+    post.scoreboard()
 }
 
 /// Publishes from the supervisor until it has to wait, and then does what `block` says.
-fn publish_until_full(post: &PostOffice, message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> (usize, Posted) {
+fn publish_until_full(post: &Bus, message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> (usize, Posted) {
     let mut waits = 0;
     for count in 1..1_000_000 {
         let posted = post.publish(b"news", message, &mut |wait| {
@@ -42,7 +42,7 @@ fn publish_until_full(post: &PostOffice, message: &[u8], block: &mut dyn FnMut(&
 
 #[test]
 fn messages_of_all_sizes_arrive_whole_at_every_worker() {
-    let post = post_office();
+    let post = bus();
     let hubs = [0, 1, 5].map(|slot| worker(&post, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "news"));
     let sizes = [
@@ -72,12 +72,14 @@ fn messages_of_all_sizes_arrive_whole_at_every_worker() {
     }
     assert_eq!(hubs[1].stats().mail_sent, 2 * sizes.len() as u64);
     assert_eq!(hubs[2].stats().mail_received, sizes.len() as u64);
-    eventually("no file waits", || post.board().slot(5).mail_bytes.load(SeqCst) == 0);
+    eventually("no file waits", || {
+        post.scoreboard().slot(5).mail_bytes.load(SeqCst) == 0
+    });
 }
 
 #[test]
 fn a_scope_says_which_workers_get_a_message() {
-    let post = post_office();
+    let post = bus();
     let hubs = [0, 1].map(|slot| worker(&post, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "\0\u{ff}"));
     for scope in [Scope::Process, Scope::Siblings, Scope::Cluster] {
@@ -91,12 +93,12 @@ fn a_scope_says_which_workers_get_a_message() {
     own.sort();
     assert_eq!(own, ["Cluster", "Process", "Supervisor"]);
     assert_eq!(recorders[1].messages(3), ["Siblings", "Cluster", "Supervisor"]);
-    assert_eq!(post.board().others().mail_sent.load(SeqCst), 2);
+    assert_eq!(post.scoreboard().others().mail_sent.load(SeqCst), 2);
 }
 
 #[test]
 fn workers_that_flood_each_other_lose_nothing() {
-    let post = post_office();
+    let post = bus();
     let hubs = [0, 1].map(|slot| worker(&post, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "news"));
     std::thread::scope(|scope| {
@@ -119,15 +121,15 @@ fn workers_that_flood_each_other_lose_nothing() {
 
 #[test]
 fn mail_for_a_predecessor_is_thrown_away() {
-    let post = post_office();
-    let board = dead_worker(&post, 1);
+    let post = bus();
+    let scoreboard = dead_worker(&post, 1);
     for message in [&b"short"[..], &[7; 100_000]] {
         assert_eq!(
             post.publish(b"news", message, &mut |_| panic!("waits")),
             Posted::default()
         );
     }
-    board.slot(1).reset();
+    scoreboard.slot(1).reset();
     let hub = Hub::new(Some((Arc::clone(&post), 1))).unwrap();
     let recorder = Recorder::on(&hub, "news");
     hub.start().unwrap();
@@ -138,7 +140,7 @@ fn mail_for_a_predecessor_is_thrown_away() {
 
 #[test]
 fn a_publisher_waits_for_a_full_mailbox() {
-    let post = post_office();
+    let post = bus();
     let hub = worker(&post, 1);
     let recorder = Recorder::on(&hub, "news");
     for message in [&b"short"[..], &[7; 30_000], &[7; 40_000], &[7; 1 << 20]] {
@@ -153,13 +155,13 @@ fn a_publisher_waits_for_a_full_mailbox() {
         let seen = recorder.wait_for(before + count);
         assert_eq!(seen.len(), before + count);
     }
-    assert_eq!(post.board().others().mail_waits.load(SeqCst), 4);
-    assert_eq!(post.board().others().mail_lost.load(SeqCst), 0);
+    assert_eq!(post.scoreboard().others().mail_waits.load(SeqCst), 4);
+    assert_eq!(post.scoreboard().others().mail_lost.load(SeqCst), 0);
 }
 
 #[test]
 fn long_messages_that_wait_are_bounded() {
-    let post = post_office();
+    let post = bus();
     let hub = worker(&post, 1);
     let recorder = Recorder::on(&hub, "news");
     recorder.gate().shut();
@@ -175,8 +177,8 @@ fn long_messages_that_wait_are_bounded() {
 
 #[test]
 fn a_worker_that_takes_nothing_is_given_up_until_it_does() {
-    let post = post_office();
-    let board = dead_worker(&post, 1);
+    let post = bus();
+    let scoreboard = dead_worker(&post, 1);
     let living = worker(&post, 2);
     let recorder = Recorder::on(&living, "news");
     let begun = Instant::now();
@@ -185,10 +187,10 @@ fn a_worker_that_takes_nothing_is_given_up_until_it_does() {
     assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
     let at_once = post.publish(b"news", &[7; 30_000], &mut |_| panic!("waits again"));
     assert_eq!(at_once, Posted { undelivered: 1 });
-    assert_eq!(board.others().mail_lost.load(SeqCst), 2);
+    assert_eq!(scoreboard.others().mail_lost.load(SeqCst), 2);
     assert_eq!(recorder.wait_for(count + 1).len(), count + 1);
 
-    board.slot(1).reset();
+    scoreboard.slot(1).reset();
     let successor = worker(&post, 1);
     let recorder = Recorder::on(&successor, "news");
     assert_eq!(
@@ -200,14 +202,16 @@ fn a_worker_that_takes_nothing_is_given_up_until_it_does() {
 
 #[test]
 fn nobody_waits_for_a_worker_that_is_gone() {
-    let post = post_office();
-    let board = dead_worker(&post, 1);
+    let post = bus();
+    let scoreboard = dead_worker(&post, 1);
     let begun = Instant::now();
     let (_, posted) = publish_until_full(&post, &[7; 30_000], &mut |wait| {
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                eventually("the publisher waits", || board.others().mail_waits.load(SeqCst) == 1);
-                board.slot(1).reset();
+                eventually("the publisher waits", || {
+                    scoreboard.others().mail_waits.load(SeqCst) == 1
+                });
+                scoreboard.slot(1).reset();
             });
             wait();
         });
@@ -222,7 +226,7 @@ fn nobody_waits_for_a_worker_that_is_gone() {
 
 #[test]
 fn a_worker_that_stops_gets_no_more_mail_and_reads_what_it_got() {
-    let post = post_office();
+    let post = bus();
     let hub = worker(&post, 1);
     let recorder = Recorder::on(&hub, "news");
     recorder.gate().shut();
@@ -232,18 +236,20 @@ fn a_worker_that_stops_gets_no_more_mail_and_reads_what_it_got() {
     recorder.gate().wait_until_reached();
     std::thread::scope(|scope| {
         scope.spawn(|| hub.stop());
-        eventually("it reads no more", || post.board().slot(1).reads_mail.load(SeqCst) == 0);
+        eventually("it reads no more", || {
+            post.scoreboard().slot(1).reads_mail.load(SeqCst) == 0
+        });
         post.publish(b"news", b"late", &mut |_| panic!("waits"));
         recorder.gate().open();
     });
     let expected: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     assert_eq!(recorder.messages(0), expected);
-    assert_eq!(post.board().others().mail_sent.load(SeqCst), 100);
+    assert_eq!(post.scoreboard().others().mail_sent.load(SeqCst), 100);
 }
 
 #[test]
 fn own_messages_and_mail_take_turns() {
-    let post = post_office();
+    let post = bus();
     let hubs = [0, 1].map(|slot| worker(&post, slot));
     let (holder, recorder) = (Recorder::on(&hubs[0], "hold"), Recorder::new());
     recorder.subscribe(&hubs[0], "*", Match::Glob);

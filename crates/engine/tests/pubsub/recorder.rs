@@ -1,4 +1,4 @@
-//! A subscriber that writes down what it gets, and can keep the courier waiting.
+//! A subscriber that writes down what it gets, and can keep the dispatcher waiting.
 
 use fairlead_engine::pubsub::{Delivery, Hub, Match, Posted, Publication, Scope, Subscriber};
 use parking_lot::{Condvar, Mutex};
@@ -17,7 +17,7 @@ pub struct Recorder {
     gate: Gate,
 }
 
-/// Holds the courier as long as it is shut.
+/// Holds the dispatcher as long as it is shut.
 #[derive(Default)]
 pub struct Gate {
     shut: Mutex<bool>,
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     pub fn wait_until_reached(&self) {
-        eventually("the courier stands at the gate", || self.reached.load(SeqCst));
+        eventually("the dispatcher stands at the gate", || self.reached.load(SeqCst));
     }
 
     fn pass(&self) {

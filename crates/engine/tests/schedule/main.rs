@@ -1,5 +1,5 @@
-//! The rules of `src/scheduler/states`, tried by a model checker: it runs each case again and again and decides anew, at every step that
-//! threads share, which of them goes on. What nobody would ever wake is a deadlock, and found.
+//! The rules of `src/scheduler/states`, tried by a model checker: it runs each case again and again and decides anew, at
+//! every step that threads share, which of them goes on. What nobody would ever wake is a deadlock, and found.
 //!
 //! The code under test is the engine's own; only its primitives are the checker's. All of it is sequentially consistent, which
 //! is what the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets how many each case tries.
@@ -40,7 +40,7 @@ fn spawn(world: &Arc<World>, code: impl FnOnce(&World) + Send + 'static) {
 fn what_clients_and_native_threads_bring_is_run() {
     check("clients and native threads", || {
         let mut rules = Rules::new(3, 4);
-        rules.watchdog = None;
+        rules.monitor = None;
         World::run(rules, |world| {
             spawn(world, |world| {
                 (0..2).for_each(|_| world.happen(Event::Request(Job::Quick)))
@@ -51,10 +51,10 @@ fn what_clients_and_native_threads_bring_is_run() {
 }
 
 #[test]
-fn a_thread_that_blocks_hands_over_without_the_watchdog() {
+fn a_thread_that_blocks_hands_over_without_the_monitor() {
     check("hand-over", || {
         let mut rules = Rules::new(3, 4);
-        rules.watchdog = None;
+        rules.monitor = None;
         World::run(rules, |world| {
             let gate = Arc::new(Gate::default());
             let opens = Arc::clone(&gate);
@@ -69,8 +69,8 @@ fn a_thread_that_blocks_hands_over_without_the_watchdog() {
 }
 
 #[test]
-fn where_the_language_says_nothing_the_watchdog_finds_who_blocks() {
-    check("the watchdog's guess", || {
+fn where_the_language_says_nothing_the_monitor_finds_who_blocks() {
+    check("the monitor's guess", || {
         let mut rules = Rules::new(3, 3);
         rules.hands_over = false;
         World::run(rules, |world| {
@@ -138,7 +138,8 @@ fn there_are_never_more_threads_than_allowed() {
     });
 }
 
-/// A rule that polls only where no thread could be woken to do it, and forgets that one which was woken may want the lock first.
+/// A rule that polls only where no thread could be woken to do it, and forgets that one which was woken may want the lock
+/// first.
 fn rule_that_trusts_sleepers(tick: Tick) -> Help {
     if tick.now.any(Doing::Waiting) || tick.now.any(Doing::Wanting) {
         Help::WakeToRun
@@ -152,7 +153,7 @@ fn rule_that_trusts_sleepers(tick: Tick) -> Help {
 fn a_rule_that_trusts_sleepers_is_found() {
     check("a broken rule", || {
         let mut rules = Rules::new(3, 2);
-        rules.watchdog = Some(rule_that_trusts_sleepers);
+        rules.monitor = Some(rule_that_trusts_sleepers);
         a_file_behind_a_hog(rules);
     });
 }

@@ -1,6 +1,6 @@
 //! A world for the threads of `src/schedule` to live in: a lock of the language, a kernel that has events, jobs that run,
-//! block, or keep the lock. The loop of a thread and the watchdog's tick are those of `src/serve.rs` and `src/watchdog.rs` without
-//! sockets.
+//! block, or keep the lock. The loop of a thread and the monitor's tick are those of `src/scheduler/serve.rs` and
+//! `src/scheduler/monitor.rs` without sockets.
 
 use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick};
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst};
@@ -60,8 +60,8 @@ pub(crate) struct Rules {
     pub(crate) jobs: usize,
     /// Whether the language tells when a thread gives the lock up.
     pub(crate) hands_over: bool,
-    /// What the watchdog does about a tick; `None`: there is no watchdog.
-    pub(crate) watchdog: Option<fn(Tick) -> Help>,
+    /// What the monitor does about a tick; `None`: there is no monitor.
+    pub(crate) monitor: Option<fn(Tick) -> Help>,
 }
 
 impl Rules {
@@ -70,7 +70,7 @@ impl Rules {
             most,
             jobs,
             hands_over: true,
-            watchdog: Some(help),
+            monitor: Some(help),
         }
     }
 }
@@ -82,7 +82,7 @@ pub(crate) struct World {
     ready: Mutex<VecDeque<Job>>,
     length: AtomicUsize,
     reactor: Mutex<()>,
-    watchdog_polls: AtomicBool,
+    monitor_polls: AtomicBool,
     kernel: Mutex<Kernel>,
     told: Condvar,
     lock: Mutex<()>,
@@ -122,13 +122,13 @@ impl Site for World {
         self.told.notify_all();
     }
 
-    fn relieve_watchdog(&self) {
-        if self.watchdog_polls.load(SeqCst) {
+    fn relieve_monitor(&self) {
+        if self.monitor_polls.load(SeqCst) {
             self.end_poll();
         }
     }
 
-    fn rouse_watchdog(&self) {
+    fn notify_monitor(&self) {
         self.parking.end();
     }
 }
@@ -143,7 +143,7 @@ impl World {
             ready: Mutex::default(),
             length: AtomicUsize::new(0),
             reactor: Mutex::default(),
-            watchdog_polls: AtomicBool::new(false),
+            monitor_polls: AtomicBool::new(false),
             kernel: Mutex::default(),
             told: Condvar::new(),
             lock: Mutex::default(),
@@ -156,17 +156,17 @@ impl World {
             if world.threads.now().total() <= 2 {
                 world.start_thread();
             } else {
-                world.threads.forgo();
+                world.threads.cancel_start();
                 break;
             }
         }
-        let watchdog = rules.watchdog.map(|rule| {
+        let monitor = rules.monitor.map(|rule| {
             let world = Arc::clone(&world);
             thread::spawn(move || world.watch(rule))
         });
         outside(&world);
-        if let Some(watchdog) = watchdog {
-            watchdog.join().expect("the watchdog does not panic");
+        if let Some(monitor) = monitor {
+            monitor.join().expect("the monitor does not panic");
         }
     }
 
@@ -267,7 +267,7 @@ impl World {
 
     fn execute<'a>(self: &'a Arc<World>, job: Job, seat: &Seat<'_>, mut lock: Guard<'a, ()>) -> Guard<'a, ()> {
         let now = seat.becomes(Doing::Running);
-        self.rouse_watchdog();
+        self.notify_monitor();
         if now.free() == 0 && self.threads.reserve_for(self.length.load(SeqCst)) {
             self.start_thread();
         }
@@ -331,9 +331,9 @@ impl World {
             Help::WakeToPoll | Help::WakeToRun => self.threads.wake_one(),
             Help::Poll => {
                 if let Some(reactor) = self.reactor.try_lock() {
-                    self.watchdog_polls.store(true, SeqCst);
+                    self.monitor_polls.store(true, SeqCst);
                     self.take_events(false);
-                    self.watchdog_polls.store(false, SeqCst);
+                    self.monitor_polls.store(false, SeqCst);
                     drop(reactor);
                     self.threads.hand_over(self);
                 }

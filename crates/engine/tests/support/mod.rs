@@ -11,8 +11,8 @@ pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Board, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow,
-    RequestTotals, Room,
+    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, RequestTotals,
+    Scoreboard, WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -89,9 +89,12 @@ pub fn listen() -> TcpListener {
 }
 
 /// A waiting room for several servers.
-pub fn room() -> (Arc<Room>, &'static Board) {
-    let board: &'static Board = Box::leak(Box::default());
-    (Arc::new(Room::new(board).expect("a socket pair")), board)
+pub fn room() -> (Arc<WaitingRoom>, &'static Scoreboard) {
+    let scoreboard: &'static Scoreboard = Box::leak(Box::default());
+    (
+        Arc::new(WaitingRoom::new(scoreboard).expect("a socket pair")),
+        scoreboard,
+    )
 }
 
 impl Server {
@@ -99,14 +102,19 @@ impl Server {
         Server::on(&listen(), config, None, Arc::new(call))
     }
 
-    pub fn on(socket: &TcpListener, config: Config, shared: Option<(Arc<Room>, usize)>, call: Arc<Call>) -> Server {
+    pub fn on(
+        socket: &TcpListener,
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        call: Arc<Call>,
+    ) -> Server {
         Server::run(socket, config, shared, Arc::new(Closure { call }))
     }
 
     pub fn run<A: App + Send + Sync + 'static>(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<Room>, usize)>,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
         app: Arc<A>,
     ) -> Server {
         let address = socket.local_addr().expect("an address");
@@ -119,9 +127,9 @@ impl Server {
         let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
         let (count, totals) = (config.max_threads, Arc::clone(&config.request_totals));
         let hub = Hub::new(None).expect("a hub");
-        hub.start().expect("a courier");
+        hub.start().expect("a dispatcher");
         let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
-        engine.start(false).expect("a watchdog");
+        engine.start(false).expect("a monitor");
         let threads = (0..count)
             .map(|_| {
                 let (engine, app) = (Arc::clone(&engine), Arc::clone(&app));

@@ -53,7 +53,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("run", method!(run, 0))?;
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
     class.define_method("replace_thread", method!(NativeEngine::replace_thread, 0))?;
-    class.define_method("forgo_thread", method!(NativeEngine::forgo_thread, 0))?;
+    class.define_method("cancel_thread", method!(NativeEngine::cancel_thread, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
@@ -104,7 +104,7 @@ fn new(
         shared.is_some(),
     );
     let hub = process::hub(shared.map(|_| slot)).map_err(io_error)?;
-    let shared = shared.map(|shared| (shared.room(), slot));
+    let shared = shared.map(|shared| (shared.waiting_room(), slot));
     let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared, hub).map_err(io_error)?;
     if engine.sends_named_files() {
         template.announce_sendfile();
@@ -175,8 +175,8 @@ impl NativeEngine {
         self.engine.replace_thread()
     }
 
-    fn forgo_thread(&self) {
-        self.engine.forgo_thread();
+    fn cancel_thread(&self) {
+        self.engine.cancel_thread();
     }
 
     fn drain(&self) {

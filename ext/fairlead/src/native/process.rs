@@ -4,7 +4,7 @@
 use super::client::kind;
 use crate::gvl::wait_without_gvl;
 use crate::strings::{bytes, ids, keep, new};
-use fairlead_engine::pubsub::{Delivery, Hub, PostOffice, Scope};
+use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
 use fairlead_engine::{Descriptors, Engine, ProcessSubscription};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
@@ -29,7 +29,7 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
 });
 
 /// Made by the supervisor; its workers inherit it.
-static POST: Mutex<Option<Arc<PostOffice>>> = Mutex::new(None);
+static POST: Mutex<Option<Arc<Bus>>> = Mutex::new(None);
 
 struct Process {
     /// Whose this is: a forked process has nothing of it.
@@ -75,7 +75,7 @@ pub(crate) fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 /// Lets this process and those that it forks send each other what is published.
-pub(super) fn set_post_office(post: &Arc<PostOffice>) {
+pub(super) fn set_bus(post: &Arc<Bus>) {
     *POST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(post));
 }
 

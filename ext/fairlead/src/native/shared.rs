@@ -1,8 +1,8 @@
-//! `Fairlead::Native::Shared`: the board and the waiting room, made by the supervisor and inherited by its workers.
+//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its workers.
 
 use super::system_error;
-use fairlead_engine::pubsub::PostOffice;
-use fairlead_engine::{Board, Room, SLOTS};
+use fairlead_engine::pubsub::Bus;
+use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::mm::{mmap_anonymous, MapFlags, ProtFlags};
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 #[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
 pub(crate) struct Shared {
-    board: &'static Board,
-    room: Arc<Room>,
-    post: Arc<PostOffice>,
+    scoreboard: &'static Scoreboard,
+    waiting_room: Arc<WaitingRoom>,
+    post: Arc<Bus>,
     slots: usize,
 }
 
@@ -37,14 +37,14 @@ impl Shared {
             ));
         }
         let failed = |doing, error| system_error(ruby, doing, &error);
-        let board = map_board().map_err(|error| failed("the board", error.into()))?;
-        let room = Room::new(board).map_err(|error| failed("the waiting room", error))?;
-        let post = PostOffice::new(board, workers).map_err(|error| failed("the mailboxes", error))?;
+        let scoreboard = map_scoreboard().map_err(|error| failed("the scoreboard", error.into()))?;
+        let room = WaitingRoom::new(scoreboard).map_err(|error| failed("the waiting room", error))?;
+        let post = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
         let post = Arc::new(post);
-        super::process::set_post_office(&post);
+        super::process::set_bus(&post);
         Ok(Shared {
-            board,
-            room: Arc::new(room),
+            scoreboard,
+            waiting_room: Arc::new(room),
             post,
             slots,
         })
@@ -62,26 +62,26 @@ impl Shared {
         self.post.introduce();
     }
 
-    pub(crate) fn room(&self) -> Arc<Room> {
-        Arc::clone(&self.room)
+    pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {
+        Arc::clone(&self.waiting_room)
     }
 
     /// Makes a slot fresh for the next worker. The one before may have died on its way into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
-        this.board.slot(slot).reset();
-        this.room.ring();
+        this.scoreboard.slot(slot).reset();
+        this.waiting_room.ring();
         Ok(())
     }
 
     /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot).map(|()| this.board.slot(slot).beat())
+        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
     }
 
     /// Seconds since then; nil if it has not happened since the reset.
     fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
-        this.check(ruby, slot).map(|()| this.board.slot(slot).age())
+        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).age())
     }
 
     fn check(&self, ruby: &Ruby, slot: usize) -> Result<(), Error> {
@@ -97,12 +97,12 @@ impl Shared {
     /// Figures of the room and of every worker that has started.
     fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
         let stats = ruby.hash_new();
-        stats.aset(ruby.to_symbol("waiting"), this.board.waiting())?;
-        stats.aset(ruby.to_symbol("moved"), this.board.moved.load(Relaxed))?;
-        stats.aset(ruby.to_symbol("refused"), this.board.refused.load(Relaxed))?;
+        stats.aset(ruby.to_symbol("waiting"), this.scoreboard.waiting())?;
+        stats.aset(ruby.to_symbol("moved"), this.scoreboard.moved.load(Relaxed))?;
+        stats.aset(ruby.to_symbol("refused"), this.scoreboard.refused.load(Relaxed))?;
         let workers: RArray = ruby.ary_new();
         for index in 0..this.slots {
-            let slot = this.board.slot(index);
+            let slot = this.scoreboard.slot(index);
             if slot.age().is_none() {
                 continue;
             }
@@ -136,13 +136,13 @@ impl Shared {
     }
 }
 
-/// Maps a board that forked processes share. It is never unmapped: its users live as long as the process.
-fn map_board() -> rustix::io::Result<&'static Board> {
+/// Maps a scoreboard that forked processes share. It is never unmapped: its users live as long as the process.
+fn map_scoreboard() -> rustix::io::Result<&'static Scoreboard> {
     let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Board (nothing but atomics), and nobody
+    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and nobody
     // unmaps it.
     unsafe {
-        let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Board>(), flags, MapFlags::SHARED)?;
-        Ok(&*address.cast::<Board>())
+        let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Scoreboard>(), flags, MapFlags::SHARED)?;
+        Ok(&*address.cast::<Scoreboard>())
     }
 }

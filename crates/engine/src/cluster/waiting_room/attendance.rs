@@ -6,10 +6,10 @@
 //!   take out: enter ── receive ── count down ── leave
 //! ```
 //! So the count is too high while somebody is inside, or after somebody has been killed there, and never too low. Each slot of
-//! the board says how many of its threads are inside; the supervisor clears it when the slot's worker is dead. Who is alone
-//! inside, finds the room empty and is still alone sets the count right, unless it has changed since.
+//! the scoreboard says how many of its threads are inside; the supervisor clears it when the slot's worker is dead. Who is
+//! alone inside, finds the room empty and is still alone sets the count right, unless it has changed since.
 
-use crate::cluster::scoreboard::Board;
+use crate::cluster::scoreboard::Scoreboard;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The count in the low half. In the high half, how often it was raised: a count that has been there before is another one.
@@ -27,29 +27,29 @@ impl Attendance {
 
 /// One thread of the worker in a slot, inside the room.
 pub(super) struct Visit<'a> {
-    board: &'a Board,
+    scoreboard: &'a Scoreboard,
     slot: usize,
 }
 
 impl Visit<'_> {
-    pub(super) fn enter(board: &Board, slot: usize) -> Visit<'_> {
-        board.slot(slot).in_room.fetch_add(1, SeqCst);
-        Visit { board, slot }
+    pub(super) fn enter(scoreboard: &Scoreboard, slot: usize) -> Visit<'_> {
+        scoreboard.slot(slot).in_room.fetch_add(1, SeqCst);
+        Visit { scoreboard, slot }
     }
 
     pub(super) fn count_up(&self) {
-        self.board.attendance.0.fetch_add(RAISED, SeqCst);
+        self.scoreboard.attendance.0.fetch_add(RAISED, SeqCst);
     }
 
     /// A count of zero stays: the half above it is none of its business.
     pub(super) fn count_down(&self) {
         let less = |count| (count & COUNT > 0).then(|| count - 1);
-        let _ = self.board.attendance.0.fetch_update(SeqCst, SeqCst, less);
+        let _ = self.scoreboard.attendance.0.fetch_update(SeqCst, SeqCst, less);
     }
 
     /// Sets the count right if nobody waits, which `look` finds out: it takes out whoever is there. Returns what it took.
     pub(super) fn verify<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
-        let before = self.board.attendance.0.load(SeqCst);
+        let before = self.scoreboard.attendance.0.load(SeqCst);
         // Alone now: all who were counted in `before` have been sent. Alone afterwards: all who were taken have been counted.
         if before & COUNT == 0 || !self.is_alone() {
             return None;
@@ -57,7 +57,7 @@ impl Visit<'_> {
         let taken = look();
         if taken.is_none() && self.is_alone() {
             let _ = self
-                .board
+                .scoreboard
                 .attendance
                 .0
                 .compare_exchange(before, before & !COUNT, SeqCst, SeqCst);
@@ -66,13 +66,13 @@ impl Visit<'_> {
     }
 
     fn is_alone(&self) -> bool {
-        self.board.visitors() == 1
+        self.scoreboard.visitors() == 1
     }
 }
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        self.board.slot(self.slot).in_room.fetch_sub(1, SeqCst);
+        self.scoreboard.slot(self.slot).in_room.fetch_sub(1, SeqCst);
     }
 }
 
@@ -86,54 +86,54 @@ mod tests {
 
     #[test]
     fn a_count_that_a_dead_worker_has_left_is_set_right_once_its_slot_is_cleared() {
-        let board = Board::default();
-        let dead = Visit::enter(&board, 1);
+        let scoreboard = Scoreboard::default();
+        let dead = Visit::enter(&scoreboard, 1);
         dead.count_up();
         std::mem::forget(dead);
-        let living = Visit::enter(&board, 0);
+        let living = Visit::enter(&scoreboard, 0);
         living.verify(nothing);
-        assert_eq!(board.waiting(), 1, "it may still be about to send");
-        board.slot(1).reset();
+        assert_eq!(scoreboard.waiting(), 1, "it may still be about to send");
+        scoreboard.slot(1).reset();
         living.verify(nothing);
-        assert_eq!(board.waiting(), 0);
+        assert_eq!(scoreboard.waiting(), 0);
     }
 
     #[test]
     fn a_count_that_changes_while_somebody_looks_is_kept() {
-        let board = Board::default();
-        let living = Visit::enter(&board, 0);
+        let scoreboard = Scoreboard::default();
+        let living = Visit::enter(&scoreboard, 0);
         living.count_up();
         living.verify(|| {
-            let other = Visit::enter(&board, 1);
+            let other = Visit::enter(&scoreboard, 1);
             other.count_up();
             other.count_down();
             nothing()
         });
-        assert_eq!(board.waiting(), 1, "the other one may have sent it");
+        assert_eq!(scoreboard.waiting(), 1, "the other one may have sent it");
         living.verify(|| {
-            let other = Visit::enter(&board, 1);
+            let other = Visit::enter(&scoreboard, 1);
             other.count_up();
             other.count_up();
             std::mem::forget(other);
             nothing()
         });
-        assert_eq!(board.waiting(), 3);
-        board.slot(1).reset();
+        assert_eq!(scoreboard.waiting(), 3);
+        scoreboard.slot(1).reset();
         living.verify(nothing);
-        assert_eq!(board.waiting(), 0);
+        assert_eq!(scoreboard.waiting(), 0);
     }
 
     #[test]
     fn nobody_who_was_found_is_taken_for_nobody() {
-        let board = Board::default();
-        let living = Visit::enter(&board, 0);
+        let scoreboard = Scoreboard::default();
+        let living = Visit::enter(&scoreboard, 0);
         living.count_up();
         assert_eq!(living.verify(|| Some(7)), Some(7));
-        assert_eq!(board.waiting(), 1);
+        assert_eq!(scoreboard.waiting(), 1);
         living.count_down();
         living.count_down();
-        assert_eq!(board.waiting(), 0);
+        assert_eq!(scoreboard.waiting(), 0);
         living.count_up();
-        assert_eq!(board.waiting(), 1);
+        assert_eq!(scoreboard.waiting(), 1);
     }
 }

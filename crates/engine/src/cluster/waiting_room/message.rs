@@ -33,7 +33,7 @@ mod kind {
 
 /// What came out of the room, before it is a connection again.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct Transfer {
     pub(crate) socket: OwnedFd,
     pub(crate) origin: usize,
     /// `None` for a Unix socket.
@@ -117,7 +117,7 @@ impl<'a> Message<'a> {
 }
 
 /// Reads a message again. When it is not whole, gives back the socket, if that came.
-pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Guest, Option<OwnedFd>> {
+pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Transfer, Option<OwnedFd>> {
     let mut descriptors = descriptors.into_iter();
     let Some(socket) = descriptors.next() else {
         return Err(None);
@@ -128,7 +128,7 @@ pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Guest, 
     }
 }
 
-/// A guest without its socket.
+/// A transfer without its socket.
 struct Request {
     numbers: [u64; 8],
     input: Vec<u8>,
@@ -136,9 +136,9 @@ struct Request {
 }
 
 impl Request {
-    fn of(self, socket: OwnedFd) -> Guest {
+    fn of(self, socket: OwnedFd) -> Transfer {
         let [arrived, served, _, _, origin_and_kind, peer, high, low] = self.numbers;
-        Guest {
+        Transfer {
             socket,
             origin: (origin_and_kind >> 8) as usize,
             peer: self::peer([peer, high, low]),
@@ -272,11 +272,11 @@ mod tests {
                 message.lengthen().expect("a file in memory");
             }
             let (datagram, descriptors) = sent(&message);
-            let guest = open(&datagram, descriptors).expect("whole");
-            assert_eq!((guest.origin, guest.peer), (3, connection.peer()));
-            assert_eq!(guest.input, connection.input);
+            let transfer = open(&datagram, descriptors).expect("whole");
+            assert_eq!((transfer.origin, transfer.peer), (3, connection.peer()));
+            assert_eq!(transfer.input, connection.input);
             let mut text = String::new();
-            match (guest.body, body()) {
+            match (transfer.body, body()) {
                 (Body::Empty, Body::Empty) => continue,
                 (Body::Memory(bytes), Body::Memory(_)) => text = String::from_utf8(bytes).expect("text"),
                 (Body::File(mut file, 4), Body::File(..)) => _ = file.read_to_string(&mut text).expect("text"),

@@ -9,9 +9,9 @@ mod attendance;
 mod message;
 
 pub(crate) use attendance::Attendance;
-pub(crate) use message::Guest;
+pub(crate) use message::Transfer;
 
-use crate::cluster::scoreboard::Board;
+use crate::cluster::scoreboard::Scoreboard;
 use crate::connection::Connection;
 use crate::reactor::poller::{token, Poller};
 use attendance::Visit;
@@ -30,10 +30,10 @@ use std::sync::atomic::Ordering::SeqCst;
 /// Asked of the kernel for messages that wait; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Inherited by all workers, together with the [`Board`].
-pub struct Room {
-    board: &'static Board,
-    sender: OwnedFd,
+/// Inherited by all workers, together with the [`Scoreboard`].
+pub struct WaitingRoom {
+    scoreboard: &'static Scoreboard,
+    file_sender: OwnedFd,
     receiver: OwnedFd,
     /// The kernel wakes one worker for each message. One that leaves it to others wakes another by this.
     bell: OwnedFd,
@@ -52,7 +52,7 @@ pub(crate) enum Sent {
 /// What came of an attempt to take one out.
 #[derive(Debug)]
 pub(crate) enum Received {
-    Guest(Guest),
+    Transfer(Transfer),
     Nobody,
     /// Nobody was taken, because this process has too few descriptors left.
     Short,
@@ -60,29 +60,29 @@ pub(crate) enum Received {
     Spoiled(Option<OwnedFd>),
 }
 
-impl Room {
+impl WaitingRoom {
     /// Opens the room; to be called before the first fork.
     ///
     /// # Errors
     /// If the socket pair cannot be made.
-    pub fn new(board: &'static Board) -> std::io::Result<Room> {
+    pub fn new(scoreboard: &'static Scoreboard) -> std::io::Result<WaitingRoom> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        let forced = sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES);
+        let (file_sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let forced = sockopt::set_socket_send_buffer_size_force(&file_sender, QUEUE_BYTES);
         if forced.is_err() {
-            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
+            let _ = sockopt::set_socket_send_buffer_size(&file_sender, QUEUE_BYTES);
         }
-        Ok(Room {
-            board,
-            sender,
+        Ok(WaitingRoom {
+            scoreboard,
+            file_sender,
             receiver,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
-    /// The board that counts who waits.
-    pub fn board(&self) -> &'static Board {
-        self.board
+    /// The scoreboard that counts who waits.
+    pub fn scoreboard(&self) -> &'static Scoreboard {
+        self.scoreboard
     }
 
     /// Has `poller` tell of who waits.
@@ -114,7 +114,7 @@ impl Room {
 
     /// Whether somebody may be waiting: one atomic load.
     pub(crate) fn is_occupied(&self) -> bool {
-        self.board.attendance.count() > 0
+        self.scoreboard.attendance.count() > 0
     }
 
     /// Puts a connection into the room, from the worker in `slot`; it stays with the caller, too.
@@ -123,7 +123,7 @@ impl Room {
         if !message.is_short() && message.lengthen().is_err() {
             return Sent::TooLong;
         }
-        let visit = Visit::enter(self.board, slot);
+        let visit = Visit::enter(self.scoreboard, slot);
         visit.count_up();
         let mut sent = self.put(&message);
         // The kernel gave so small a buffer that not even this fits.
@@ -131,11 +131,11 @@ impl Room {
             sent = self.put(&message);
         }
         if sent.is_ok() {
-            self.board.moved.fetch_add(1, SeqCst);
+            self.scoreboard.moved.fetch_add(1, SeqCst);
             return Sent::Done;
         }
         visit.count_down();
-        self.board.refused.fetch_add(1, SeqCst);
+        self.scoreboard.refused.fetch_add(1, SeqCst);
         Sent::Full
     }
 
@@ -145,7 +145,7 @@ impl Room {
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
+        retry_on_intr(|| sendmsg(&self.file_sender, &message.datagram(), &mut control, flags))
     }
 
     /// Takes out who has waited longest, for the worker in `slot`.
@@ -153,20 +153,20 @@ impl Room {
     /// The kernel drops descriptors for which a receiver has no place, and with them the request. So it is tried before
     /// whether there are enough.
     pub(crate) fn receive(&self, slot: usize) -> Received {
-        let visit = Visit::enter(self.board, slot);
+        let visit = Visit::enter(self.scoreboard, slot);
         let take = || match self.has_descriptors() {
             true => self.take(),
             false => Some(Received::Short),
         };
         let received = take().or_else(|| visit.verify(take));
-        if matches!(received, Some(Received::Guest(_) | Received::Spoiled(_))) {
+        if matches!(received, Some(Received::Transfer(_) | Received::Spoiled(_))) {
             visit.count_down();
         }
         received.unwrap_or(Received::Nobody)
     }
 
     fn has_descriptors(&self) -> bool {
-        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
+        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.file_sender, 0));
         copies.iter().all(Result::is_ok)
     }
 
@@ -183,6 +183,6 @@ impl Room {
             _ => Vec::new(),
         });
         let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
-        Some(opened.map_or_else(Received::Spoiled, Received::Guest))
+        Some(opened.map_or_else(Received::Spoiled, Received::Transfer))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Doing {
     /// It runs the app: has the lock, or wants it back.
     Running,
     /// It runs the app, which has given the lock up. Known only where the language tells ([`App::hands_over`]); elsewhere
-    /// such a thread counts as running, and the watchdog guesses.
+    /// such a thread counts as running, and the monitor guesses.
     ///
     /// [`App::hands_over`]: crate::App::hands_over
     Blocked,

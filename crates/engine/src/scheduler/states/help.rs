@@ -1,8 +1,8 @@
-//! What the watchdog does about a tick in which threads ran and no job was finished.
+//! What the monitor does about a tick in which threads ran and no job was finished.
 
 use super::{Doing, Snapshot};
 
-/// What the watchdog has seen in such a tick.
+/// What the monitor has seen in such a tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tick {
     pub(crate) now: Snapshot,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_wants_the_lock_does_not_poll_so_the_watchdog_does() {
+    fn one_that_wants_the_lock_does_not_poll_so_the_monitor_does() {
         for has_jobs in [false, true] {
             for patience_is_over in [false, true] {
                 let tick = tick(&[Running, Wanting, Waiting], has_jobs, true, patience_is_over);

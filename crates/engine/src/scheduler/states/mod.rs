@@ -17,15 +17,15 @@
 //!   Leaving: from any state; the count goes down and somebody else is woken.
 //! ```
 //!
-//! The lock is the language's, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and `Blocked` a thread
-//! is without it. `Wanting` means: awake, and sure to look at what is ready before it sleeps again, so nobody has to be
+//! The lock is the language's, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and `Blocked` a
+//! thread is without it. `Wanting` means: awake, and sure to look at what is ready before it sleeps again, so nobody has to be
 //! woken for that; but it may have to stand in line for the lock for long.
 //!
 //! # What always holds
 //! * **No wake-up is lost.** Whoever makes work looks at the states afterwards; whoever goes to sleep says so first and looks
 //!   for work afterwards. Both are sequentially consistent, so one of the two sees the other.
 //! * **Somebody polls whenever nobody would be woken.** One thread polls, or one is in a state that leads to a look
-//!   (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the watchdog ticks while any
+//!   (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the monitor ticks while any
 //!   thread is in such a state, and polls itself where a whole tick has brought nothing ([`help`]).
 //! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
 //!
@@ -60,9 +60,9 @@ pub(crate) trait Site {
     /// Ends the poll that waits, or else the next one.
     fn end_poll(&self);
 
-    /// Ends the watchdog's poll, if it is the one that polls.
-    fn relieve_watchdog(&self);
+    /// Ends the monitor's poll, if it is the one that polls.
+    fn relieve_monitor(&self);
 
-    /// Something runs, or wants to: the watchdog has to look.
-    fn rouse_watchdog(&self);
+    /// Something runs, or wants to: the monitor has to look.
+    fn notify_monitor(&self);
 }

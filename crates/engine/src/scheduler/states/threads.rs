@@ -69,7 +69,7 @@ impl Threads {
     }
 
     /// A thread that was counted will not serve after all.
-    pub(crate) fn forgo(&self) {
+    pub(crate) fn cancel_start(&self) {
         self.census.remove(Doing::Starting);
     }
 
@@ -115,7 +115,7 @@ impl Threads {
         } else {
             self.hand_over(site);
         }
-        site.rouse_watchdog();
+        site.notify_monitor();
     }
 
     /// Wakes one thread that waits, if there is one.
@@ -159,12 +159,12 @@ impl Threads {
             if site.poll(&mut begin) {
                 seat.becomes(Doing::Wanting);
             } else {
-                site.relieve_watchdog();
+                site.relieve_monitor();
                 self.sleep(seat, site, &is_over);
             }
         }
         // The lock may be long in coming.
-        site.rouse_watchdog();
+        site.notify_monitor();
     }
 
     fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {
