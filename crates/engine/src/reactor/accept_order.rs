@@ -4,7 +4,7 @@
 //! steps out of the line and joins its end before it waits again. The rule:
 //!
 //! 1. A worker that is *ahead* (another one has fewer connections) stays out for a millisecond: one that runs already would
-//! take a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
+//!    take a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
 //! 2. If the millisecond went by and nobody else has become even, and then a connection is there *at once*, the rest was *in
 //!    vain*: that connection has waited for it. The other worker may hang. So the next connection is accepted without such a
 //!    rest, after another rest in vain the next two, then four, up to 64.
