@@ -1,4 +1,4 @@
-//! The native ceiling: the engine with a fixed answer of 121 bytes and no Ruby. `bin/bench` compares with it what the
+//! The native ceiling: the engine with a fixed response of 121 bytes and no Ruby. `bin/bench` compares with it what the
 //! Ruby part costs. Usage: `ceiling PORT THREADS`.
 
 use fairlead_engine::pubsub::Hub;

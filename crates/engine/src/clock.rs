@@ -1,4 +1,4 @@
-//! Time: monotonic milliseconds and nanoseconds, and the `Date` of an answer, formatted once a second.
+//! Time: monotonic milliseconds and nanoseconds, and the `Date` of a response, formatted once a second.
 
 use rustix::time::{clock_gettime, ClockId};
 use std::time::{Duration, UNIX_EPOCH};

@@ -38,17 +38,17 @@ pub struct Config {
     pub temp_dir: PathBuf,
     /// Idle time between requests.
     pub keep_alive_timeout: Duration,
-    /// Time an unsent answer may stand still, or fall behind `write_min_rate`.
+    /// Time an unsent response may stand still, or fall behind `write_min_rate`.
     pub write_timeout: Duration,
     /// Bytes a second that a client must take; 0 for any.
     pub write_min_rate: u64,
-    /// Unsent bytes of an answer above this go to an unlinked temporary file.
+    /// Unsent bytes of a response above this go to an unlinked temporary file.
     pub response_memory_bytes: usize,
-    /// Unsent bytes of an answer above this make the app wait.
+    /// Unsent bytes of a response above this make the app wait.
     pub response_disk_bytes: u64,
-    /// Unsent bytes of all answers that may be in memory; beyond it writers wait in line.
+    /// Unsent bytes of all responses that may be in memory; beyond it writers wait in line.
     pub response_memory_total_bytes: u64,
-    /// Unsent bytes of all answers that may be on disk.
+    /// Unsent bytes of all responses that may be on disk.
     pub response_disk_total_bytes: u64,
     /// Most connections at a time (503).
     pub max_connections: usize,
@@ -60,7 +60,7 @@ pub struct Config {
     pub trim_memory: fn(),
     /// Whether requests that wait may move to another worker.
     pub waiting_room: bool,
-    /// Whether the app may send 103 answers.
+    /// Whether the app may send 103 responses.
     pub early_hints: bool,
     /// Longest message of a client in bytes (1009).
     pub message_max_bytes: usize,
@@ -80,7 +80,7 @@ pub struct Config {
     pub deflate_min_bytes: usize,
     /// What is served from disk.
     pub files: FilesConfig,
-    /// Whether and which answers of the app are compressed.
+    /// Whether and which responses of the app are compressed.
     pub compression: Option<Compression>,
 }
 
@@ -141,7 +141,7 @@ pub enum Symlinks {
     All,
 }
 
-/// Which answers are compressed.
+/// Which responses are compressed.
 #[derive(Clone, Debug)]
 pub struct Compression {
     /// Shorter ones are not.
@@ -163,7 +163,7 @@ pub enum Overflow {
 /// owns them can put another file behind the same number.
 #[derive(Debug, Default)]
 pub struct Logs {
-    /// One line for each answer.
+    /// One line for each response.
     pub access: Option<(BorrowedFd<'static>, access_log::Format)>,
     /// One line for each refusal and for each fault of our own.
     pub errors: Option<BorrowedFd<'static>>,

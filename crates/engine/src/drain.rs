@@ -53,7 +53,7 @@ impl Engine {
         self.monitor.look();
     }
 
-    /// Closes every connection and ends; requests that run are finished, but their answers may be lost. Returns at once.
+    /// Closes every connection and ends; requests that run are finished, but their responses may be lost. Returns at once.
     pub fn stop(&self) {
         self.counters().serving.store(0, SeqCst);
         self.phase.store(Phase::Stopped as u8, SeqCst);

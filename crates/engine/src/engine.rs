@@ -34,7 +34,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
-/// Content types of the server's own answers.
+/// Content types of the server's own responses.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 const PLAIN_TEXT: &str = "text/plain";
 
@@ -246,7 +246,7 @@ impl Engine {
         }
     }
 
-    /// Answers a request that the app never sees.
+    /// Responses a request that the app never sees.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let peer = connection
@@ -301,7 +301,7 @@ impl Engine {
         self.timer.expect(deadline, &self.poller);
     }
 
-    /// How long an unsent answer may stand still, in milliseconds.
+    /// How long an unsent response may stand still, in milliseconds.
     pub(crate) fn write_timeout(&self) -> u64 {
         as_milliseconds(self.config.write_timeout)
     }

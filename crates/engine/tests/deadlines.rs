@@ -28,7 +28,7 @@ fn a_head_that_trickles_is_refused_when_its_time_is_over() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(slow.answer().status, 408);
+    assert_eq!(slow.response().status, 408);
     assert!(slow.rest().is_empty());
 }
 
@@ -56,7 +56,7 @@ fn a_body_below_the_least_rate_is_refused() {
     );
     let mut slow = server.connect();
     slow.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nsome");
-    assert_eq!(slow.answer().status, 408);
+    assert_eq!(slow.response().status, 408);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_body_that_came_fast_and_then_trickles_is_refused() {
             std::thread::sleep(Duration::from_millis(10));
         }
         assert!(began.elapsed() < PATIENCE, "it may trickle for ever: {framing}");
-        assert_eq!(client.answer().status, 408);
+        assert_eq!(client.response().status, 408);
     }
 }
 
@@ -103,7 +103,7 @@ fn a_body_that_is_steady_may_take_as_long_as_it_likes() {
         client.send(&"x".repeat(100));
         std::thread::sleep(Duration::from_millis(25));
     }
-    assert_eq!(client.answer().text(), "ok");
+    assert_eq!(client.response().text(), "ok");
 }
 
 #[test]
@@ -247,9 +247,9 @@ fn a_client_that_took_much_and_then_sips_is_cut_off() {
         ..sluggish.clone()
     };
     for (what, config, path) in [
-        ("an answer that waits", sluggish.clone(), "/app"),
+        ("a response that waits", sluggish.clone(), "/app"),
         ("a file", sluggish, "/large"),
-        ("an answer for which the app waits", with_little_room, "/app"),
+        ("a response for which the app waits", with_little_room, "/app"),
     ] {
         let server = Server::start(config, |exchange| write_much(exchange, 48 << 20));
         let mut client = server.connect();
@@ -277,9 +277,9 @@ fn a_large_answer_arrives_whole_at_a_slow_reader() {
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     std::thread::sleep(SHORT);
-    let answer = client.answer();
+    let response = client.response();
     let expected: Vec<u8> = (0..8u8).flat_map(|number| vec![number; 1 << 20]).collect();
-    assert!(answer.body == expected, "the bytes differ");
+    assert!(response.body == expected, "the bytes differ");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn above_the_limit_a_connection_is_refused_with_an_answer() {
     let (mut first, mut second) = (server.connect(), server.connect());
     assert_eq!((first.get("/").status, second.get("/").status), (200, 200));
     let mut third = server.connect();
-    assert_eq!(third.answer().status, 503);
+    assert_eq!(third.response().status, 503);
     drop(second);
     eventually("there is a place again", || server.connect().get("/").status == 200);
     assert!(server.engine.stats().refused_connections >= 1);
@@ -323,9 +323,9 @@ fn draining_answers_what_has_arrived_and_then_ends() {
     );
     release.send(()).expect("it waits");
     for client in [&mut held, &mut queued] {
-        let answer = client.answer();
-        assert_eq!(answer.status, 200);
-        assert!(answer.head.contains("connection: close\r\n"), "{}", answer.head);
+        let response = client.response();
+        assert_eq!(response.status, 200);
+        assert!(response.head.contains("connection: close\r\n"), "{}", response.head);
     }
     assert!(server.engine.wait(Some(PATIENCE)), "everything is answered");
     assert!(idle.is_closed());

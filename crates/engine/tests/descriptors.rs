@@ -1,5 +1,5 @@
 //! What happens when the server has used up its share of descriptors: connections are refused, uploads wait unread and in
-//! order, files are not to be had for the moment, answers wait for their clients, and all of it ends when something is closed.
+//! order, files are not to be had for the moment, responses wait for their clients, and all of it ends when something is closed.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -80,11 +80,11 @@ fn an_upload_waits_unread_until_another_one_is_over_and_they_go_on_in_order() {
     }
     assert_eq!(server.connect().get("/").text(), "memory 0", "others are served");
     for holder in &mut holders {
-        let answer = holder.send(&"x".repeat(BODY)).answer();
-        assert_eq!(answer.text(), format!("file {}", 2 * BODY));
+        let response = holder.send(&"x".repeat(BODY)).response();
+        assert_eq!(response.text(), format!("file {}", 2 * BODY));
     }
     for client in &mut late {
-        assert_eq!(client.answer().text(), format!("file {}", 3 * BODY));
+        assert_eq!(client.response().text(), format!("file {}", 3 * BODY));
     }
     let order = order.lock().unwrap();
     let order: Vec<&str> = order
@@ -106,7 +106,7 @@ fn an_upload_that_is_here_already_needs_no_descriptor() {
         "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\n\r\n{}",
         "x".repeat(5000)
     ));
-    assert_eq!(client.answer().text(), "memory 5000");
+    assert_eq!(client.response().text(), "memory 5000");
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn who_gets_no_descriptor_in_time_is_refused_with_503_and_can_try_again() {
             }
         }
     });
-    let answer = late.answer();
-    assert_eq!(answer.status, 503);
-    assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+    let response = late.response();
+    assert_eq!(response.status, 503);
+    assert!(response.head.contains("retry-after: 1\r\n"), "{}", response.head);
     drop(end);
     keep_up.join().unwrap();
     eventually("nobody waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
     let mut again = begin(&server, "/again", BODY);
-    assert_eq!(again.send("x").answer().text(), format!("file {BODY}"));
+    assert_eq!(again.send("x").response().text(), format!("file {BODY}"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_upload_whose_client_leaves_while_it_waits_gives_up_its_place() {
     eventually("it waits", || is_waiting(&server, 2));
     drop(first);
     holders.pop();
-    assert_eq!(second.send("x").answer().text(), format!("file {BODY}"));
+    assert_eq!(second.send("x").response().text(), format!("file {BODY}"));
     drop(holders);
     eventually("nobody waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
 }
@@ -161,9 +161,9 @@ fn a_connection_above_the_share_is_refused_with_503() {
     let server = Server::start(with(&descriptors), measure(&Arc::default()));
     let (mut first, mut second) = (server.connect(), server.connect());
     assert_eq!((first.get("/").status, second.get("/").status), (200, 200));
-    let answer = server.connect().answer();
-    assert_eq!(answer.status, 503);
-    assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+    let response = server.connect().response();
+    assert_eq!(response.status, 503);
+    assert!(response.head.contains("retry-after: 1\r\n"), "{}", response.head);
     drop(second);
     eventually("there is a place again", || server.connect().get("/").status == 200);
     drop(first);
@@ -186,9 +186,9 @@ fn a_large_file_is_not_to_be_had_for_the_moment_and_a_small_one_is() {
     let server = Server::start(config, measure(&Arc::default()));
     let holders = hold(&server, &descriptors, 1);
     let mut client = server.connect();
-    let answer = client.get("/large.bin");
-    assert_eq!(answer.status, 503);
-    assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+    let response = client.get("/large.bin");
+    assert_eq!(response.status, 503);
+    assert!(response.head.contains("retry-after: 1\r\n"), "{}", response.head);
     assert_eq!(client.get("/small.txt").text(), "small");
     drop(holders);
     eventually("the file can be had", || client.get("/large.bin").status == 200);
@@ -224,7 +224,7 @@ fn an_answer_that_cannot_wait_on_disk_waits_in_memory_and_then_for_its_client() 
     let mut client = server.connect();
     client.send("GET /large HTTP/1.0\r\nHost: test\r\n\r\n");
     eventually("the app waits", || waits.load(SeqCst));
-    let answer = client.rest();
-    assert!(answer.ends_with(&bytes), "{} bytes came", answer.len());
+    let response = client.rest();
+    assert!(response.ends_with(&bytes), "{} bytes came", response.len());
     assert_eq!(descriptors.used().1, 1, "the upload's");
 }

@@ -60,12 +60,15 @@ fn narrow_client(server: &Server) -> Client {
     client
 }
 
-fn body(answer: &[u8]) -> &[u8] {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
-    &answer[end + 4..]
+fn body(response: &[u8]) -> &[u8] {
+    let end = response
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .expect("a head");
+    &response[end + 4..]
 }
 
-/// Reads a large answer; [`Client::answer`] is for short ones.
+/// Reads a large response; [`Client::response`] is for short ones.
 fn read_large(client: &mut Client, length: usize) -> Vec<u8> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -96,14 +99,14 @@ fn a_request_behind_the_last_answer_does_not_cost_the_end_of_it() {
     let mut client = narrow_client(&server);
     client.send("GET /large HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     let mut first = [0; 64];
-    client.stream.read_exact(&mut first).expect("the answer begins");
+    client.stream.read_exact(&mut first).expect("the response begins");
     client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
     // The server is done when the kernel has the rest; only then does the client read it.
     let mut start = vec![0; LARGE / 8];
-    client.stream.read_exact(&mut start).expect("the answer goes on");
-    let mut answer = [first.to_vec(), start].concat();
-    answer.extend(client.rest());
-    assert_eq!(body(&answer).len(), LARGE);
+    client.stream.read_exact(&mut start).expect("the response goes on");
+    let mut response = [first.to_vec(), start].concat();
+    response.extend(client.rest());
+    assert_eq!(body(&response).len(), LARGE);
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn what_is_being_sent_when_draining_begins_arrives_whole() {
     let mut clients: Vec<Client> = (0..4).map(|_| narrow_client(&server)).collect();
     for client in &mut clients {
         client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
-        client.stream.peek(&mut [0]).expect("the answer begins");
+        client.stream.peek(&mut [0]).expect("the response begins");
     }
     server.engine.drain();
     for client in &mut clients {
@@ -159,7 +162,7 @@ fn what_is_being_sent_when_the_engine_stops_is_let_go() {
     for client in &mut clients {
         client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
     }
-    clients[0].stream.peek(&mut [0]).expect("an answer begins");
+    clients[0].stream.peek(&mut [0]).expect("a response begins");
     server.engine.stop();
     eventually("all connections are gone", || server.engine.stats().connections == 0);
     for client in &mut clients {
@@ -210,11 +213,11 @@ fn files_and_answers_of_the_app_keep_their_order_in_a_pipeline() {
         .map(|path| format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
     client.send(&requests.collect::<String>());
     for path in &paths {
-        let answer = client.answer();
+        let response = client.response();
         match &path[..] {
-            "/large" => assert!(answer.body == large),
-            "/small" => assert_eq!(answer.text(), "small"),
-            path => assert_eq!(answer.text(), path),
+            "/large" => assert!(response.body == large),
+            "/small" => assert_eq!(response.text(), "small"),
+            path => assert_eq!(response.text(), path),
         }
     }
 }
@@ -230,12 +233,17 @@ fn small_files_and_pages_need_no_room_for_answers() {
     };
     let socket = listen();
     set_socket_send_buffer_size(&socket, 8_192).expect("a small buffer");
-    let server = Server::on(&socket, config, None, Arc::new(|exchange| exchange.answer_plainly(404)));
+    let server = Server::on(
+        &socket,
+        config,
+        None,
+        Arc::new(|exchange| exchange.respond_plainly(404)),
+    );
     let mut client = narrow_client(&server);
     assert!(client.get("/small").body == content);
     assert!(client.get("/missing").body == page);
     client.send("GET /small HTTP/1.1\r\nHost: test\r\nRange: bytes=0-9,100-49999\r\n\r\n");
-    assert!(client.answer().body.len() > 49_910);
+    assert!(client.response().body.len() > 49_910);
 }
 
 #[test]
@@ -266,14 +274,14 @@ fn a_client_that_takes_nothing_is_let_go_and_a_slow_one_is_not() {
     let mut silent = narrow_client(&server);
     for client in [&mut slow, &mut silent] {
         client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
-        client.stream.peek(&mut [0]).expect("the answer begins");
+        client.stream.peek(&mut [0]).expect("the response begins");
     }
     // So little at a time that the socket is never reported to be writable within the time-out.
     let until = Instant::now() + Duration::from_secs(3);
     while Instant::now() < until {
-        slow.stream.read_exact(&mut [0; 1_024]).expect("the answer goes on");
+        slow.stream.read_exact(&mut [0; 1_024]).expect("the response goes on");
         std::thread::sleep(Duration::from_millis(50));
     }
     eventually("the silent client is gone", || server.engine.stats().connections == 1);
-    slow.stream.read_exact(&mut [0; 100_000]).expect("the answer goes on");
+    slow.stream.read_exact(&mut [0; 100_000]).expect("the response goes on");
 }

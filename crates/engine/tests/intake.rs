@@ -16,7 +16,7 @@ const MEGABYTE: usize = 1 << 20;
 /// What a message takes beside its bytes, and more than that.
 const OVERHEAD: usize = 1024;
 
-/// Answers each message with its length once it may, and notes how much waits meanwhile.
+/// Responses each message with its length once it may, and notes how much waits meanwhile.
 #[derive(Default)]
 struct Slow {
     may_go_on: AtomicBool,
@@ -36,7 +36,7 @@ impl App for Slow {
                 client.want(Events(0));
             }
         } else {
-            exchange.answer_plainly(200);
+            exchange.respond_plainly(200);
         }
     }
 
@@ -155,20 +155,23 @@ fn what_is_said_behind_messages_that_wait_is_heard_behind_them() {
     client.stream.write_all(&bytes).expect("the server reads");
     eventually("a full inbox", || server.engine.stats().pending_message_bytes >= 10_000);
     app.may_go_on.store(true, SeqCst);
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let pong_at = loop {
         match client.receive() {
             Received::Pong(data) => {
                 assert_eq!(data, b"behind");
-                break answers.len();
+                break responses.len();
             }
-            answer => answers.push(answer),
+            response => responses.push(response),
         }
     };
     // A pong does not wait for the two messages that have been read before it.
-    assert!(pong_at >= 45, "the pong came behind {pong_at} answers");
-    (pong_at..50).for_each(|_| answers.push(client.receive()));
-    assert!(answers.iter().all(|answer| *answer == text("9000")), "{answers:?}");
+    assert!(pong_at >= 45, "the pong came behind {pong_at} responses");
+    (pong_at..50).for_each(|_| responses.push(client.receive()));
+    assert!(
+        responses.iter().all(|response| *response == text("9000")),
+        "{responses:?}"
+    );
     assert_eq!(client.receive(), Received::Close(Some(1000)));
     assert_eq!(client.receive(), Received::End);
     eventually("the last event", || app.closed.load(SeqCst) == 1);

@@ -1,4 +1,4 @@
-//! Connections that stay, over real sockets: WebSockets, event streams, answers that go on, sockets that are given away.
+//! Connections that stay, over real sockets: WebSockets, event streams, responses that go on, sockets that are given away.
 
 mod support;
 
@@ -25,7 +25,7 @@ impl App for Chat {
             let _ = exchange.field(b"sec-websocket-protocol", b"chat");
             exchange.end_upgrade();
         } else {
-            exchange.answer_plainly(200);
+            exchange.respond_plainly(200);
         }
     }
 
@@ -186,12 +186,12 @@ fn messages_for_one_who_does_not_read_can_be_dropped_instead() {
     // As long as too much waits for it, answers are dropped as well.
     loop {
         stalled.send(Opcode::Text, b"still here");
-        let answers = (0..20)
+        let responses = (0..20)
             .map(|_| stalled.receive())
             .find(|received| *received != text(&message));
-        match answers {
+        match responses {
             None => {}
-            answer => break assert_eq!(answer, Some(text("still here"))),
+            response => break assert_eq!(response, Some(text("still here"))),
         }
     }
 }
@@ -244,13 +244,13 @@ fn a_client_whom_the_app_keeps_waiting_is_not_taken_for_silent() {
         .stream
         .write_all(&frame(Opcode::Text, message.as_bytes()).repeat(6))
         .expect("the server reads");
-    let mut answers = 0;
-    while answers < 6 {
+    let mut responses = 0;
+    while responses < 6 {
         match client.receive() {
             Received::Ping => client.send(Opcode::Pong, b""),
             received => {
                 assert_eq!(received, text(&message));
-                answers += 1;
+                responses += 1;
             }
         }
     }
@@ -317,7 +317,7 @@ fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
     );
 }
 
-/// Answers that go on after the app has returned, and sockets that it takes.
+/// Responses that go on after the app has returned, and sockets that it takes.
 struct Going {
     streams: Mutex<Vec<Arc<Peer>>>,
     sockets: Mutex<Vec<TcpStream>>,
@@ -422,14 +422,14 @@ fn a_socket_that_is_given_away_brings_what_was_read_ahead() {
         let mut received = vec![0; ahead.len() + 11];
         socket.read_exact(&mut received).expect("it comes");
         assert_eq!(String::from_utf8_lossy(&received), format!("{ahead}, and later"));
-        socket.write_all(b"answer").expect("an open socket");
+        socket.write_all(b"response").expect("an open socket");
         drop(socket);
-        let mut answer = String::new();
+        let mut response = String::new();
         client
             .stream
-            .read_to_string(&mut answer)
+            .read_to_string(&mut response)
             .expect("the new owner ends the connection");
-        assert_eq!(answer, "answer");
+        assert_eq!(response, "response");
     }
 }
 

@@ -75,7 +75,7 @@ impl App for Echo {
             let _ = exchange.field(b"sec-websocket-protocol", b"chat");
             exchange.end_upgrade();
         } else {
-            exchange.answer_plainly(200);
+            exchange.respond_plainly(200);
         }
     }
 

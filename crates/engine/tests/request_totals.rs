@@ -54,9 +54,9 @@ fn begin_head(server: &Server, length: usize) -> Client {
 }
 
 fn assert_is_refused(client: &mut Client) {
-    let answer = client.answer();
-    assert_eq!(answer.status, 503);
-    assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+    let response = client.response();
+    assert_eq!(response.status, 503);
+    assert!(response.head.contains("retry-after: 1\r\n"), "{}", response.head);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn bodies_that_take_too_much_of_the_disk_are_refused_and_the_others_arrive() {
     let mut late = begin(&server, 400_000);
     assert_is_refused(&mut late);
     for client in &mut early {
-        assert_eq!(client.send("x").answer().text(), "file 400000");
+        assert_eq!(client.send("x").response().text(), "file 400000");
     }
     eventually("all is given back", || totals.used() == (0, 0));
-    assert_eq!(begin(&server, 900_000).send("x").answer().text(), "file 900000");
+    assert_eq!(begin(&server, 900_000).send("x").response().text(), "file 900000");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_body_that_leaves_in_the_middle_gives_its_place_back() {
     eventually("it is here", || totals.used().1 >= 399_000);
     drop(client);
     eventually("all is given back", || totals.used() == (0, 0));
-    assert_eq!(begin(&server, 400_000).send("x").answer().text(), "file 400000");
+    assert_eq!(begin(&server, 400_000).send("x").response().text(), "file 400000");
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn where_memory_is_scarce_bodies_go_to_files_sooner() {
     let mut first = begin(&server, 90_000);
     eventually("it is here", || totals.used().0 >= 89_000);
     let mut second = begin(&server, 90_000);
-    assert_eq!(second.send("x").answer().text(), "file 90000");
+    assert_eq!(second.send("x").response().text(), "file 90000");
     assert_eq!(server.connect().get("/").text(), "memory 0");
-    assert_eq!(begin(&server, 10_000).send("x").answer().text(), "memory 10000");
-    assert_eq!(first.send("x").answer().text(), "memory 90000");
+    assert_eq!(begin(&server, 10_000).send("x").response().text(), "memory 10000");
+    assert_eq!(first.send("x").response().text(), "memory 90000");
     eventually("all is given back", || totals.used() == (0, 0));
 }
 
@@ -108,12 +108,18 @@ fn where_memory_is_scarce_large_heads_are_refused_and_small_ones_are_not() {
     eventually("they are here", || totals.used().0 >= 100_000);
     assert_is_refused(&mut begin_head(&server, 60_000));
     assert_eq!(server.connect().get("/").text(), "memory 0");
-    assert_eq!(begin_head(&server, 10_000).send("\r\n\r\n").answer().text(), "memory 0");
+    assert_eq!(
+        begin_head(&server, 10_000).send("\r\n\r\n").response().text(),
+        "memory 0"
+    );
     for client in &mut early {
-        assert_eq!(client.send("\r\n\r\n").answer().text(), "memory 0");
+        assert_eq!(client.send("\r\n\r\n").response().text(), "memory 0");
     }
     eventually("all is given back", || totals.used() == (0, 0));
-    assert_eq!(begin_head(&server, 60_000).send("\r\n\r\n").answer().text(), "memory 0");
+    assert_eq!(
+        begin_head(&server, 60_000).send("\r\n\r\n").response().text(),
+        "memory 0"
+    );
 }
 
 /// Sends back what it is sent.

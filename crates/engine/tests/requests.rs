@@ -1,4 +1,4 @@
-//! Requests and answers over real sockets: framing, order, limits, and what a faulty app does to its client.
+//! Requests and responses over real sockets: framing, order, limits, and what a faulty app does to its client.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn pipelined_requests_are_answered_in_order() {
         .collect();
     client.send(&requests);
     for number in 0..200 {
-        assert_eq!(client.answer().text(), format!("/{number} nothing"));
+        assert_eq!(client.response().text(), format!("/{number} nothing"));
     }
 }
 
@@ -70,8 +70,8 @@ fn a_pipeline_gets_one_turn_at_a_time() {
     greedy.send(&format!("GET /first HTTP/1.1\r\nHost: test\r\n\r\n{pipeline}"));
     std::thread::sleep(Duration::from_millis(20));
     modest.send("GET /modest HTTP/1.1\r\nHost: test\r\n\r\n");
-    (0..51).for_each(|_| assert_eq!(greedy.answer().status, 200));
-    assert_eq!(modest.answer().status, 200);
+    (0..51).for_each(|_| assert_eq!(greedy.response().status, 200));
+    assert_eq!(modest.response().status, 200);
     let order = order.lock().expect("no panic");
     let place = order.iter().position(|path| path == "/modest").expect("it was served");
     assert!(place <= 3, "the modest client came {place}th: {order:?}");
@@ -84,14 +84,14 @@ fn bodies_arrive_whole_in_memory_and_on_disk() {
     client
         .send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhel")
         .send("lo");
-    assert_eq!(client.answer().text(), "/a memory hello");
+    assert_eq!(client.response().text(), "/a memory hello");
     client.send("POST /b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n");
-    assert_eq!(client.answer().text(), "/b memory abcde");
+    assert_eq!(client.response().text(), "/b memory abcde");
     let large = "\u{1}".repeat(100_000);
     client.send(&format!(
         "POST /c HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{large}"
     ));
-    assert_eq!(client.answer().text(), "/c file 100000 100000");
+    assert_eq!(client.response().text(), "/c file 100000 100000");
     assert_eq!(client.get("/d").text(), "/d nothing");
 }
 
@@ -100,11 +100,11 @@ fn a_body_is_asked_for_only_when_it_has_not_come() {
     let server = Server::start(config(), echo);
     let mut client = server.connect();
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-    assert_eq!(client.answer().status, 100);
+    assert_eq!(client.response().status, 100);
     client.send("hi");
-    assert_eq!(client.answer().text(), "/ memory hi");
+    assert_eq!(client.response().text(), "/ memory hi");
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nho");
-    assert_eq!(client.answer().text(), "/ memory ho");
+    assert_eq!(client.response().text(), "/ memory ho");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_client_that_half_closes_is_answered() {
     let mut client = server.connect();
     client.send("GET /last HTTP/1.1\r\nHost: test\r\n\r\n");
     client.stream.shutdown(Shutdown::Write).expect("half-closed");
-    assert_eq!(client.answer().text(), "/last nothing");
+    assert_eq!(client.response().text(), "/last nothing");
     assert!(client.is_closed());
 }
 
@@ -154,9 +154,9 @@ fn refusals_have_their_status_and_end_the_connection() {
     ] {
         let mut client = server.connect();
         client.send(&request);
-        let answer = client.answer();
-        assert_eq!(answer.status, status, "{request:.60}");
-        assert!(answer.head.contains("connection: close\r\n"));
+        let response = client.response();
+        assert_eq!(response.status, status, "{request:.60}");
+        assert!(response.head.contains("connection: close\r\n"));
         assert!(client.rest().is_empty(), "nothing may follow");
     }
     assert_eq!(server.engine.stats().refused_requests, 8);
@@ -204,11 +204,11 @@ fn a_field_that_would_split_the_answer_is_left_out() {
         assert!(exchange.field(b"content-length", b"1, 2").is_err());
         exchange.end_head(Some(0));
     });
-    let answer = server.connect().get("/");
+    let response = server.connect().get("/");
     assert!(
-        !answer.head.contains("evil") && !answer.head.contains("x b"),
+        !response.head.contains("evil") && !response.head.contains("x b"),
         "{}",
-        answer.head
+        response.head
     );
 }
 

@@ -29,7 +29,7 @@ fn requests_that_wait_run_at_the_same_time() {
         .for_each(|client| _ = client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
     clients
         .iter_mut()
-        .for_each(|client| assert_eq!(client.answer().status, 200));
+        .for_each(|client| assert_eq!(client.response().status, 200));
     assert_eq!(crowd.most.load(SeqCst), 5);
 }
 
@@ -48,13 +48,13 @@ fn a_busy_app_does_not_stop_refusals_and_reads() {
     eventually("the only thread is busy", || server.engine.stats().busy_threads == 1);
     let mut bad = server.connect();
     bad.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
-    assert_eq!(bad.answer().status, 400);
+    assert_eq!(bad.response().status, 400);
     let mut next = server.connect();
     next.send("GET /next HTTP/1.1\r\nHost: test\r\n\r\n");
     eventually("the next request is queued", || server.engine.stats().queued == 1);
     release.send(()).expect("it waits");
-    assert_eq!(held.answer().status, 200);
-    assert_eq!(next.answer().status, 200);
+    assert_eq!(held.response().status, 200);
+    assert_eq!(next.response().status, 200);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
     );
     for (number, client) in waiting.iter_mut().enumerate() {
         assert_eq!(
-            client.answer().text(),
+            client.response().text(),
             format!("free /{number} {}", [0, 100, 20_000][number])
         );
         assert_eq!(
@@ -111,7 +111,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
     assert_eq!(scoreboard.waiting(), 0);
     assert_eq!((busy.engine.stats().moved_out, free.engine.stats().moved_in), (3, 3));
     release.send(()).expect("it waits");
-    assert_eq!(first.answer().text(), "busy");
+    assert_eq!(first.response().text(), "busy");
 }
 
 #[test]
@@ -135,6 +135,6 @@ fn with_the_room_switched_off_requests_stay() {
     release.send(()).expect("it waits");
     clients
         .iter_mut()
-        .for_each(|client| assert_eq!(client.answer().text(), "stayed"));
+        .for_each(|client| assert_eq!(client.response().text(), "stayed"));
     assert_eq!(scoreboard.moved.load(SeqCst), 0);
 }

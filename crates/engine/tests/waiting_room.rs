@@ -89,7 +89,7 @@ fn requests_of_every_size_move_and_none_keeps_the_next_one_back() {
     eventually("all of them are in the room", || busy.scoreboard.waiting() == 5);
     let _sibling = busy.sibling(roomy(100));
     for (client, size) in clients.iter_mut().zip(sizes) {
-        assert_eq!(client.answer().text(), format!("/{size} {size}"));
+        assert_eq!(client.response().text(), format!("/{size} {size}"));
     }
 }
 
@@ -99,9 +99,9 @@ fn what_is_pipelined_behind_a_long_request_moves_with_it() {
     let mut client = busy.client(&[post("/long", 100_000), post("/next", 50_000), CLOSE.into()].concat());
     eventually("it is in the room", || busy.scoreboard.waiting() == 1);
     let _sibling = busy.sibling(roomy(100));
-    let answers = [client.answer(), client.answer(), client.answer()];
+    let responses = [client.response(), client.response(), client.response()];
     assert_eq!(
-        answers.map(|one| one.text()),
+        responses.map(|one| one.text()),
         ["/long 100000", "/next 50000", "/close 0"]
     );
 }
@@ -132,7 +132,7 @@ fn a_full_worker_leaves_transfers_until_a_connection_closes() {
     assert_eq!((busy.scoreboard.waiting(), full.engine.stats().moved_in), (3, 0));
     drop(idle);
     for client in &mut waiting {
-        assert_eq!(client.answer().text(), "full");
+        assert_eq!(client.response().text(), "full");
     }
     assert_eq!(MOST.load(SeqCst), 2, "connections at a time");
 }
@@ -149,10 +149,10 @@ fn strangers_leave_those_who_wait_their_places() {
     assert_eq!(busy.server.engine.stats().connections, 1, "there is one place left");
     let mut stranger = busy.server.connect();
     stranger.send(CLOSE);
-    assert_eq!(stranger.answer().status, 503);
+    assert_eq!(stranger.response().status, 503);
     drop(idle);
-    assert_eq!(waiting.answer().text(), "/close 0");
+    assert_eq!(waiting.response().text(), "/close 0");
     let mut stranger = busy.server.connect();
     stranger.send(CLOSE);
-    assert_eq!(stranger.answer().status, 200);
+    assert_eq!(stranger.response().status, 200);
 }

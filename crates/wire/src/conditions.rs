@@ -1,7 +1,7 @@
 //! The preconditions of a request (RFC 9110 §13): whether what the client has, or thinks that there is, is current.
 //!
 //! Only GET and HEAD are decided here; what a condition means for a request that changes something, the application
-//! knows. A field that cannot be understood never saves a transfer: the client gets the whole answer, or 412 where it
+//! knows. A field that cannot be understood never saves a transfer: the client gets the whole response, or 412 where it
 //! insisted (If-Match). How ranges are read is the affair of [`crate::ranges`].
 
 mod date;
@@ -25,7 +25,7 @@ pub struct Validators<'a> {
 /// What the conditions of a request come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Answer as if there were no conditions.
+    /// Response as if there were no conditions.
     Proceed,
     /// The client has it already: 304.
     NotModified,

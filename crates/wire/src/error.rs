@@ -1,7 +1,7 @@
 //! [`Error`]: one variant per exact misdeed of a peer, with the status that answers it.
 //!
 //! A log line made from it is a fact, and a test is an `assert_eq!`. Whatever the variant, the connection must be
-//! closed after the answer: once framing is in doubt nothing behind it can be trusted (RFC 9112 §11.2).
+//! closed after the response: once framing is in doubt nothing behind it can be trusted (RFC 9112 §11.2).
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ macro_rules! errors {
             /// Every misdeed there is, for tables and tests.
             pub const ALL: &'static [Error] = &[$(Error::$variant),+];
 
-            /// The status code of the answer.
+            /// The status code of the response.
             pub fn status(self) -> u16 {
                 match self { $(Error::$variant => $status,)+ }
             }

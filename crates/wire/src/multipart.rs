@@ -42,7 +42,7 @@ pub fn content_range(range: &Range<u64>, size: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
 }
 
-/// Appends the value of Content-Range for an answer of 416.
+/// Appends the value of Content-Range for a response of 416.
 pub fn unsatisfied(size: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "bytes */{size}");
 }

@@ -72,7 +72,7 @@ pub(crate) fn take_error(class: VALUE) -> Option<VALUE> {
     // type, which has no class, for a `throw`.
     unsafe {
         let error = rb_errinfo();
-        let is_one = error != Qnil as VALUE && !RB_TYPE_P(error, RUBY_T_IMEMO) && crate::answer::is_a(error, class);
+        let is_one = error != Qnil as VALUE && !RB_TYPE_P(error, RUBY_T_IMEMO) && crate::response::is_a(error, class);
         if is_one {
             rb_set_errinfo(Qnil as VALUE);
         }

@@ -1,7 +1,7 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of answering or after the head
-//! of its answer. Each request has a callable of its own, which works until the application has returned.
+//! of its response. Each request has a callable of its own, which works until the application has returned.
 
-use crate::answer::{Answer, Loan, Stop};
+use crate::response::{Loan, Response, Stop};
 use crate::strings::{ids, keep, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
@@ -11,7 +11,7 @@ use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The class of the callables, which are what all loans of an answer lead to, and those of the sockets.
+/// The class of the callables, which are what all loans of a response lead to, and those of the sockets.
 static CLASS: AtomicUsize = AtomicUsize::new(0);
 static TCP_SOCKET: AtomicUsize = AtomicUsize::new(0);
 static UNIX_SOCKET: AtomicUsize = AtomicUsize::new(0);
@@ -37,36 +37,36 @@ pub(crate) fn init_sockets(tcp: VALUE, unix: VALUE) {
 }
 
 /// Gives the env of a request its callable. Inside `protect`.
-pub(crate) fn offer(answer: &Answer<'_, '_>) {
-    let callable = answer.root(Some(CLASS.load(Relaxed) as VALUE));
+pub(crate) fn offer(response: &Response<'_, '_>) {
+    let callable = response.root(Some(CLASS.load(Relaxed) as VALUE));
     // SAFETY: live objects, the GVL is held.
-    unsafe { rb_hash_aset(answer.env.get(), strings().rack_hijack, callable) };
+    unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack, callable) };
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
     let root = Loan::of(this.as_raw());
-    let taken = root.answer(|answer| {
-        if answer.has_returned.get() {
+    let taken = root.response(|response| {
+        if response.has_returned.get() {
             return Err(Stop::Finished);
         }
-        let io = answer.hijacked_io.get();
-        if io == Qnil as VALUE && answer.with(|exchange| exchange.is_hijacked()) {
+        let io = response.hijacked_io.get();
+        if io == Qnil as VALUE && response.with(|exchange| exchange.is_hijacked()) {
             // Another thread is just about to make it.
             return Err(Stop::Busy);
         }
-        Ok((io == Qnil as VALUE).then(|| answer.with(take)).ok_or(io))
+        Ok((io == Qnil as VALUE).then(|| response.with(take)).ok_or(io))
     });
     let taken = taken.and_then(|taken| taken).map_err(Stop::into_error)?;
     let io = match taken {
         Ok(socket) => {
             let socket = socket.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
             let io = magnus::rb_sys::protect(|| socket.object())?;
-            // An answer that is over by now has no use for it.
-            let _ = root.answer(|answer| {
-                answer.hijacked_io.set(io);
+            // A response that is over by now has no use for it.
+            let _ = root.response(|response| {
+                response.hijacked_io.set(io);
                 // SAFETY: live objects, the GVL is held; a key that calls no code of the application.
-                unsafe { rb_hash_aset(answer.env.get(), strings().rack_hijack_io, io) };
+                unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack_io, io) };
             });
             io
         }

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! * `native/`: the Ruby classes under `Fairlead::Native`, one file each.
-//! * `rack_app.rs`: the [`fairlead_engine::App`] that calls a Rack application; `request/` makes its env, `answer/` writes
+//! * `rack_app.rs`: the [`fairlead_engine::App`] that calls a Rack application; `request/` makes its env, `response/` writes
 //!   what it returns.
 //! * `events.rs` calls what a client's handler has (`callbacks.rs`); `hijack.rs` gives sockets away.
 //! * `fork.rs` tells the engine when this process is a child of the one that serves.
@@ -16,7 +16,6 @@
 
 #![expect(missing_docs, reason = "the one public item is the initialiser that a macro makes")]
 
-mod answer;
 mod callbacks;
 mod events;
 mod fork;
@@ -26,6 +25,7 @@ mod memory;
 mod native;
 mod rack_app;
 mod request;
+mod response;
 mod strings;
 
 use magnus::{Error, Ruby};

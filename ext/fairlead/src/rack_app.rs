@@ -1,10 +1,10 @@
-//! The Rack application as the engine's [`App`]: one request becomes an env, a call, and an answer; whatever goes wrong on
+//! The Rack application as the engine's [`App`]: one request becomes an env, a call, and a response; whatever goes wrong on
 //! the way is logged once and answered, and the body is always closed.
 
-use crate::answer::{close, early_hints, is_closed_error, Answer, Offer, Stop};
 use crate::gvl::{self, protect, without_gvl, InApp, Jump, HANDS_OVER};
 use crate::hijack;
 use crate::request::{Env, Template, ThreadTemplate};
+use crate::response::{close, early_hints, is_closed_error, Offer, Response, Stop};
 use crate::strings::{ids, strings};
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange, Protocol};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct RackApp {
     pub(crate) app: VALUE,
-    /// `call(exception, env)` logs and returns an answer.
+    /// `call(exception, env)` logs and returns a response.
     pub(crate) error_reporter: VALUE,
     /// Whether clients are told what has happened, instead of shown the error page.
     pub(crate) error_details: bool,
@@ -41,7 +41,7 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let _in_app = InApp::enter(self.engine);
-        let panic = Answer::on(exchange, |answer| self.answer(answer));
+        let panic = Response::on(exchange, |response| self.response(response));
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -92,7 +92,7 @@ impl App for OnThread<'_> {
 
 impl OnThread<'_> {
     /// Calls the application and answers. A panic is returned once all is tidied up.
-    fn answer(&self, answer: &Answer<'_, '_>) -> Option<Panic> {
+    fn response(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let nil = Qnil as VALUE;
         let mut env = Env {
             hash: nil,
@@ -102,43 +102,43 @@ impl OnThread<'_> {
         };
         let called = caught(|| {
             protect(|| {
-                env = answer.with(|exchange| self.template.fill(exchange));
-                self.call_app(env.hash, answer).unwrap_or_else(|stop| stop.raise());
+                env = response.with(|exchange| self.template.fill(exchange));
+                self.call_app(env.hash, response).unwrap_or_else(|stop| stop.raise());
             })
         });
-        answer.end_loans();
+        response.end_loans();
         let (error, panic) = match called {
             Ok(Ok(())) => (nil, None),
-            Ok(Err(jump)) => (self.failed(jump, env.hash, answer), None),
+            Ok(Err(jump)) => (self.failed(jump, env.hash, response), None),
             Err(panic) => (nil, Some(panic)),
         };
-        // The client has its answer before the application tidies up; what has panicked is answered by the engine.
-        let tidied = caught(|| self.finish(env, error, answer, panic.is_none()));
+        // The client has its response before the application tidies up; what has panicked is answered by the engine.
+        let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
         panic.or(tidied.err())
     }
 
     /// Inside `protect`.
-    fn call_app(&self, env: VALUE, answer: &Answer<'_, '_>) -> Result<(), Stop> {
-        answer.env.set(env);
-        hijack::offer(answer);
-        if answer.with(|exchange| exchange.offers_early_hints()) {
-            let hints = early_hints::make(answer);
+    fn call_app(&self, env: VALUE, response: &Response<'_, '_>) -> Result<(), Stop> {
+        response.env.set(env);
+        hijack::offer(response);
+        if response.with(|exchange| exchange.offers_early_hints()) {
+            let hints = early_hints::make(response);
             // SAFETY: live objects, the GVL is held.
             unsafe { rb_hash_aset(env, strings().rack_early_hints, hints) };
         }
-        self.offer_upgrade(env, answer);
+        self.offer_upgrade(env, response);
         // SAFETY: live objects, the GVL is held, exceptions are stopped.
         let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
         if self.engine.is_at_home() {
-            return answer.write(triple);
+            return response.write(triple);
         }
-        answer.with(|exchange| exchange.abort());
+        response.with(|exchange| exchange.abort());
         Ok(())
     }
 
     /// Tells the application what the client asks for, if it can become more than a request. Inside `protect`.
-    fn offer_upgrade(&self, env: VALUE, answer: &Answer<'_, '_>) {
-        let Some(protocol) = answer.with(|exchange| exchange.upgrade_offer()) else {
+    fn offer_upgrade(&self, env: VALUE, response: &Response<'_, '_>) {
+        let Some(protocol) = response.with(|exchange| exchange.upgrade_offer()) else {
             return;
         };
         let name = match protocol {
@@ -147,49 +147,49 @@ impl OnThread<'_> {
         };
         // SAFETY: live objects, the GVL is held.
         unsafe { rb_hash_aset(env, strings().rack_upgrade_p, rb_id2sym(name)) };
-        answer.offer.set(Some(Offer {
+        response.offer.set(Some(Offer {
             env,
             clients: self.app.clients,
         }));
     }
 
     /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
-    fn failed(&self, jump: Jump, env: VALUE, answer: &Answer<'_, '_>) -> VALUE {
+    fn failed(&self, jump: Jump, env: VALUE, response: &Response<'_, '_>) -> VALUE {
         // In a process that the application has forked it is how that one ends.
         let error = if self.engine.is_at_home() { take_error() } else { None };
         let Some(error) = error else {
             // Not an exception but the end of this thread.
             self.leave.set(Some(jump));
-            answer.with(|exchange| exchange.abort());
+            response.with(|exchange| exchange.abort());
             return Qnil as VALUE;
         };
-        if answer.is_given_away.get() {
+        if response.is_given_away.get() {
             // What was given the socket after the head has raised, and nobody else will close it.
             self.logged(env, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
-                unsafe { rb_sys::rb_io_close(answer.hijacked_io.get()) };
+                unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
             });
         }
         if is_closed_error(error) {
-            answer.with(|exchange| exchange.abort());
-        } else if answer.with(|exchange| !exchange.has_started() || exchange.take_back()) {
-            self.report(error, env, answer);
+            response.with(|exchange| exchange.abort());
+        } else if response.with(|exchange| !exchange.has_started() || exchange.take_back()) {
+            self.report(error, env, response);
         } else {
             self.log(error, env);
-            answer.with(|exchange| exchange.abort());
+            response.with(|exchange| exchange.abort());
         }
         error
     }
 
-    /// Answers in the place of an application that has raised, and logs what it was.
-    fn report(&self, error: VALUE, env: VALUE, answer: &Answer<'_, '_>) {
+    /// Responses in the place of an application that has raised, and logs what it was.
+    fn report(&self, error: VALUE, env: VALUE, response: &Response<'_, '_>) {
         let triple = self.log(error, env);
-        if !self.app.error_details && answer.with(|exchange| exchange.answer_with_error_page(500)) {
+        if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(500)) {
             return;
         }
-        answer.with(|exchange| {
+        response.with(|exchange| {
             let written = triple.map(|triple| {
-                Answer::on(exchange, |report| {
+                Response::on(exchange, |report| {
                     protect(|| report.write(triple).unwrap_or_else(|stop| stop.raise()))
                 })
             });
@@ -199,14 +199,14 @@ impl OnThread<'_> {
                 None => {}
             }
             if !exchange.has_started() || exchange.take_back() {
-                exchange.answer_plainly(500);
+                exchange.respond_plainly(500);
             } else {
                 exchange.abort();
             }
         });
     }
 
-    /// Logs what the application has raised; returns the answer that tells of it, if there is one.
+    /// Logs what the application has raised; returns the response that tells of it, if there is one.
     fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
         let mut triple = None;
         let arguments = [error, env];
@@ -227,17 +227,17 @@ impl OnThread<'_> {
         }
     }
 
-    /// After the answer: closes the body, runs what the application wants to have run, and closes the input.
-    fn finish(&self, env: Env, error: VALUE, answer: &Answer<'_, '_>, is_whole: bool) {
+    /// After the response: closes the body, runs what the application wants to have run, and closes the input.
+    fn finish(&self, env: Env, error: VALUE, response: &Response<'_, '_>, is_whole: bool) {
         let nil = Qnil as VALUE;
         let is_listed = || length(env.after_reply) > 0 || length(env.response_finished) > 0;
-        if answer.body.get() == nil && env.file == nil && !is_listed() {
+        if response.body.get() == nil && env.file == nil && !is_listed() {
             return;
         }
         if is_whole {
-            answer.with(|exchange| exchange.finish());
+            response.with(|exchange| exchange.finish());
         }
-        self.logged(env.hash, || close(answer));
+        self.logged(env.hash, || close(response));
         let call = |list: VALUE, index: isize, arguments: &[VALUE]| {
             self.logged(env.hash, || {
                 // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
@@ -250,7 +250,7 @@ impl OnThread<'_> {
         for index in 0..length(env.after_reply) {
             call(env.after_reply, index, &[]);
         }
-        let arguments = [env.hash, answer.status.get(), answer.headers.get(), error];
+        let arguments = [env.hash, response.status.get(), response.headers.get(), error];
         for index in (0..length(env.response_finished)).rev() {
             call(env.response_finished, index, &arguments);
         }

@@ -251,7 +251,7 @@ impl Engine {
 
     /// Refuses who has been taken out of the waiting room and cannot be taken in.
     fn turn_away(&self, socket: Option<impl AsFd>, reason: &str) {
-        let answer = match &socket {
+        let outcome = match &socket {
             Some(_) => "refused 503",
             None => "lost",
         };
@@ -259,7 +259,7 @@ impl Engine {
             refuse(socket, NO_PLACE);
         }
         self.counters().refused_connections.fetch_add(1, Relaxed);
-        self.complain_of_transfer(&format!("{answer} a request of the waiting room ({reason})"));
+        self.complain_of_transfer(&format!("{outcome} a request of the waiting room ({reason})"));
     }
 
     /// One line a second at the most.

@@ -1,4 +1,4 @@
-//! One peer: bytes to requests. Reads, frames and refuses; what is to be done next is its answer to the reactor.
+//! One peer: bytes to requests. Reads, frames and refuses; what is to be done next is its response to the reactor.
 //!
 //! ```text
 //!            bytes            head complete          body complete
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
 
-/// How long the rest of a refused request is read and thrown away, so that the answer is not lost to a reset.
+/// How long the rest of a refused request is read and thrown away, so that the response is not lost to a reset.
 pub(crate) const LINGER_MILLISECONDS: u64 = 2_000;
 
 /// Longest trailer section of a chunked body.
@@ -70,7 +70,7 @@ pub(crate) enum Next {
     Send,
     /// Let the spooler store what comes of a large body.
     Store,
-    /// Answer with this and close.
+    /// Response with this and close.
     Refuse(Refusal),
     /// Drop it.
     Close,
@@ -95,14 +95,14 @@ enum State {
     },
     /// A whole request is here, or runs.
     Ready,
-    /// An answer is on its way. `late`: its deadline has come, and the file sender is to find out whether the client takes
+    /// A response is on its way. `late`: its deadline has come, and the file sender is to find out whether the client takes
     /// more.
     Flush { meter: Meter, then: Then, late: bool },
     /// Everything is said; what still comes is thrown away.
     Linger,
 }
 
-/// What follows an answer.
+/// What follows a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     NextRequest,
@@ -265,7 +265,7 @@ impl Connection {
         }
     }
 
-    /// Whether what expired is a client that did not take its answer.
+    /// Whether what expired is a client that did not take its response.
     pub(crate) fn is_flushing(&self) -> bool {
         matches!(self.state, State::Flush { .. })
     }

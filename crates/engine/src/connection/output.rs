@@ -1,4 +1,4 @@
-//! The bytes of an answer that the socket has not taken yet: in memory, in a temporary file, or in a file that is served.
+//! The bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a file that is served.
 //!
 //! Whoever owns the connection flushes; no socket blocks here. A thread that runs Ruby writes once and hands the rest to
 //! the reactor, so a slow reader never holds a Ruby thread. What is more than a buffer holds is spooled (`spool/`). That, and
@@ -26,7 +26,7 @@ const WRITE_THROUGH: usize = 64 * 1024;
 /// A buffer that is sent is kept for what comes next if it is no larger.
 const KEPT_CAPACITY: usize = 32 * 1024;
 
-/// Where an answer goes when its connection's buffer does not hold it.
+/// Where a response goes when its connection's buffer does not hold it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spill<'a> {
     pub(crate) memory_bytes: usize,
@@ -178,7 +178,7 @@ impl Output {
         }
     }
 
-    /// The buffer to which the head of an answer is written.
+    /// The buffer to which the head of a response is written.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         if let Some(Segment::File { .. } | Segment::Spooled(_)) = self.segments.back() {
             self.segments.push_back(Segment::Bytes {
@@ -307,7 +307,7 @@ impl Output {
     }
 
     /// Gives the kernel what it takes without blocking; at most one slice of a file. Where files are left alone, so is what
-    /// comes right before one: the head of an answer and its file go out together.
+    /// comes right before one: the head of a response and its file go out together.
     pub(crate) fn flush(&mut self, socket: &OwnedFd, files: Files) -> io::Result<Flush> {
         if files == Files::Leave && self.is_at_file() {
             return Ok(Flush::Turn);

@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 enum Ending {
     /// It is shut down.
     Close,
-    /// The peer is to see that the answer is not whole.
+    /// The peer is to see that the response is not whole.
     Reset,
     /// It belongs to somebody else: the app, or another worker.
     GivenAway,

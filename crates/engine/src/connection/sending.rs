@@ -1,5 +1,5 @@
-//! How an answer leaves: flushed as the socket takes it, a file by the file sender in turns; then the next request, or a
-//! last look at what the client still says, so that no reset overtakes the answer.
+//! How a response leaves: flushed as the socket takes it, a file by the file sender in turns; then the next request, or a
+//! last look at what the client still says, so that no reset overtakes the response.
 
 use super::{receive, Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
@@ -13,14 +13,14 @@ use rustix::io::{self, Errno};
 use rustix::net;
 
 impl Connection {
-    /// The answer is written as far as the app is concerned: send it, then go on with the next request.
+    /// The response is written as far as the app is concerned: send it, then go on with the next request.
     pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
-        self.answer_later(close, now);
+        self.respond_later(close, now);
         self.flush(config, now, Files::Leave)
     }
 
     /// The same for a connection that has had its turn: it is flushed when it has the next one.
-    pub(crate) fn answer_later(&mut self, close: bool, now: u64) -> Next {
+    pub(crate) fn respond_later(&mut self, close: bool, now: u64) -> Next {
         self.served += 1;
         self.forget_body();
         let parsed = self.head.len.min(self.input.len());
@@ -65,7 +65,7 @@ impl Connection {
         self.output.flush(&self.socket, Files::Leave)
     }
 
-    /// An answer of the server itself is in the output: send it and throw away what the client still has to say.
+    /// A response of the server itself is in the output: send it and throw away what the client still has to say.
     pub(crate) fn refused(&mut self, now: u64) -> Next {
         self.forget_body();
         self.input.clear();
@@ -117,7 +117,7 @@ impl Connection {
         }
         match then {
             Then::NextRequest => {}
-            // Unread bytes would turn our close into a reset that may overtake the answer.
+            // Unread bytes would turn our close into a reset that may overtake the response.
             Then::Close if !self.has_unread() => return Next::Close,
             Then::Close | Then::Linger => return self.linger(now),
         }
@@ -153,7 +153,7 @@ impl Connection {
         next
     }
 
-    /// How slow its client takes an answer that is written, if it keeps memory that others could use, or, with `from_disk`,
+    /// How slow its client takes a response that is written, if it keeps memory that others could use, or, with `from_disk`,
     /// room on the disk.
     pub(crate) fn slowness(&self, now: u64, from_disk: bool) -> Option<Slowness> {
         let keeps = self.is_flushing() && (from_disk && self.output.is_spooling() || self.output.holds_memory());

@@ -5,7 +5,7 @@ use crate::pubsub::glob_matches;
 /// For files whose name changes whenever their content does.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// For all others: may be kept, but not used without asking. An answer to that costs no body.
+/// For all others: may be kept, but not used without asking. A response to that costs no body.
 const ASK: &str = "no-cache";
 
 /// Hex digits that make a fingerprint.

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Larger files are the file sender's; smaller ones are copied into the answer.
+/// Larger files are the file sender's; smaller ones are copied into the response.
 pub(crate) const SMALL_BYTES: u64 = 64 * 1024;
 
 /// Which version of which file: another one when any of this differs.
@@ -77,7 +77,7 @@ pub(crate) struct Description {
 
 impl Description {
     pub(crate) fn new(identity: Identity, coding: Option<Coding>) -> Description {
-        // Never later than the answer (RFC 9110 §8.8.2.1).
+        // Never later than the response (RFC 9110 §8.8.2.1).
         let modified = UNIX_EPOCH + Duration::from_secs(identity.modified().min(unix_seconds()));
         Description {
             identity,
@@ -126,7 +126,7 @@ pub(crate) struct Document {
     pub(crate) description: Description,
     pub(crate) content_type: String,
     pub(crate) coding: Option<Coding>,
-    /// What is said in every answer about it, 304 too: whole field lines.
+    /// What is said in every response about it, 304 too: whole field lines.
     pub(crate) fields: Vec<u8>,
     content: Stored,
 }

@@ -3,7 +3,7 @@
 //! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so
 //!   that nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
 //! * `named.rs`: files that the app names instead of sending them.
-//! * `answer.rs` makes an answer of either; `rules.rs` and `pages.rs` have what names imply and error pages.
+//! * `response.rs` makes a response of either; `rules.rs` and `pages.rs` have what names imply and error pages.
 //!
 //! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the file sender's.
 
@@ -69,19 +69,19 @@ impl Files {
         self.pages.get(status).map(|page| &page[..])
     }
 
-    /// Whether the app may name files in fields of its answers.
+    /// Whether the app may name files in fields of its responses.
     pub(crate) fn has_roots(&self) -> bool {
         !self.roots.is_empty()
     }
 }
 
 impl Engine {
-    /// Whether fields of an answer may name files, so that the app can be told.
+    /// Whether fields of a response may name files, so that the app can be told.
     pub fn sends_named_files(&self) -> bool {
         self.files.has_roots()
     }
 
-    /// Answers the request that is ready on `connection`, and those that follow it, as long as they name files of the public
+    /// Responses the request that is ready on `connection`, and those that follow it, as long as they name files of the public
     /// folder. `Ready` for one that does not.
     pub(crate) fn serve_files(&self, connection: &mut Connection) -> Next {
         let Some(public) = &self.files.public else {
@@ -100,7 +100,7 @@ impl Engine {
             };
             let now = milliseconds();
             let next = if turn == TURN {
-                connection.answer_later(close, now)
+                connection.respond_later(close, now)
             } else {
                 connection.answered(close, &self.config, now)
             };
@@ -111,7 +111,7 @@ impl Engine {
         Next::Ready
     }
 
-    /// Writes the answer if the request is for a file; says whether the connection ends with it.
+    /// Writes the response if the request is for a file; says whether the connection ends with it.
     fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
         let (head, bytes) = (&connection.head, &connection.input[..]);
         let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
@@ -132,12 +132,12 @@ impl Engine {
         let ended = DATE.with_borrow_mut(|date| {
             let mut exchange = Exchange::new(connection, self, date);
             match found {
-                Ok(Found::Document(document, content)) => exchange.answer_with(&document, &content),
+                Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
                 Ok(Found::Folder) => exchange.redirect_to_folder(),
                 Ok(Found::Nothing) => {}
                 Err(_) => {
                     exchange.blame(UNREACHABLE);
-                    exchange.answer_plainly_with(503, &[(b"retry-after", b"1")]);
+                    exchange.respond_plainly_with(503, &[(b"retry-after", b"1")]);
                 }
             }
             exchange.end()

@@ -1,4 +1,4 @@
-//! How a file becomes an answer: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
+//! How a file becomes a response: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
 //! the file is one of the public folder or one that the app has named.
 
 use super::caching;
@@ -40,13 +40,13 @@ impl Selection {
 }
 
 impl Exchange<'_> {
-    /// Answers with a file of the public folder.
-    pub(crate) fn answer_with(&mut self, document: &Document, content: &Content) {
+    /// Responses with a file of the public folder.
+    pub(crate) fn respond_with(&mut self, document: &Document, content: &Content) {
         let description = &document.description;
         let size = description.identity.size();
         let selection = self.select(&description.etag, Some(description.identity.modified()), size);
         if let Selection::Failed = selection {
-            return self.answer_plainly(412);
+            return self.respond_plainly(412);
         }
         self.start(selection.status());
         if !matches!(selection, Selection::Unsatisfiable) {
@@ -65,7 +65,7 @@ impl Exchange<'_> {
         self.send_selected(selection, size, document.content_type.as_bytes(), content);
     }
 
-    /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
+    /// Responses with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
         let parts = self.head().parts;
         let mut location = self.text(parts.path).to_vec();
@@ -74,10 +74,10 @@ impl Exchange<'_> {
             location.push(b'?');
             location.extend_from_slice(self.text(query));
         }
-        self.answer_plainly_with(301, &[(b"location", &location)]);
+        self.respond_plainly_with(301, &[(b"location", &location)]);
     }
 
-    /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
+    /// Responses with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
     /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
     /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
     /// error when there is no descriptor for it, or the disk fails.
@@ -102,7 +102,7 @@ impl Exchange<'_> {
             Selection::Whole
         };
         if matches!(selection, Selection::Failed) && self.take_back() {
-            self.answer_plainly(412);
+            self.respond_plainly(412);
             return Ok(true);
         }
         if !matches!(selection, Selection::Whole) {

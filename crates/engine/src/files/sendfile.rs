@@ -36,7 +36,7 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// What a field of an answer names, if it is one of the two.
+    /// What a field of a response names, if it is one of the two.
     pub(crate) fn from_field(name: &[u8], value: &[u8]) -> Option<Named> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"x-sendfile") => Some(Named::Path(value.to_vec())),
@@ -120,7 +120,7 @@ impl Exchange<'_> {
         };
         self.blame(fault);
         if self.take_back() {
-            self.answer_plainly(status);
+            self.respond_plainly(status);
         } else {
             self.abort();
         }

@@ -290,9 +290,9 @@ mod tests {
         let sender = std::thread::spawn(move || {
             client.write_all(&sent).expect("an open relay");
             client.shutdown(std::net::Shutdown::Write).expect("an open relay");
-            let mut answer = String::new();
-            client.read_to_string(&mut answer).expect("an open relay");
-            answer
+            let mut response = String::new();
+            client.read_to_string(&mut response).expect("an open relay");
+            response
         });
         let mut received = Vec::new();
         owner.read_to_end(&mut received).expect("an open relay");

@@ -7,7 +7,7 @@
 //!   ├── the application's: a quarter of the limit, at most 1,024
 //!   └── the server's
 //!        ├── connections: `max_connections`, or three quarters
-//!        └── files: bodies of requests, answers that wait on disk, files that are sent, relays;
+//!        └── files: bodies of requests, responses that wait on disk, files that are sent, relays;
 //!            the last quarter of them not for bodies, which can wait without a thread
 //! ```
 //! Whoever opens a descriptor for a peer holds a [`Permit`] until it is closed. What is open for a moment only, on the thread
@@ -117,7 +117,7 @@ impl Descriptors {
         share.take_below(share.most).then(|| self.permit(Kind::Connection))
     }
 
-    /// For a file that is sent, an answer that waits on disk, or one end of a relay.
+    /// For a file that is sent, a response that waits on disk, or one end of a relay.
     pub(crate) fn for_file(self: &Arc<Self>) -> Option<Permit> {
         self.files.take_below(self.files.most).then(|| self.permit(Kind::File))
     }

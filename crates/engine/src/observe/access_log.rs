@@ -1,4 +1,4 @@
-//! The access log: one line for each answer, in the Common or Combined Log Format or as JSON.
+//! The access log: one line for each response, in the Common or Combined Log Format or as JSON.
 //!
 //! What a client sent is escaped, so that it can neither forge a line nor move a terminal's cursor.
 
@@ -45,7 +45,7 @@ struct Line<'a> {
 }
 
 impl Engine {
-    /// Logs an answer and what was wrong with it.
+    /// Logs a response and what was wrong with it.
     pub(crate) fn record(&self, connection: &mut Connection, ended: &Ended) {
         if let Some(fault) = ended.faulty {
             let target = escaped(connection.head.target.of(&connection.input));

@@ -26,7 +26,7 @@ pub struct Stats {
     pub refused_requests: u64,
     /// Connections for which there was no place.
     pub refused_connections: u64,
-    /// Open clients: WebSockets, event streams, answers that go on.
+    /// Open clients: WebSockets, event streams, responses that go on.
     pub clients: u64,
     /// Events of clients and tasks that were run.
     pub events: u64,

@@ -81,7 +81,7 @@ impl Listener {
 }
 
 /// A descriptor held in reserve: given up for a moment, so that a connection for which there is none can be refused
-/// with an answer instead of left waiting.
+/// with a response instead of left waiting.
 #[derive(Default)]
 pub(crate) struct Reserve(Option<OwnedFd>);
 
@@ -93,13 +93,13 @@ impl Reserve {
     }
 
     /// Refuses one waiting connection; false when there was nothing to give up or nobody to refuse.
-    pub(crate) fn refuse_one(&mut self, listener: &Listener, answer: &[u8]) -> bool {
+    pub(crate) fn refuse_one(&mut self, listener: &Listener, response: &[u8]) -> bool {
         if self.0.take().is_none() {
             return false;
         }
         let refused = match listener.accept() {
             Accepted::Connection(socket, _) => {
-                refuse(&socket, answer);
+                refuse(&socket, response);
                 true
             }
             _ => false,
@@ -109,11 +109,11 @@ impl Reserve {
     }
 }
 
-/// Answers a connection that was never served, as far as its socket takes it, and says that nothing follows.
-pub(crate) fn refuse(socket: impl AsFd, answer: &[u8]) {
-    // What the client has sent already would turn our close into a reset, which could overtake the answer.
+/// Responses a connection that was never served, as far as its socket takes it, and says that nothing follows.
+pub(crate) fn refuse(socket: impl AsFd, response: &[u8]) {
+    // What the client has sent already would turn our close into a reset, which could overtake the response.
     let mut sent = [0u8; 4096];
     let _ = io::read(&socket, &mut sent);
-    let _ = net::send(&socket, answer, net::SendFlags::NOSIGNAL);
+    let _ = net::send(&socket, response, net::SendFlags::NOSIGNAL);
     let _ = net::shutdown(&socket, net::Shutdown::Write);
 }

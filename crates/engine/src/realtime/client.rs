@@ -30,7 +30,7 @@ pub enum Protocol {
         /// Whether each event is a chunk (RFC 9112 §7.1).
         chunked: bool,
     },
-    /// The body of an answer that goes on after the app has returned.
+    /// The body of a response that goes on after the app has returned.
     Stream {
         /// Whether each piece is a chunk.
         chunked: bool,
@@ -247,7 +247,7 @@ impl Client {
         }
     }
 
-    /// Says that the server is about to end. An answer that goes on is rather let finish.
+    /// Says that the server is about to end. A response that goes on is rather let finish.
     pub(super) fn dismiss(&self) {
         if !matches!(self.protocol, Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);

@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Answers what the peer has said last.
+    /// Responses what the peer has said last.
     pub(super) fn part(&self, farewell: Farewell) {
         match farewell {
             Farewell::Goodbye(code) => self.peer_closed(code),
@@ -154,8 +154,8 @@ impl Client {
         if ending.peer_is_done {
             return true;
         }
-        let awaits_answer = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
-        if !awaits_answer && !std::mem::replace(&mut ending.is_shut, true) {
+        let awaits_response = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
+        if !awaits_response && !std::mem::replace(&mut ending.is_shut, true) {
             if let Some(socket) = &outbox.socket {
                 return shutdown(socket, Shutdown::Write).is_err();
             }

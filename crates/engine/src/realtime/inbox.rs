@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// What an app is told about a client.
 #[derive(Debug)]
 pub enum Event {
-    /// The answer to the handshake is on its way. Always the first event.
+    /// The response to the handshake is on its way. Always the first event.
     Open,
     /// A whole message has come.
     Message {

@@ -1,4 +1,4 @@
-//! Connections that stay: WebSockets, event streams, and answers that go on after the app has returned.
+//! Connections that stay: WebSockets, event streams, and responses that go on after the app has returned.
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it (`sending.rs`); `ending.rs` is how it comes to its
 //!   end.

@@ -272,7 +272,7 @@ impl Client {
         }
     }
 
-    /// Sends the head of the answer, before anything that was queued already.
+    /// Sends the head of the response, before anything that was queued already.
     pub(super) fn send_first(&self, mut outbox: MutexGuard<'_, Outbox>, head: Frame) {
         outbox.frames.push_first(head);
         self.flush_locked(outbox);

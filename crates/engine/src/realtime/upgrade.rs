@@ -1,4 +1,4 @@
-//! From a request to a client: the head of the answer (RFC 6455 §4.2.2, WHATWG HTML §9.2), and the hand-over of the socket.
+//! From a request to a client: the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2), and the hand-over of the socket.
 
 use super::client::{Beginning, Client, Protocol};
 use super::inbox::Event;
@@ -57,7 +57,7 @@ impl Exchange<'_> {
         upgrade_offer(self.head(), self.bytes())
     }
 
-    /// Begins the answer that accepts the offer; fields of the app may follow. False when there is none.
+    /// Begins the response that accepts the offer; fields of the app may follow. False when there is none.
     pub fn start_upgrade(&mut self) -> bool {
         let Some(protocol) = self.upgrade_offer() else {
             return false;
@@ -80,10 +80,10 @@ impl Exchange<'_> {
                 b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ",
             );
             buffer.extend_from_slice(&handshake.accept);
-            if let Some((parameters, answer)) = accepted {
+            if let Some((parameters, response)) = accepted {
                 deflate = Some(parameters);
                 buffer.extend_from_slice(b"\r\nsec-websocket-extensions: ");
-                buffer.extend_from_slice(answer.as_bytes());
+                buffer.extend_from_slice(response.as_bytes());
             }
             buffer.extend_from_slice(b"\r\n");
         } else {
@@ -144,7 +144,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether the app may set a field of an answer that upgrades.
+/// Whether the app may set a field of a response that upgrades.
 pub(crate) fn is_own_field(name: &[u8]) -> bool {
     OWN_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }

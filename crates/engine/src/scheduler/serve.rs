@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// What the engine serves, and what it needs to know of the language that it is written in.
 pub trait App {
-    /// Answers one request, on this thread, to completion. A panic is answered with 500.
+    /// Responses one request, on this thread, to completion. A panic is answered with 500.
     fn call(&self, exchange: &mut Exchange<'_>);
 
     /// Runs one event of a client. No other event of that client runs at the same time.
@@ -248,7 +248,7 @@ impl Engine {
             self.log
                 .error(format_args!("[BUG] the server panicked while it ran a request"));
             if !exchange.has_started() || exchange.take_back() {
-                exchange.answer_plainly(500);
+                exchange.respond_plainly(500);
             } else {
                 exchange.abort();
             }

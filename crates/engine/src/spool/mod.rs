@@ -1,5 +1,5 @@
-//! Where answers wait that their clients have not taken: how much all of them may take together (`totals.rs`), what of one
-//! answer is where (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and who has to give way when
+//! Where responses wait that their clients have not taken: how much all of them may take together (`totals.rs`), what of one
+//! response is where (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and who has to give way when
 //! others wait (`pressure.rs`).
 
 mod pressure;
@@ -33,7 +33,7 @@ pub(crate) struct Spool {
     directory: PathBuf,
     descriptors: Arc<Descriptors>,
     tasks: WorkQueue<Task>,
-    /// Answers for which there is no room on the disk at present.
+    /// Responses for which there is no room on the disk at present.
     stalled: Mutex<VecDeque<Weak<Spooled>>>,
     starved: Mutex<Starved>,
     /// Gives memory that was freed back to the system.
@@ -53,7 +53,7 @@ impl Spool {
         })
     }
 
-    /// Joins the line for as much memory as an answer takes at a time.
+    /// Joins the line for as much memory as a response takes at a time.
     pub(crate) fn wait_for_memory(&self) -> Claim {
         self.totals.wait_for_memory(PART_BYTES as u64)
     }

@@ -1,4 +1,4 @@
-//! Who has to give way when the totals are reached: nobody, as long as only those wait who have written the answers; but the
+//! Who has to give way when the totals are reached: nobody, as long as only those wait who have written the responses; but the
 //! slowest reader as soon as others wait for the threads that wait for memory.
 
 use crate::clock::milliseconds;
@@ -33,7 +33,7 @@ impl Starved {
     }
 }
 
-/// How long a client would need for the rest of its answer, as it has read so far, in milliseconds; and for how long it has
+/// How long a client would need for the rest of its response, as it has read so far, in milliseconds; and for how long it has
 /// been behind. More is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slowness {
@@ -76,7 +76,7 @@ impl Engine {
         are_all_busy && (!self.ready.is_empty() || self.has_transfers())
     }
 
-    /// Called by a thread that finds no memory for an answer, time and again: cuts off the slowest reader if others have
+    /// Called by a thread that finds no memory for a response, time and again: cuts off the slowest reader if others have
     /// waited for such threads. `own`: how slow the client of the thread is.
     pub(crate) fn relieve(&self, own: Option<Slowness>) -> Verdict {
         let now = milliseconds();

@@ -1,4 +1,4 @@
-//! What of one answer waits for its client beyond what its connection keeps: parts, in order, each in memory or in a
+//! What of one response waits for its client beyond what its connection keeps: parts, in order, each in memory or in a
 //! temporary file.
 //!
 //! Its writer adds to it and never meets the disk; the spooler moves its parts to the file, the last one first, because it is
@@ -73,7 +73,7 @@ struct Block {
     _charge: Charge,
 }
 
-/// What the spooler could do for an answer.
+/// What the spooler could do for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// One part is on disk now; there may be others.

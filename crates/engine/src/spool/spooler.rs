@@ -1,4 +1,4 @@
-//! The spooler: one native thread of each worker that writes temporary files: what answers leave behind, and the bodies of
+//! The spooler: one native thread of each worker that writes temporary files: what responses leave behind, and the bodies of
 //! large requests.
 //!
 //! A write to a slow disk blocks whoever does it, and so may the end of a large file: neither shall be felt by requests, so no
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Bytes read from a socket at a time.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Parts of an answer that are written in one turn.
+/// Parts of a response that are written in one turn.
 const PARTS_A_TURN: usize = 4;
 
 /// How often an idle spooler looks whether its engine is still there, should it have gone without being stopped.
@@ -30,7 +30,7 @@ const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
 /// What it does in one turn.
 #[derive(Debug)]
 pub(super) enum Task {
-    Answer(Weak<Spooled>),
+    Response(Weak<Spooled>),
     Upload(Box<Connection>),
     /// A file that nobody needs any more, and its length.
     Discard(Option<Arc<Counted<File>>>, u64),
@@ -55,7 +55,7 @@ impl Spool {
             match task {
                 Task::Upload(connection) => left.push(connection),
                 Task::Discard(file, length) => self.close_file(file, length),
-                Task::Answer(_) => {}
+                Task::Response(_) => {}
             }
         }
         left
@@ -67,7 +67,7 @@ impl Spool {
     }
 
     pub(super) fn enqueue(&self, spooled: &Arc<Spooled>) {
-        let _ = self.tasks.push(Task::Answer(Arc::downgrade(spooled)));
+        let _ = self.tasks.push(Task::Response(Arc::downgrade(spooled)));
     }
 
     /// Others may wait for the room that it takes: it comes first.
@@ -84,7 +84,7 @@ impl Spool {
             let next = self.tasks.next(if may_recede { LOOK_AT_MEMORY } else { LOOK });
             let Some(engine) = engine.upgrade() else { return };
             match next {
-                Turn::Of(Task::Answer(spooled)) => {
+                Turn::Of(Task::Response(spooled)) => {
                     engine.guard("the spooler", || self.move_parts(&spooled));
                 }
                 Turn::Of(Task::Upload(connection)) => engine.store_slice(connection, &mut scratch),
@@ -96,17 +96,17 @@ impl Spool {
         }
     }
 
-    fn move_parts(&self, answer: &Weak<Spooled>) {
+    fn move_parts(&self, response: &Weak<Spooled>) {
         // Gone, or sent: nothing is left to be done.
-        let Some(spooled) = answer.upgrade() else { return };
+        let Some(spooled) = response.upgrade() else { return };
         for _ in 0..PARTS_A_TURN {
             match spooled.move_part() {
                 Moved::Part => {}
                 Moved::Nothing => return,
                 Moved::NoRoom => {
                     let mut stalled = self.stalled.lock();
-                    stalled.retain(|answer| answer.strong_count() > 0);
-                    stalled.push_back(Weak::clone(answer));
+                    stalled.retain(|response| response.strong_count() > 0);
+                    stalled.push_back(Weak::clone(response));
                     return;
                 }
             }
@@ -124,8 +124,8 @@ impl Spool {
         self.totals.free_disk(bytes);
         let mut stalled = self.stalled.lock();
         // Those that came first are first again.
-        while let Some(answer) = stalled.pop_back() {
-            let _ = self.tasks.push_front(Task::Answer(answer));
+        while let Some(response) = stalled.pop_back() {
+            let _ = self.tasks.push_front(Task::Response(response));
         }
     }
 }

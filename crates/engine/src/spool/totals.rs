@@ -1,4 +1,4 @@
-//! What unsent answers may take of memory and disk, all of them together, and the line of the threads that wait for memory.
+//! What unsent responses may take of memory and disk, all of them together, and the line of the threads that wait for memory.
 //!
 //! Who takes something gets a [`Charge`], which gives it back when it goes. Memory is given in the order in which threads came
 //! for it: as long as somebody stands in line, nobody else gets any.

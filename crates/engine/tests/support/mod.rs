@@ -1,4 +1,4 @@
-//! A real engine on port 0 whose app is a closure, and a client that reads answers.
+//! A real engine on port 0 whose app is a closure, and a client that reads responses.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -166,13 +166,13 @@ pub struct Client {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -193,16 +193,16 @@ impl Client {
         self
     }
 
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub fn get(&mut self, path: &str) -> Response {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
-        self.answer()
+        self.response()
     }
 
-    /// The next answer; it must have a content-length.
-    pub fn answer(&mut self) -> Answer {
+    /// The next response; it must have a content-length.
+    pub fn response(&mut self) -> Response {
         loop {
-            if let Some(answer) = self.take_answer() {
-                return answer;
+            if let Some(response) = self.take_answer() {
+                return response;
             }
             assert!(
                 self.fill() > 0,
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    fn take_answer(&mut self) -> Option<Answer> {
+    fn take_answer(&mut self) -> Option<Response> {
         let text = String::from_utf8_lossy(&self.buffer).into_owned();
         let end = text.find("\r\n\r\n")? + 4;
         let head = text[..end].to_string();
@@ -226,12 +226,12 @@ impl Client {
         }
         let body = self.buffer[end..end + length].to_vec();
         self.buffer.drain(..end + length);
-        Some(Answer { status, head, body })
+        Some(Response { status, head, body })
     }
 
     fn fill(&mut self) -> usize {
         let mut bytes = [0; 65_536];
-        let count = self.stream.read(&mut bytes).expect("an answer in time");
+        let count = self.stream.read(&mut bytes).expect("a response in time");
         self.buffer.extend_from_slice(&bytes[..count]);
         count
     }
@@ -250,7 +250,7 @@ impl Client {
     }
 }
 
-/// Answers with a text.
+/// Responses with a text.
 pub fn reply(exchange: &mut Exchange<'_>, text: &str) {
     exchange.start(200);
     exchange.end_head(Some(text.len() as u64));

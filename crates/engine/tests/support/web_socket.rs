@@ -50,7 +50,7 @@ impl WebSocket {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
-            stream.read_exact(&mut byte).expect("an answer");
+            stream.read_exact(&mut byte).expect("a response");
             head.push(byte[0]);
         }
         let head = String::from_utf8(head).expect("text");

@@ -39,7 +39,7 @@ pub enum Incoming<'a> {
     Binary(Cow<'a, [u8]>),
     /// To be answered by a pong with the same bytes (RFC 6455 §5.5.2).
     Ping(&'a [u8]),
-    /// The answer to a ping, or a sign of life.
+    /// The response to a ping, or a sign of life.
     Pong(&'a [u8]),
     /// The last thing the peer says: a code that may be sent, if any, and a reason.
     Close(Option<u16>, &'a str),

@@ -39,7 +39,7 @@ pub struct Deflate {
 }
 
 /// Looks for the first offer in Sec-WebSocket-Extensions that can be accepted. With it comes the value of the same field
-/// for the answer. An offer that is malformed, or has a parameter that is unknown or repeated, is declined alone.
+/// for the response. An offer that is malformed, or has a parameter that is unknown or repeated, is declined alone.
 pub fn negotiate(head: &Head, bytes: &[u8], context: Context) -> Option<(Deflate, String)> {
     let offers = values(head, bytes, b"sec-websocket-extensions").flat_map(|value| pieces(value, b','));
     offers
@@ -55,22 +55,22 @@ pub fn offer(context: Context) -> String {
     }
 }
 
-/// What a server has made of [`offer`] with the same `context`; `None` if its answer is none to that offer, or asks for
+/// What a server has made of [`offer`] with the same `context`; `None` if its response is none to that offer, or asks for
 /// what this side cannot do: then the connection must be failed (RFC 7692 §7).
 pub fn accept_answer(value: &[u8], context: Context) -> Option<Deflate> {
-    let answer = Parameters::parse(value)?;
+    let response = Parameters::parse(value)?;
     let per_message = context == Context::PerMessage;
-    let client_bits = match answer.client_bits {
+    let client_bits = match response.client_bits {
         Some(bits) => bits.filter(|&bits| bits >= LEAST_BITS)?,
         None => MOST_BITS,
     };
-    if per_message && !answer.server_no_context {
+    if per_message && !response.server_no_context {
         return None;
     }
     Some(Deflate {
-        server_no_context: answer.server_no_context,
-        client_no_context: answer.client_no_context || per_message,
-        server_bits: answer.server_bits.unwrap_or(MOST_BITS),
+        server_no_context: response.server_no_context,
+        client_no_context: response.client_no_context || per_message,
+        server_bits: response.server_bits.unwrap_or(MOST_BITS),
         client_bits,
     })
 }
@@ -121,7 +121,7 @@ impl Parameters {
     }
 
     /// What a server agrees to. A client that hints at its own limits keeps to them whether they are confirmed or not
-    /// (RFC 7692 §7.1.1.2, §7.1.2.2), and reading does not depend on the window, so `client_max_window_bits` needs no answer.
+    /// (RFC 7692 §7.1.1.2, §7.1.2.2), and reading does not depend on the window, so `client_max_window_bits` needs no response.
     fn accept(&self, context: Context) -> Option<(Deflate, String)> {
         let per_message = context == Context::PerMessage;
         let deflate = Deflate {
@@ -133,19 +133,19 @@ impl Parameters {
         if deflate.server_bits < LEAST_BITS {
             return None;
         }
-        let mut answer = NAME.to_owned();
+        let mut response = NAME.to_owned();
         if deflate.server_no_context {
-            answer += "; ";
-            answer += SERVER_NO_CONTEXT;
+            response += "; ";
+            response += SERVER_NO_CONTEXT;
         }
         if deflate.client_no_context {
-            answer += "; ";
-            answer += CLIENT_NO_CONTEXT;
+            response += "; ";
+            response += CLIENT_NO_CONTEXT;
         }
         if let Some(bits) = self.server_bits {
-            answer += &format!("; {SERVER_BITS}={bits}");
+            response += &format!("; {SERVER_BITS}={bits}");
         }
-        Some((deflate, answer))
+        Some((deflate, response))
     }
 }
 

@@ -13,11 +13,11 @@ pub enum Opcode {
     Text = 1,
     /// A message, or its first fragment, of any bytes.
     Binary = 2,
-    /// The beginning or the answer of the closing handshake.
+    /// The beginning or the response of the closing handshake.
     Close = 8,
     /// Asks for a pong.
     Ping = 9,
-    /// The answer to a ping.
+    /// The response to a ping.
     Pong = 10,
 }
 

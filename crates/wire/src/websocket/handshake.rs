@@ -4,7 +4,7 @@ use crate::fields::has_member;
 use crate::parameters::values;
 use crate::Head;
 
-/// What makes the answer one that only a WebSocket server gives (RFC 6455 §1.3).
+/// What makes the response one that only a WebSocket server gives (RFC 6455 §1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The one version there is (RFC 6455 §4.1).

@@ -84,7 +84,7 @@ fn new(
     let config = settings.config()?;
     let error_reporter: Value = settings.get("error_reporter")?;
     let error_details: bool = settings.get("error_details")?;
-    crate::answer::set_lists(settings.get("field_lists")?);
+    crate::response::set_lists(settings.get("field_lists")?);
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
     let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;

@@ -13,7 +13,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead = ruby.define_module("Fairlead")?;
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
-    crate::answer::init(ruby, native)?;
+    crate::response::init(ruby, native)?;
     crate::hijack::init(ruby, native)?;
     client::init(ruby, fairlead)?;
     process::init(ruby, native)?;

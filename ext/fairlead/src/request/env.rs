@@ -17,7 +17,7 @@ const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
 #[derive(Clone, Copy)]
 pub(crate) struct Env {
     pub(crate) hash: VALUE,
-    /// The lists to which the application adds what is to be run after the answer.
+    /// The lists to which the application adds what is to be run after the response.
     pub(crate) after_reply: VALUE,
     pub(crate) response_finished: VALUE,
     /// The input that has to be closed, if it is a file; else nil.

@@ -2,7 +2,7 @@
 //!
 //! The engine keeps one for all requests; each thread keeps another one that also has what follows from the `Host`, the
 //! peer and the listener, because most requests in a row share those, and the two lists to which an application adds what is
-//! to be run after the answer, which are nearly always empty in the end and then good for the next request. The Strings of a
+//! to be run after the response, which are nearly always empty in the end and then good for the next request. The Strings of a
 //! template are frozen; those that a request brings are its own.
 
 use crate::strings::{interned, new, strings};

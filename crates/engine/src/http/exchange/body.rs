@@ -1,4 +1,4 @@
-//! The body of an answer: framed, counted, and handed to the kernel as far as it takes it.
+//! The body of a response: framed, counted, and handed to the kernel as far as it takes it.
 
 use super::{BodyFraming, Exchange, Gone, Phase, Wait};
 use crate::connection::output::Spill;

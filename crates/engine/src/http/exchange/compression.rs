@@ -10,7 +10,7 @@ use fairlead_wire::{fields, has_no_body};
 const DIGESTS: [&[u8]; 4] = [b"content-digest", b"content-md5", b"digest", b"repr-digest"];
 
 impl Exchange<'_> {
-    /// The coding for the body of the answer whose head has been written, and is not yet ended. `total`: its length, where
+    /// The coding for the body of the response whose head has been written, and is not yet ended. `total`: its length, where
     /// that is known. Notes in the head that another client may get something else, in that of a 304 as well.
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let engine = self.engine;
@@ -68,7 +68,7 @@ impl Exchange<'_> {
         self.coder = Some(Box::new(Coder::new(coding)));
     }
 
-    /// Ends the head of an answer that is coded. With `is_whole` all of the body is coded already, and goes as it was if that
+    /// Ends the head of a response that is coded. With `is_whole` all of the body is coded already, and goes as it was if that
     /// has not made it shorter.
     pub fn end_head_coded(&mut self, is_whole: bool) {
         let Some(mut coder) = self.coder.take() else {

@@ -1,4 +1,4 @@
-//! The head of an answer: interim answers, the status line, the app's fields, and what follows for the framing of the body
+//! The head of a response: interim responses, the status line, the app's fields, and what follows for the framing of the body
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::{BodyFraming, Exchange, FieldError, Phase};
@@ -7,8 +7,8 @@ use crate::realtime::is_own_field;
 use fairlead_wire::{fields, has_no_body, reason, Version};
 
 impl Exchange<'_> {
-    /// Begins an interim answer (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
-    /// client speaks HTTP/1.0, or the final answer has begun.
+    /// Begins an interim response (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
+    /// client speaks HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.engine.config.early_hints
         {
@@ -22,12 +22,12 @@ impl Exchange<'_> {
         true
     }
 
-    /// Whether fields go into an interim answer.
+    /// Whether fields go into an interim response.
     pub fn is_hinting(&self) -> bool {
         self.phase == Phase::EarlyHints
     }
 
-    /// Ends the interim answer and sends it.
+    /// Ends the interim response and sends it.
     pub fn end_early_hints(&mut self) {
         if self.phase == Phase::EarlyHints {
             self.connection.output.buffer().extend_from_slice(b"\r\n");
@@ -38,7 +38,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes back an interim answer that was begun and not ended.
+    /// Takes back an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
         if self.phase == Phase::EarlyHints {
             self.connection.output.buffer().truncate(self.start);
@@ -46,7 +46,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Begins the final answer.
+    /// Begins the final response.
     pub fn start(&mut self, status: u16) {
         self.cancel_early_hints();
         self.phase = Phase::Head;
@@ -203,7 +203,7 @@ impl Exchange<'_> {
         self.phase = Phase::Body(if is_head { BodyFraming::None } else { framing });
     }
 
-    /// Ends the head of an answer 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
+    /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
     /// framing. False when the head does not name the protocol, as it has to (RFC 9110 §15.2.2).
     pub fn end_head_for_switch(&mut self) -> bool {
         if !self.has_field(b"upgrade") {
@@ -220,7 +220,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Fields that say something of the final answer or its connection, and nothing in an interim one (RFC 9110 §15.2).
+/// Fields that say something of the final response or its connection, and nothing in an interim one (RFC 9110 §15.2).
 fn is_of_the_connection(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 4] = [b"connection", b"content-length", b"keep-alive", b"transfer-encoding"];
     NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))

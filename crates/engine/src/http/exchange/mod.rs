@@ -1,8 +1,8 @@
-//! One request and its answer, as an [`App`](crate::App) sees them: the head and body that came, and a writer that frames
+//! One request and its response, as an [`App`](crate::App) sees them: the head and body that came, and a writer that frames
 //! what goes back (RFC 9112 §6, §7): `head.rs` and `body.rs`.
 //!
 //! Nothing here blocks and nothing is lost when the app stops half-way: [`Exchange`] is ended by the engine, which closes
-//! the connection if the answer is not whole.
+//! the connection if the response is not whole.
 
 mod body;
 mod compression;
@@ -67,7 +67,7 @@ pub(crate) enum Phase {
     NotStarted,
     EarlyHints,
     Head,
-    /// The head of an answer after which the connection is a client.
+    /// The head of a response after which the connection is a client.
     Upgrade(Upgrade, Given),
     Body(BodyFraming),
     Ended,
@@ -91,12 +91,12 @@ pub struct Exchange<'a> {
     announced: Announced,
     pub(crate) status: u16,
     close: bool,
-    /// Length of the output before this answer: where to cut if it has to be taken back.
+    /// Length of the output before this response: where to cut if it has to be taken back.
     start: usize,
     body_bytes: u64,
     /// What the app has waited for the client so far.
     waits: Option<wait::Waits>,
-    /// Whether the kernel may have some of this answer.
+    /// Whether the kernel may have some of this response.
     flushed: bool,
     gone: bool,
     /// Whether the output is with a [`Wait`].
@@ -166,22 +166,22 @@ impl<'a> Exchange<'a> {
         self.connection.peer()
     }
 
-    /// Whether an answer has been begun.
+    /// Whether a response has been begun.
     pub fn has_started(&self) -> bool {
         !matches!(self.phase, Phase::NotStarted | Phase::EarlyHints)
     }
 
-    /// Whether the app may send interim answers.
+    /// Whether the app may send interim responses.
     pub fn offers_early_hints(&self) -> bool {
         self.engine.config.early_hints
     }
 
-    /// Whether the answer has a body that can be seen by the client; if not, the app need not make one.
+    /// Whether the response has a body that can be seen by the client; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
         !matches!(self.phase, Phase::Body(BodyFraming::None) | Phase::Ended) && !self.gone
     }
 
-    /// Whether the method is HEAD: the head of the answer is all that is wanted.
+    /// Whether the method is HEAD: the head of the response is all that is wanted.
     pub fn is_head_request(&self) -> bool {
         self.text(self.head().method) == b"HEAD"
     }
@@ -208,7 +208,7 @@ impl<'a> Exchange<'a> {
         self.hijacked
     }
 
-    /// Ends the head of an answer whose body the app writes to the socket itself: it lasts until the connection ends.
+    /// Ends the head of a response whose body the app writes to the socket itself: it lasts until the connection ends.
     pub fn end_head_for_hijack(&mut self) {
         self.close = true;
         self.announced.chunked.get_or_insert(false);
@@ -221,7 +221,7 @@ impl<'a> Exchange<'a> {
         Gone
     }
 
-    /// Takes back an answer of which nothing is on the wire yet, so that another can be given. False if it is too late.
+    /// Takes back a response of which nothing is on the wire yet, so that another can be given. False if it is too late.
     pub fn take_back(&mut self) -> bool {
         let is_given_away = self.hijacked || self.client.is_some();
         if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
@@ -235,30 +235,30 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    /// Says that the answer cannot be completed: the connection will be closed, so that the client can tell.
+    /// Says that the response cannot be completed: the connection will be closed, so that the client can tell.
     pub fn abort(&mut self) {
         self.phase = Phase::Ended;
         self.lost();
     }
 
-    /// Notes what was wrong with the answer; it is logged once, with the request's target.
+    /// Notes what was wrong with the response; it is logged once, with the request's target.
     pub fn blame(&mut self, fault: &'static str) {
         self.faulty = Some(fault);
     }
 
-    /// Ends the answer and hands it to the kernel, so that the client has it before the app tidies up.
+    /// Ends the response and hands it to the kernel, so that the client has it before the app tidies up.
     pub fn finish(&mut self) {
         self.end_body();
         self.flush();
     }
 
-    /// A whole answer without a body of the app's: status, and the error page for it or a short text.
-    pub fn answer_plainly(&mut self, status: u16) {
-        self.answer_plainly_with(status, &[]);
+    /// A whole response without a body of the app's: status, and the error page for it or a short text.
+    pub fn respond_plainly(&mut self, status: u16) {
+        self.respond_plainly_with(status, &[]);
     }
 
     /// The same with fields.
-    pub(crate) fn answer_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
+    pub(crate) fn respond_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
         self.start(status);
         for (name, value) in fields {
             let _ = self.field(name, value);
@@ -273,11 +273,11 @@ impl<'a> Exchange<'a> {
         self.write_few(b"\n");
     }
 
-    /// A whole answer with the error page for `status`. False, with nothing begun, if there is none.
-    pub fn answer_with_error_page(&mut self, status: u16) -> bool {
+    /// A whole response with the error page for `status`. False, with nothing begun, if there is none.
+    pub fn respond_with_error_page(&mut self, status: u16) -> bool {
         let has_page = self.engine.files.page(status).is_some();
         if has_page {
-            self.answer_plainly(status);
+            self.respond_plainly(status);
         }
         has_page
     }
@@ -293,7 +293,7 @@ impl<'a> Exchange<'a> {
             && !self.has_field(b"content-encoding")
     }
 
-    /// Ends the head and writes the error page for the status, if there is one and the answer says nothing of a body of its
+    /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
     /// own: neither Content-Type nor a length.
     pub fn write_error_page(&mut self) -> bool {
         let engine = self.engine;
@@ -309,12 +309,12 @@ impl<'a> Exchange<'a> {
 
     fn end_body(&mut self) {
         if self.lent {
-            // Whoever has the output does not know that the answer is over.
+            // Whoever has the output does not know that the response is over.
             self.abort();
         }
         if self.phase == Phase::NotStarted {
             self.faulty = Some("the app gave no answer");
-            self.answer_plainly(500);
+            self.respond_plainly(500);
         }
         match self.phase {
             Phase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
@@ -328,7 +328,7 @@ impl<'a> Exchange<'a> {
         self.phase = Phase::Ended;
     }
 
-    /// Ends the answer; called by the engine when the app has returned.
+    /// Ends the response; called by the engine when the app has returned.
     pub(crate) fn end(mut self) -> Ended {
         self.end_body();
         Ended {

@@ -39,7 +39,7 @@ impl Exchange<'_> {
             .any(|(line, colon)| head[line.start..colon] == *name && is_it(&head[value(&line, colon)]))
     }
 
-    /// Makes the answer that was begun one of another status.
+    /// Makes the response that was begun one of another status.
     pub(crate) fn change_status(&mut self, status: u16) {
         let start = self.start;
         let length = memchr::memmem::find(&self.connection.output.tail()[start..], LINE_END);

@@ -1,19 +1,19 @@
-//! Loans: what Ruby gets of an answer. The answer is on the stack of the thread that runs the request; the blocks and callables
+//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request; the blocks and callables
 //! that lead to it may be kept for as long as Ruby likes. So no Ruby object has an address that it could outlive.
 //!
 //! ```text
-//!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one answer          ──▶ Answer, on the stack
-//!                                          emptied with the call   emptied with the answer
+//!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one response          ──▶ Response, on the stack
+//!                                          emptied with the call   emptied with the response
 //! ```
 //!
-//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Answer`] is dropped, by whatever way the request
-//! is left: [`Answer::on`] is no frame that Ruby can jump over or suspend. A loan leads to the root and not to the answer,
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped, by whatever way the request
+//! is left: [`Response::on`] is no frame that Ruby can jump over or suspend. A loan leads to the root and not to the response,
 //! because it may be made on the stack of a Fiber, which can go without a word.
 //!
-//! Whoever comes in too late, or in a forked process, gets [`Stop::Finished`]. Whoever is in time may use the answer for a
+//! Whoever comes in too late, or in a forked process, gets [`Stop::Finished`]. Whoever is in time may use the response for a
 //! moment, in which no Ruby runs and the GVL is held; for what takes longer see `turn.rs`.
 
-use super::Answer;
+use super::Response;
 use crate::gvl::Jump;
 use crate::strings::keep;
 use fairlead_engine::{forks, Exchange};
@@ -28,7 +28,7 @@ use std::ffi::{c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Answers have addresses that are multiples of it: the rest of a root's word says in which process it was made.
+/// Responses have addresses that are multiples of it: the rest of a root's word says in which process it was made.
 pub(super) const ALIGNMENT: usize = 64;
 
 static CLASS: AtomicUsize = AtomicUsize::new(0);
@@ -59,7 +59,7 @@ impl Type {
     }
 }
 
-/// Its word: the address of the answer and a few bits of [`forks`], or 0.
+/// Its word: the address of the response and a few bits of [`forks`], or 0.
 static ROOT: Type = Type::new(c"fairlead/root", None);
 
 /// Its word: the root, or 0.
@@ -85,7 +85,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     Ok(())
 }
 
-/// A Ruby object that leads to an answer for as long as the call lasts that it was made for.
+/// A Ruby object that leads to a response for as long as the call lasts that it was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loan(VALUE);
 
@@ -99,15 +99,15 @@ impl Loan {
         self.0
     }
 
-    /// Does something with the answer. `code` must run no Ruby and keep the GVL.
+    /// Does something with the response. `code` must run no Ruby and keep the GVL.
     ///
     /// # Errors
-    /// When the call or the answer is over.
-    pub(crate) fn answer<T>(self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
+    /// When the call or the response is over.
+    pub(crate) fn response<T>(self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         let address = address(self.0).ok_or(Stop::Finished)?;
-        // SAFETY: the root has this address until the answer is dropped, which needs the GVL; that is held until `code` is
-        // done. The answer belongs to this process: the frame that it is in exists.
-        Ok(code(unsafe { &*(address as *const Answer<'_, '_>) }))
+        // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until `code` is
+        // done. The response belongs to this process: the frame that it is in exists.
+        Ok(code(unsafe { &*(address as *const Response<'_, '_>) }))
     }
 
     pub(crate) fn is_over(self) -> bool {
@@ -115,7 +115,7 @@ impl Loan {
     }
 }
 
-/// Where the answer is; `None` when it is over.
+/// Where the response is; `None` when it is over.
 fn address(object: VALUE) -> Option<usize> {
     let mut word = word(object);
     if LOAN.has(object) {
@@ -148,8 +148,8 @@ impl Drop for Lent {
     }
 }
 
-impl Answer<'_, '_> {
-    /// The root of this answer, made when it is first asked for, of a class that may have methods. Inside `protect`.
+impl Response<'_, '_> {
+    /// The root of this response, made when it is first asked for, of a class that may have methods. Inside `protect`.
     pub(crate) fn root(&self, class: Option<VALUE>) -> VALUE {
         if self.root.get() == Qnil as VALUE {
             let address = std::ptr::from_ref(self) as usize;
@@ -160,7 +160,7 @@ impl Answer<'_, '_> {
         self.root.get()
     }
 
-    /// A loan for a call, of a class that may have methods. Inside `protect`; [`Lent`] ends it before the answer does.
+    /// A loan for a call, of a class that may have methods. Inside `protect`; [`Lent`] ends it before the response does.
     pub(crate) fn loan(&self, class: Option<VALUE>) -> Loan {
         Loan(object(class, self.root(None) as usize, &LOAN))
     }
@@ -179,36 +179,36 @@ fn object(class: Option<VALUE>, word: usize, data_type: &'static Type) -> VALUE 
     unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
 }
 
-impl Drop for Answer<'_, '_> {
+impl Drop for Response<'_, '_> {
     fn drop(&mut self) {
         self.end_loans();
     }
 }
 
-/// How to get to an answer: directly, as its owner, or by a loan.
+/// How to get to a response: directly, as its owner, or by a loan.
 pub(super) trait Way {
-    /// See [`Loan::answer`].
-    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop>;
+    /// See [`Loan::response`].
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop>;
 
     /// The same with the exchange.
     fn exchange<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> Result<T, Stop> {
-        self.answer(|answer| answer.with(code))
+        self.response(|response| response.with(code))
     }
 }
 
-impl Way for Answer<'_, '_> {
-    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
+impl Way for Response<'_, '_> {
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         Ok(code(self))
     }
 }
 
 impl Way for Loan {
-    fn answer<T>(&self, code: impl FnOnce(&Answer<'_, '_>) -> T) -> Result<T, Stop> {
-        Loan::answer(*self, code)
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
+        Loan::response(*self, code)
     }
 }
 
-/// Why an answer goes no further.
+/// Why a response goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Ruby wants to leave.

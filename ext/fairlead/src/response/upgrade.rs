@@ -1,16 +1,16 @@
 //! Rack Push: an application that was offered an upgrade accepts it by leaving a handler in the env, unless its status says
 //! otherwise. What it returned besides goes along: its header fields are sent, its body is only closed.
 
-use super::{fields, Answer, Stop};
+use super::{fields, Response, Stop};
 use crate::callbacks::resolve;
 use crate::native::client;
 use crate::strings::strings;
 use rb_sys::{rb_ary_store, rb_hash_lookup, Qfalse, Qnil, VALUE};
 
-/// From this status on an answer refuses the upgrade.
+/// From this status on a response refuses the upgrade.
 const REFUSAL: i64 = 300;
 
-/// What an upgrade needs to know besides the answer.
+/// What an upgrade needs to know besides the response.
 #[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub(crate) env: VALUE,
@@ -18,9 +18,9 @@ pub(crate) struct Offer {
     pub(crate) clients: VALUE,
 }
 
-/// Upgrades if the application has accepted; false when the answer is an ordinary one. Inside `protect`.
-pub(super) fn accept(answer: &Answer<'_, '_>, status: i64) -> Result<bool, Stop> {
-    let Some(offer) = answer.offer.get() else {
+/// Upgrades if the application has accepted; false when the response is an ordinary one. Inside `protect`.
+pub(super) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, Stop> {
+    let Some(offer) = response.offer.get() else {
         return Ok(false);
     };
     // SAFETY: a live Hash, a key that calls no code of the application.
@@ -29,11 +29,11 @@ pub(super) fn accept(answer: &Answer<'_, '_>, status: i64) -> Result<bool, Stop>
         return Ok(false);
     }
     let (handler, callbacks) = resolve(handler);
-    if !answer.with(|exchange| exchange.start_upgrade()) {
+    if !response.with(|exchange| exchange.start_upgrade()) {
         return Ok(false);
     }
-    fields::write(answer)?;
-    let Some(client) = answer.with(|exchange| exchange.end_upgrade()) else {
+    fields::write(response)?;
+    let Some(client) = response.with(|exchange| exchange.end_upgrade()) else {
         return Ok(false);
     };
     let place = client.place();

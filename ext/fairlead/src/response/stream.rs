@@ -1,13 +1,13 @@
 //! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
 //! `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when it is closed, which may be long after the call has returned.
 //!
-//! During the call the Ruby object has a loan of the answer; a stream that is not closed when the call returns holds the client
+//! During the call the Ruby object has a loan of the response; a stream that is not closed when the call returns holds the client
 //! instead. Any thread may write.
 
 use super::body::put;
 use super::loan::{Lent, Loan, Stop};
 use super::turn::{check_interrupts, wait_for_client, Turn};
-use super::Answer;
+use super::Response;
 use crate::gvl::{protect, wait_without_gvl};
 use crate::strings::{ids, keep};
 use fairlead_engine::{Client, Offered};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Native::Stream", free_immediately, mark, size)]
 struct Stream {
-    /// Leads to the answer during the call; nil when the stream was closed.
+    /// Leads to the response during the call; nil when the stream was closed.
     loan: Cell<VALUE>,
     /// What takes the rest of the body once the call has ended.
     client: RefCell<Option<Arc<Client>>>,
@@ -75,14 +75,14 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 /// Calls a streaming body. Inside `protect`; the head has been written.
-pub(super) fn run(answer: &Answer<'_, '_>, body: VALUE) -> Result<(), Stop> {
-    if !answer.with(|exchange| exchange.wants_body()) {
+pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
+    if !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    answer.with(|exchange| exchange.flush());
+    response.with(|exchange| exchange.flush());
     // SAFETY: the class is kept; the new object is on the stack.
     let stream = unsafe { rb_sys::rb_funcallv(CLASS.load(Relaxed) as VALUE, ids().new, 0, std::ptr::null()) };
-    let loan = answer.loan(None);
+    let loan = response.loan(None);
     let Some(data) = of(stream) else { return Ok(()) };
     data.loan.set(loan.object());
     let lent = Lent(loan);
@@ -90,7 +90,7 @@ pub(super) fn run(answer: &Answer<'_, '_>, body: VALUE) -> Result<(), Stop> {
         // SAFETY: live objects; exceptions are stopped.
         unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
     });
-    let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(answer, data));
+    let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
     drop(lent);
     match ended {
         Err(Stop::Gone) => Ok(()),
@@ -100,17 +100,17 @@ pub(super) fn run(answer: &Answer<'_, '_>, body: VALUE) -> Result<(), Stop> {
 
 /// The application has returned. A stream that is not closed goes on without this thread, as soon as the kernel has what was
 /// written so far and no thread is in the middle of a String.
-fn go_on(answer: &Answer<'_, '_>, stream: &Stream) -> Result<(), Stop> {
-    let _turn = Turn::take_last(answer)?;
+fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
+    let _turn = Turn::take_last(response)?;
     while !stream.is_over() {
-        if answer.with(|exchange| exchange.is_flushed()) {
-            if let Some(client) = answer.with(|exchange| exchange.detach()) {
+        if response.with(|exchange| exchange.is_flushed()) {
+            if let Some(client) = response.with(|exchange| exchange.detach()) {
                 stream.process.set(std::process::id());
                 *stream.client.borrow_mut() = Some(client);
             }
             return Ok(());
         }
-        wait_for_client(answer)?;
+        wait_for_client(response)?;
     }
     Ok(())
 }
@@ -145,8 +145,8 @@ impl Stream {
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
         if let Some(loan) = self.loan() {
-            match write_to_answer(loan, string.as_raw()) {
-                // The answer has ended, perhaps while this waited for its turn.
+            match write_to_response(loan, string.as_raw()) {
+                // The response has ended, perhaps while this waited for its turn.
                 Err(Stop::Finished) => {}
                 written => return written.map_err(Stop::into_error),
             }
@@ -163,7 +163,7 @@ impl Stream {
         (loan != Qnil as VALUE).then(|| Loan::of(loan))
     }
 
-    /// Whether it leads to no answer.
+    /// Whether it leads to no response.
     fn is_over(&self) -> bool {
         self.loan().is_none_or(Loan::is_over)
     }
@@ -183,7 +183,7 @@ impl Stream {
     }
 }
 
-fn write_to_answer(loan: Loan, string: VALUE) -> Result<(), Stop> {
+fn write_to_response(loan: Loan, string: VALUE) -> Result<(), Stop> {
     let _turn = Turn::take(&loan)?;
     put(&loan, string)?;
     super::turn::flush(&loan)

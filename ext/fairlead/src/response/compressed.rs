@@ -4,7 +4,7 @@
 use super::body::{each_part, string_bytes};
 use super::loan::Way;
 use super::turn::wait_for_client;
-use super::{Answer, Stop};
+use super::{Response, Stop};
 use crate::gvl::wait_without_gvl;
 use fairlead_engine::{Coding, Gone, Until};
 use rb_sys::VALUE;
@@ -16,30 +16,30 @@ const PIECE: usize = 256 * 1024;
 const WHOLE: u64 = 1024 * 1024;
 
 /// Ends the head and writes the Strings of an Array, which have been looked at and have `total` bytes. Inside `protect`.
-pub(super) fn write_array(answer: &Answer<'_, '_>, array: VALUE, total: u64, coding: Coding) -> Result<(), Stop> {
-    answer.with(|exchange| exchange.start_coding(coding));
+pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64, coding: Coding) -> Result<(), Stop> {
+    response.with(|exchange| exchange.start_coding(coding));
     if total > WHOLE || total == 0 {
-        let wants_body = answer.with(|exchange| {
+        let wants_body = response.with(|exchange| {
             exchange.end_head_coded(false);
             exchange.wants_body()
         });
         if !wants_body {
             return Ok(());
         }
-        each_part(array, |part| put(answer, part, Until::Convenient))?;
-        return finish(answer);
+        each_part(array, |part| put(response, part, Until::Convenient))?;
+        return finish(response);
     }
     each_part(array, |part| {
         // SAFETY: no Ruby runs while the Strings are copied.
-        answer.with(|exchange| exchange.add_plain(unsafe { string_bytes(part) }));
+        response.with(|exchange| exchange.add_plain(unsafe { string_bytes(part) }));
         Ok(())
     })?;
-    run(answer, Until::Finished)?;
-    answer.with(|exchange| exchange.end_head_coded(true));
-    write_coded(answer)
+    run(response, Until::Finished)?;
+    response.with(|exchange| exchange.end_head_coded(true));
+    write_coded(response)
 }
 
-/// Writes one String. Whoever does it has the turn: while the coder works, the answer is without.
+/// Writes one String. Whoever does it has the turn: while the coder works, the response is without.
 pub(super) fn put<W: Way>(way: &W, string: VALUE, until: Until) -> Result<(), Stop> {
     let mut done = 0;
     loop {

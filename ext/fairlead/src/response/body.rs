@@ -1,10 +1,10 @@
 //! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
 //! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
-//! the answer names.
+//! the response names.
 
 use super::loan::{called_back, Lent, Way};
 use super::turn::{flush, wait_with, write_apart, Turn};
-use super::{compressed, stream, switch, Answer, Loan, Stop};
+use super::{compressed, stream, switch, Loan, Response, Stop};
 use crate::gvl::{protect, take_error};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
@@ -19,37 +19,37 @@ use std::path::Path;
 const NO_STRINGS: Stop = Stop::Type(c"the body must yield Strings");
 
 /// Ends the head and writes the body. Inside `protect`.
-pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
-    if answer.hijacker.get() != Qnil as VALUE {
-        answer.with(|exchange| exchange.end_head_for_hijack());
-        return switch::give_away(answer, answer.hijacker.get());
+pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
+    if response.hijacker.get() != Qnil as VALUE {
+        response.with(|exchange| exchange.end_head_for_hijack());
+        return switch::give_away(response, response.hijacker.get());
     }
-    if answer.with(|exchange| exchange.names_a_file()) {
-        answer.with(|exchange| exchange.send_named_file());
+    if response.with(|exchange| exchange.names_a_file()) {
+        response.with(|exchange| exchange.send_named_file());
         return Ok(());
     }
-    let body = answer.body.get();
+    let body = response.body.get();
     let responds = |id| {
         // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
         unsafe { rb_respond_to(body, id) != 0 }
     };
     if is_plain_array(body) {
-        answer.body.set(Qnil as VALUE);
-        return write_array(answer, body);
+        response.body.set(Qnil as VALUE);
+        return write_array(response, body);
     }
     if !responds(ids().each) && !responds(ids().to_ary) {
         if responds(ids().call) {
-            answer.with(|exchange| exchange.end_head(None));
-            return stream::run(answer, body);
+            response.with(|exchange| exchange.end_head(None));
+            return stream::run(response, body);
         }
         return Err(Stop::Type(c"the body must respond to each or call"));
     }
-    if responds(ids().to_path) && write_file(answer, body)? {
+    if responds(ids().to_path) && write_file(response, body)? {
         return Ok(());
     }
     // The head says already how the body is framed: there is no need for all of it at once, and a body that is made while it is
     // sent (a range of a file, a template that is streamed) may not have it.
-    let is_framed = answer.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
+    let is_framed = response.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
     // SAFETY: a live object.
     let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
     if (is_array || !is_framed) && responds(ids().to_ary) {
@@ -59,10 +59,10 @@ pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
             array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
         })?;
         if converted && array != Qnil as VALUE {
-            return write_array(answer, array);
+            return write_array(response, array);
         }
     }
-    write_each(answer, body)
+    write_each(response, body)
 }
 
 /// Whether `code`, which is of the application, has succeeded. What it raises counts for nothing, unless it is more than an
@@ -77,28 +77,28 @@ fn unless_raised(code: impl FnMut()) -> Result<bool, Stop> {
 }
 
 /// Writes what the body yields, as soon as it does.
-fn write_each(answer: &Answer<'_, '_>, body: VALUE) -> Result<(), Stop> {
+fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     // Whether an error page has to stand in shows only when nothing is yielded.
-    let may_stand_in = answer.with(|exchange| exchange.wants_error_page());
+    let may_stand_in = response.with(|exchange| exchange.wants_error_page());
     if !may_stand_in {
-        answer.with(end_head_of_each);
+        response.with(end_head_of_each);
     }
-    if !may_stand_in && !answer.with(|exchange| exchange.wants_body()) {
+    if !may_stand_in && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    let loan = answer.loan(None);
+    let loan = response.loan(None);
     let lent = Lent(loan);
     let ended = protect(|| {
         // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
     });
     // Another thread may still be in the middle of a String.
-    let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(answer));
+    let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(response));
     drop(lent);
     let _turn = last?;
-    let stood_in = answer.with(|exchange| exchange.write_error_page());
-    if !stood_in && answer.with(|exchange| exchange.is_coded()) {
-        return compressed::finish(answer).or_else(unless_gone);
+    let stood_in = response.with(|exchange| exchange.write_error_page());
+    if !stood_in && response.with(|exchange| exchange.is_coded()) {
+        return compressed::finish(response).or_else(unless_gone);
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ fn end_head_of_each(exchange: &mut Exchange<'_>) {
     }
 }
 
-/// That the client is gone is no error of the application: the answer ends there.
+/// That the client is gone is no error of the application: the response ends there.
 pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     if stop == Stop::Gone {
         return Ok(());
@@ -127,17 +127,17 @@ fn is_plain_array(body: VALUE) -> bool {
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
 }
 
-fn write_array(answer: &Answer<'_, '_>, array: VALUE) -> Result<(), Stop> {
+fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
     let total = total(array)?;
-    if total == 0 && answer.with(|exchange| exchange.write_error_page()) {
+    if total == 0 && response.with(|exchange| exchange.write_error_page()) {
         return Ok(());
     }
-    let coding = answer.with(|exchange| exchange.choose_coding(Some(total)));
+    let coding = response.with(|exchange| exchange.choose_coding(Some(total)));
     if let Some(coding) = coding {
-        return compressed::write_array(answer, array, total, coding).or_else(unless_gone);
+        return compressed::write_array(response, array, total, coding).or_else(unless_gone);
     }
-    let wants_body = answer.with(|exchange| {
-        // Middleware takes the body from an answer to HEAD, and with it what is known of its length.
+    let wants_body = response.with(|exchange| {
+        // Middleware takes the body from a response to HEAD, and with it what is known of its length.
         let is_taken = total == 0 && exchange.is_head_request();
         exchange.end_head((!is_taken).then_some(total));
         exchange.wants_body()
@@ -145,7 +145,7 @@ fn write_array(answer: &Answer<'_, '_>, array: VALUE) -> Result<(), Stop> {
     if !wants_body {
         return Ok(());
     }
-    each_part(array, |part| put(answer, part)).or_else(unless_gone)
+    each_part(array, |part| put(response, part)).or_else(unless_gone)
 }
 
 /// The bytes of all Strings of an Array.
@@ -178,14 +178,14 @@ pub(super) fn each_part(array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), 
 
 /// Sends the file that `to_path` names, by whatever Ruby takes for a path. False when `each` has the right bytes; see
 /// [`fairlead_engine::Exchange::send_path`].
-fn write_file(answer: &Answer<'_, '_>, body: VALUE) -> Result<bool, Stop> {
+fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
     let named = unsafe { rb_funcallv(body, ids().to_path, 0, std::ptr::null()) };
     let mut path = Qnil as VALUE;
     // SAFETY: as above.
     let is_path = unless_raised(|| path = unsafe { rb_get_path(named) })?;
     Ok(is_path
-        && answer.with(|exchange| {
+        && response.with(|exchange| {
             // SAFETY: a String on the stack, and no Ruby runs while its bytes are used.
             exchange.send_path(Path::new(OsStr::from_bytes(unsafe { bytes(path) })))
         }))
@@ -286,8 +286,8 @@ fn frozen(string: VALUE) -> Result<VALUE, Stop> {
 }
 
 /// Closes the body, once. Inside `protect`.
-pub(crate) fn close(answer: &Answer<'_, '_>) {
-    let body = answer.body.replace(Qnil as VALUE);
+pub(crate) fn close(response: &Response<'_, '_>) {
+    let body = response.body.replace(Qnil as VALUE);
     // SAFETY: a live object, the GVL is held.
     unsafe {
         if body != Qnil as VALUE && rb_respond_to(body, ids().close) != 0 {

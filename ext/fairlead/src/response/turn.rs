@@ -1,5 +1,5 @@
-//! Turns: several threads may write to one answer, each a whole String at a time. A String takes long when the client does, or
-//! when it is compressed; meanwhile the GVL is given up, and the answer may end. So nothing of it is held while one waits.
+//! Turns: several threads may write to one response, each a whole String at a time. A String takes long when the client does, or
+//! when it is compressed; meanwhile the GVL is given up, and the response may end. So nothing of it is held while one waits.
 
 use super::loan::{Stop, Way};
 use crate::gvl::{protect, wait_without_gvl};
@@ -21,9 +21,9 @@ impl<'a, W: Way> Turn<'a, W> {
         Self::take_if(way, |is_last| !is_last)
     }
 
-    /// Waits for the last turn of an answer: who comes later waits until the answer is over.
+    /// Waits for the last turn of a response: who comes later waits until the response is over.
     pub(super) fn take_last(way: &'a W) -> Result<Turn<'a, W>, Stop> {
-        way.answer(|answer| answer.ends.set(true))?;
+        way.response(|response| response.ends.set(true))?;
         Self::take_if(way, |_| true)
     }
 
@@ -31,15 +31,15 @@ impl<'a, W: Way> Turn<'a, W> {
         // SAFETY: the GVL is held.
         let this = unsafe { rb_thread_current() };
         loop {
-            let found = way.answer(|answer| {
-                let writer = answer.writer.get();
+            let found = way.response(|response| {
+                let writer = response.writer.get();
                 if writer == this {
                     return Found::Mine;
                 }
-                if writer != Qnil as VALUE || !may(answer.ends.get()) {
+                if writer != Qnil as VALUE || !may(response.ends.get()) {
                     return Found::Taken;
                 }
-                answer.writer.set(this);
+                response.writer.set(this);
                 Found::Free
             })?;
             match found {
@@ -53,8 +53,8 @@ impl<'a, W: Way> Turn<'a, W> {
 
 impl<W: Way> Drop for Turn<'_, W> {
     fn drop(&mut self) {
-        // An answer that is over has no turns.
-        let _ = self.0.answer(|answer| answer.writer.set(Qnil as VALUE));
+        // A response that is over has no turns.
+        let _ = self.0.response(|response| response.writer.set(Qnil as VALUE));
     }
 }
 

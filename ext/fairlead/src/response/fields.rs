@@ -1,9 +1,9 @@
 //! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with `to_s`;
-//! with Rack 2 also a String that is a list, with a line feed between its values. What could split the answer is left out
+//! with Rack 2 also a String that is a list, with a line feed between its values. What could split the response is left out
 //! and logged.
 
 use super::loan::{called_back, Lent, Way};
-use super::{Answer, Loan, Stop};
+use super::{Loan, Response, Stop};
 use crate::gvl::protect;
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
@@ -22,22 +22,22 @@ pub(crate) fn set_lists(has_lists: bool) {
 }
 
 /// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
-pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
-    let headers = answer.headers.get();
+pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
+    let headers = response.headers.get();
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         // No block that could be kept: the root will do.
-        write_hash(Loan::of(answer.root(None)), headers);
+        write_hash(Loan::of(response.root(None)), headers);
         return Ok(());
     }
-    let loan = answer.loan(None);
+    let loan = response.loan(None);
     let lent = Lent(loan);
     let written = protect(|| write_each(loan, headers));
     drop(lent);
     written.map_err(Stop::Jump)
 }
 
-/// Writes the fields of an interim answer while the loan lasts. Raises what the headers raise.
+/// Writes the fields of an interim response while the loan lasts. Raises what the headers raise.
 pub(super) fn write_hints(loan: Loan, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
@@ -88,7 +88,7 @@ fn field(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
     unsafe {
         if is_for_the_server(bytes(name)) || value == Qnil as VALUE {
             if bytes(name).eq_ignore_ascii_case(b"rack.hijack") {
-                loan.answer(|answer| answer.hijacker.set(value))?;
+                loan.response(|response| response.hijacker.set(value))?;
             }
             return Ok(());
         }
@@ -116,7 +116,7 @@ fn string(value: VALUE) -> VALUE {
     }
 }
 
-/// Writes the lines of one value: only now is the answer touched.
+/// Writes the lines of one value: only now is the response touched.
 fn write_lines(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
     loan.exchange(|exchange| {
         // A Fiber may come back to it in the middle of the body.

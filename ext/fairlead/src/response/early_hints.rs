@@ -1,8 +1,8 @@
-//! `rack.early_hints`: called with header fields, sends them ahead as a 103 answer. Good while the app is called, in the
-//! thread that calls it; it has no effect in another thread or once the answer has begun.
+//! `rack.early_hints`: called with header fields, sends them ahead as a 103 response. Good while the app is called, in the
+//! thread that calls it; it has no effect in another thread or once the response has begun.
 
 use super::loan::{Lent, Way};
-use super::{fields, Answer, Loan, Stop};
+use super::{fields, Loan, Response, Stop};
 use crate::gvl::protect;
 use crate::strings::keep;
 use magnus::rb_sys::AsRawValue;
@@ -23,12 +23,12 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the callable for an answer. Inside `protect`.
-pub(crate) fn make(answer: &Answer<'_, '_>) -> VALUE {
-    answer.loan(Some(CLASS.load(Relaxed) as VALUE)).object()
+/// Makes the callable for a response. Inside `protect`.
+pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
+    response.loan(Some(CLASS.load(Relaxed) as VALUE)).object()
 }
 
-/// Sends the fields; without effect when the answer has begun. Raises when it is over.
+/// Sends the fields; without effect when the response has begun. Raises when it is over.
 fn call(this: Value, headers: Value) -> Result<(), Error> {
     send(Loan::of(this.as_raw()), headers.as_raw()).map_err(Stop::into_error)
 }
@@ -37,12 +37,12 @@ fn send(hints: Loan, headers: VALUE) -> Result<(), Stop> {
     // SAFETY: the GVL is held.
     let this = unsafe { rb_sys::rb_thread_current() };
     let has_begun =
-        hints.answer(|answer| answer.is_of(this) && answer.with(|exchange| exchange.start_early_hints()))?;
+        hints.response(|response| response.is_of(this) && response.with(|exchange| exchange.start_early_hints()))?;
     if !has_begun {
         return Ok(());
     }
     let mut made = None;
-    protect(|| made = hints.answer(|answer| answer.loan(None)).ok()).map_err(Stop::Jump)?;
+    protect(|| made = hints.response(|response| response.loan(None)).ok()).map_err(Stop::Jump)?;
     let lent = Lent(made.ok_or(Stop::Finished)?);
     let written = protect(|| fields::write_hints(lent.0, headers)).map_err(Stop::Jump);
     drop(lent);

@@ -32,7 +32,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 /// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
 /// [`Loan`], so it is only ever shared.
 #[repr(align(64))]
-pub(crate) struct Answer<'a, 'e> {
+pub(crate) struct Response<'a, 'e> {
     /// Borrowed for moments in which no Ruby runs.
     exchange: RefCell<&'a mut Exchange<'e>>,
     /// The thread that runs the request.
@@ -46,7 +46,7 @@ pub(crate) struct Answer<'a, 'e> {
     pub(crate) offer: Cell<Option<Offer>>,
     /// Whether the application has returned.
     pub(crate) has_returned: Cell<bool>,
-    /// The socket that the application has taken, and what its answer wants the socket to be given to; nil if there is none.
+    /// The socket that the application has taken, and what its response wants the socket to be given to; nil if there is none.
     pub(crate) hijacked_io: Cell<VALUE>,
     pub(crate) hijacker: Cell<VALUE>,
     /// Whether it was given to that.
@@ -58,12 +58,12 @@ pub(crate) struct Answer<'a, 'e> {
     ends: Cell<bool>,
 }
 
-impl Answer<'_, '_> {
-    /// Calls `code` with an answer, whose loans end when `code` does. Never where Ruby could jump over it.
-    pub(crate) fn on<T>(exchange: &mut Exchange<'_>, code: impl FnOnce(&Answer<'_, '_>) -> T) -> T {
+impl Response<'_, '_> {
+    /// Calls `code` with a response, whose loans end when `code` does. Never where Ruby could jump over it.
+    pub(crate) fn on<T>(exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
         // It has its address for as long as it lives: the loans lead there.
-        code(&Answer {
+        code(&Response {
             exchange: RefCell::new(exchange),
             // SAFETY: the GVL is held.
             thread: unsafe { rb_sys::rb_thread_current() },
@@ -92,7 +92,7 @@ impl Answer<'_, '_> {
         self.thread == thread
     }
 
-    /// Writes the answer that the application returned. Inside `protect`.
+    /// Writes the response that the application returned. Inside `protect`.
     pub(crate) fn write(&self, triple: VALUE) -> Result<(), Stop> {
         self.has_returned.set(true);
         if self.with(|exchange| exchange.is_hijacked()) {
@@ -123,7 +123,7 @@ impl Answer<'_, '_> {
         body::write(self)
     }
 
-    /// The answer of an application that has taken the socket counts for nothing, but its body is closed.
+    /// The response of an application that has taken the socket counts for nothing, but its body is closed.
     fn keep_body(&self, triple: VALUE) {
         // SAFETY: as in `write`; an object that is no Array gives nil.
         unsafe {
@@ -147,7 +147,7 @@ fn number(value: VALUE) -> i64 {
     }
 }
 
-/// The status of an answer that switches protocols.
+/// The status of a response that switches protocols.
 const SWITCH: u16 = 101;
 
 /// `may_switch`: whether the client has offered another protocol.

@@ -1,27 +1,27 @@
-//! Sockets that are given away behind the head of an answer: to `rack.hijack` in the header (Rack SPEC, partial hijack), and
-//! where the answer switches protocols (101) also to a body that is called with a stream.
+//! Sockets that are given away behind the head of a response: to `rack.hijack` in the header (Rack SPEC, partial hijack), and
+//! where the response switches protocols (101) also to a body that is called with a stream.
 
 use super::body::unless_gone;
 use super::turn::wait_for_client;
-use super::{Answer, Stop};
+use super::{Response, Stop};
 use crate::strings::ids;
 use rb_sys::{rb_funcallv, rb_respond_to, Qnil, VALUE};
 
-/// Ends the head of an answer 101 and gives the socket to whoever speaks the other protocol. Inside `protect`.
-pub(super) fn write(answer: &Answer<'_, '_>) -> Result<(), Stop> {
-    let Some(speaker) = speaker(answer) else {
+/// Ends the head of a response 101 and gives the socket to whoever speaks the other protocol. Inside `protect`.
+pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
+    let Some(speaker) = speaker(response) else {
         return Err(Stop::Type(
             c"an answer of status 101 must have rack.hijack in its header, or a body that responds to call only",
         ));
     };
-    if !answer.with(|exchange| exchange.end_head_for_switch()) {
+    if !response.with(|exchange| exchange.end_head_for_switch()) {
         return Err(Stop::Type(c"an answer of status 101 must have the field upgrade"));
     }
-    give_away(answer, speaker)
+    give_away(response, speaker)
 }
 
-fn speaker(answer: &Answer<'_, '_>) -> Option<VALUE> {
-    let (hijacker, body) = (answer.hijacker.get(), answer.body.get());
+fn speaker(response: &Response<'_, '_>) -> Option<VALUE> {
+    let (hijacker, body) = (response.hijacker.get(), response.body.get());
     // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
     let responds = |id| unsafe { rb_respond_to(body, id) != 0 };
     if hijacker != Qnil as VALUE {
@@ -31,18 +31,18 @@ fn speaker(answer: &Answer<'_, '_>) -> Option<VALUE> {
 }
 
 /// Gives the socket to what is called with it, once the head is on its way.
-pub(super) fn give_away(answer: &Answer<'_, '_>, callable: VALUE) -> Result<(), Stop> {
-    while !answer.with(|exchange| exchange.is_flushed()) {
-        if let Err(stop) = wait_for_client(answer) {
+pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<(), Stop> {
+    while !response.with(|exchange| exchange.is_flushed()) {
+        if let Err(stop) = wait_for_client(response) {
             return unless_gone(stop);
         }
     }
-    let Ok(socket) = answer.with(crate::hijack::take) else {
+    let Ok(socket) = response.with(crate::hijack::take) else {
         return Err(Stop::Type(c"the socket cannot be given away"));
     };
     let io = socket.object();
-    answer.hijacked_io.set(io);
-    answer.is_given_away.set(true);
+    response.hijacked_io.set(io);
+    response.is_given_away.set(true);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
     unsafe { rb_funcallv(callable, ids().call, 1, &io) };
     Ok(())
