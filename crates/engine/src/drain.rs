@@ -17,7 +17,7 @@ pub(crate) const DRAIN_IDLE_MILLISECONDS: u64 = 250;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Phase {
+pub(crate) enum Lifecycle {
     Serving,
     Draining,
     Stopped,
@@ -35,11 +35,11 @@ impl Engine {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.phase.load(Relaxed) != Phase::Serving as u8
+        self.phase.load(Relaxed) != Lifecycle::Serving as u8
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
-        self.phase.load(Relaxed) == Phase::Stopped as u8
+        self.phase.load(Relaxed) == Lifecycle::Stopped as u8
     }
 
     /// Stops accepting and ends when all that has arrived is answered. Returns at once.
@@ -47,7 +47,7 @@ impl Engine {
         self.counters().serving.store(0, SeqCst);
         let _ = self
             .phase
-            .compare_exchange(Phase::Serving as u8, Phase::Draining as u8, SeqCst, SeqCst);
+            .compare_exchange(Lifecycle::Serving as u8, Lifecycle::Draining as u8, SeqCst, SeqCst);
         self.dismiss_clients();
         self.interrupt();
         self.monitor.look();
@@ -56,7 +56,7 @@ impl Engine {
     /// Closes every connection and ends; requests that run are finished, but their responses may be lost. Returns at once.
     pub fn stop(&self) {
         self.counters().serving.store(0, SeqCst);
-        self.phase.store(Phase::Stopped as u8, SeqCst);
+        self.phase.store(Lifecycle::Stopped as u8, SeqCst);
         let held = self.parked.lock().take_all();
         held.into_iter().for_each(|connection| self.close(connection));
         self.stop_helpers();
@@ -108,7 +108,7 @@ impl Engine {
         if self.is_draining() && !self.awaits_transfers() && self.counters().connections.load(Relaxed) <= 0 {
             // The listeners have been emptied only if idle connections were given their deadline.
             if self.drain_deadline.load(Relaxed) != u64::MAX || self.is_stopped() {
-                self.phase.store(Phase::Stopped as u8, SeqCst);
+                self.phase.store(Lifecycle::Stopped as u8, SeqCst);
                 self.finish();
             }
         }

@@ -7,7 +7,7 @@ use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
 use crate::connection::place::Place;
 use crate::connection::{Connection, Next, Refusal};
-use crate::drain::{Phase, DRAIN_IDLE_MILLISECONDS};
+use crate::drain::{Lifecycle, DRAIN_IDLE_MILLISECONDS};
 use crate::files::Files;
 use crate::home::Home;
 use crate::limits::descriptors::{Counted, Permit};
@@ -65,7 +65,7 @@ pub struct Engine {
     pub(crate) waiting_room: Option<Arc<WaitingRoom>>,
     pub(crate) door: Door,
     pub(crate) log: LogWriter,
-    /// A [`Phase`].
+    /// A [`Lifecycle`].
     pub(crate) phase: AtomicU8,
     pub(crate) drain_deadline: AtomicU64,
     pub(crate) finished: (Mutex<bool>, Condvar),
@@ -125,7 +125,7 @@ impl Engine {
             waiting_room: room,
             door: Door::default(),
             log: LogWriter::new(logs),
-            phase: AtomicU8::new(Phase::Serving as u8),
+            phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicU64::new(u64::MAX),
             finished: Default::default(),
             counters,

@@ -18,7 +18,7 @@ use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
 use crate::connection::body::Body;
 use crate::connection::meter::Meter;
-use crate::connection::output::{Files, Output};
+use crate::connection::output::{FileParts, Output};
 use crate::connection::place::Place;
 use crate::limits::descriptors::Counted;
 use crate::reactor::listener::Origin;
@@ -244,7 +244,7 @@ impl Connection {
     /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
     pub(crate) fn expire(&mut self, config: &Config, now: u64) -> Next {
         match self.state {
-            State::Flush { .. } if !self.output.is_at_file() => self.flush_late(config, now, Files::Leave),
+            State::Flush { .. } if !self.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
             State::Flush { ref mut late, .. } => {
                 *late = true;
                 Next::Send
@@ -273,7 +273,7 @@ impl Connection {
     /// The socket is readable or writable, as asked for.
     pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
         match self.state {
-            State::Flush { .. } => self.flush(config, now, Files::Leave),
+            State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
             State::Body { waits: Some(_), .. } => self.look_for_peer(),
             _ => self.read(scratch, config, now, Disk::Leave),
@@ -394,7 +394,7 @@ impl Connection {
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
             self.output.buffer().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-            if self.output.flush(&self.socket, Files::Leave).is_err() {
+            if self.output.flush(&self.socket, FileParts::Leave).is_err() {
                 return Next::Close;
             }
         }

@@ -65,7 +65,7 @@ pub(crate) enum Flush {
 
 /// What a flush does with a file that is served, and with what is spooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Files {
+pub(crate) enum FileParts {
     Send,
     Leave,
 }
@@ -231,7 +231,13 @@ impl Output {
 
     /// Adds body bytes. Large ones go straight to the socket, as far as it takes them. Returns how many were taken: fewer
     /// than all when neither the socket nor the spool has room.
-    pub(crate) fn push(&mut self, socket: &OwnedFd, bytes: &[u8], spill: Spill<'_>, files: Files) -> io::Result<usize> {
+    pub(crate) fn push(
+        &mut self,
+        socket: &OwnedFd,
+        bytes: &[u8],
+        spill: Spill<'_>,
+        files: FileParts,
+    ) -> io::Result<usize> {
         let mut taken = 0;
         let outgrows = self.pending() + bytes.len() as u64 > spill.memory_bytes as u64;
         if (bytes.len() >= WRITE_THROUGH || outgrows) && self.flush_whole(socket, files)? == Flush::Done {
@@ -297,10 +303,10 @@ impl Output {
     }
 
     /// Flushes until the socket is full or everything is sent, whosever turn it is.
-    pub(crate) fn flush_whole(&mut self, socket: &OwnedFd, files: Files) -> io::Result<Flush> {
+    pub(crate) fn flush_whole(&mut self, socket: &OwnedFd, files: FileParts) -> io::Result<Flush> {
         loop {
             let flushed = self.flush(socket, files)?;
-            if flushed != Flush::Turn || files == Files::Leave {
+            if flushed != Flush::Turn || files == FileParts::Leave {
                 return Ok(flushed);
             }
         }
@@ -308,8 +314,8 @@ impl Output {
 
     /// Gives the kernel what it takes without blocking; at most one slice of a file. Where files are left alone, so is what
     /// comes right before one: the head of a response and its file go out together.
-    pub(crate) fn flush(&mut self, socket: &OwnedFd, files: Files) -> io::Result<Flush> {
-        if files == Files::Leave && self.is_at_file() {
+    pub(crate) fn flush(&mut self, socket: &OwnedFd, files: FileParts) -> io::Result<Flush> {
+        if files == FileParts::Leave && self.is_at_file() {
             return Ok(Flush::Turn);
         }
         if self.sent < self.buffer.len() {
@@ -330,7 +336,7 @@ impl Output {
         self.forget_buffer();
         let mut slice = FILE_SLICE;
         while let Some(segment) = self.segments.front_mut() {
-            if files == Files::Leave && !matches!(segment, Segment::Bytes { .. }) {
+            if files == FileParts::Leave && !matches!(segment, Segment::Bytes { .. }) {
                 return Ok(Flush::Turn);
             }
             let (taken, is_full) = segment.send(socket, slice)?;

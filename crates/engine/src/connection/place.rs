@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 
 /// What becomes of the socket when the connection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum SocketEnd {
     /// It is shut down.
     Close,
     /// The peer is to see that the response is not whole.
@@ -30,7 +30,7 @@ enum Ending {
 pub(crate) struct Place {
     engine: Weak<Engine>,
     key: Key,
-    ending: Ending,
+    ending: SocketEnd,
 }
 
 impl std::fmt::Debug for Place {
@@ -51,7 +51,7 @@ impl Place {
         Place {
             engine: engine.me.clone(),
             key,
-            ending: Ending::Close,
+            ending: SocketEnd::Close,
         }
     }
 
@@ -61,7 +61,7 @@ impl Place {
         Place {
             engine: Weak::new(),
             key,
-            ending: Ending::Close,
+            ending: SocketEnd::Close,
         }
     }
 
@@ -89,17 +89,17 @@ impl Place {
 
     /// What the kernel has not sent yet is not to be sent.
     pub(crate) fn reset(&mut self) {
-        self.ending = Ending::Reset;
+        self.ending = SocketEnd::Reset;
     }
 
     /// The socket stays open, for its new owner.
     pub(crate) fn give_away(&mut self) {
-        self.ending = Ending::GivenAway;
+        self.ending = SocketEnd::GivenAway;
     }
 
     /// The socket stays open and registered, and the connection counted.
     pub(crate) fn become_client(&mut self) {
-        self.ending = Ending::Client;
+        self.ending = SocketEnd::Client;
     }
 }
 
@@ -110,16 +110,16 @@ impl Drop for Place {
         let engine = self.engine.upgrade().filter(|engine| engine.is_at_home());
         let Some(engine) = engine else { return };
         let socket = engine.parked.lock().release(self.key);
-        if self.ending == Ending::Client {
+        if self.ending == SocketEnd::Client {
             return;
         }
         engine.counters().connections.fetch_sub(1, SeqCst);
         if let Some(socket) = socket {
             engine.poller.remove(&socket);
             match self.ending {
-                Ending::Close => end(&socket),
-                Ending::Reset => reset(&socket),
-                Ending::GivenAway | Ending::Client => {}
+                SocketEnd::Close => end(&socket),
+                SocketEnd::Reset => reset(&socket),
+                SocketEnd::GivenAway | SocketEnd::Client => {}
             }
         }
         engine.tell_of_place();

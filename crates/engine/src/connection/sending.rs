@@ -5,7 +5,7 @@ use super::{receive, Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
 use crate::config::Config;
 use crate::connection::meter::Meter;
-use crate::connection::output::{Files, Flush, Spill};
+use crate::connection::output::{FileParts, Flush, Spill};
 use crate::reactor::poller::Interest;
 use crate::spool::Slowness;
 use fairlead_wire::http1::HeadProgress;
@@ -16,7 +16,7 @@ impl Connection {
     /// The response is written as far as the app is concerned: send it, then go on with the next request.
     pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
         self.respond_later(close, now);
-        self.flush(config, now, Files::Leave)
+        self.flush(config, now, FileParts::Leave)
     }
 
     /// The same for a connection that has had its turn: it is flushed when it has the next one.
@@ -45,9 +45,9 @@ impl Connection {
     /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
     pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
         if self.is_late() {
-            return self.flush_late(config, now, Files::Send);
+            return self.flush_late(config, now, FileParts::Send);
         }
-        self.flush(config, now, Files::Send)
+        self.flush(config, now, FileParts::Send)
     }
 
     /// Whether the file sender has been asked for a client that seems to take nothing any more.
@@ -57,12 +57,12 @@ impl Connection {
 
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
-        self.output.push(&self.socket, bytes, spill, Files::Leave)
+        self.output.push(&self.socket, bytes, spill, FileParts::Leave)
     }
 
     /// Hands the kernel what it takes of the output, but for files.
     pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
-        self.output.flush(&self.socket, Files::Leave)
+        self.output.flush(&self.socket, FileParts::Leave)
     }
 
     /// A response of the server itself is in the output: send it and throw away what the client still has to say.
@@ -70,7 +70,7 @@ impl Connection {
         self.forget_body();
         self.input.clear();
         self.begin_flush(Then::Linger, now);
-        match self.output.flush(&self.socket, Files::Leave) {
+        match self.output.flush(&self.socket, FileParts::Leave) {
             Ok(Flush::Done) => self.linger(now),
             // An error page may be more than the socket takes at once.
             Ok(_) => Next::Wait(Interest::Write),
@@ -87,7 +87,7 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    pub(super) fn flush(&mut self, config: &Config, now: u64, files: Files) -> Next {
+    pub(super) fn flush(&mut self, config: &Config, now: u64, files: FileParts) -> Next {
         let before = self.output.progress();
         let State::Flush { then, meter, .. } = &mut self.state else {
             return Next::Close;
@@ -95,7 +95,7 @@ impl Connection {
         let then = *then;
         let flushed = self.output.flush(&self.socket, files);
         // A slow disk is not the client's fault.
-        let now = if files == Files::Send { milliseconds() } else { now };
+        let now = if files == FileParts::Send { milliseconds() } else { now };
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
@@ -138,7 +138,7 @@ impl Connection {
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
     /// than its time-out: whether it takes anything at all shows when it is offered more.
-    pub(super) fn flush_late(&mut self, config: &Config, now: u64, files: Files) -> Next {
+    pub(super) fn flush_late(&mut self, config: &Config, now: u64, files: FileParts) -> Next {
         if let State::Flush { late, .. } = &mut self.state {
             *late = false;
         }

@@ -3,7 +3,7 @@
 
 use super::caching;
 use super::document::{Content, Description, Document};
-use crate::http::exchange::{Exchange, Phase};
+use crate::http::exchange::{Exchange, ResponsePhase};
 use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
@@ -243,7 +243,8 @@ impl Written {
         };
         let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
         let method = exchange.text(exchange.head().method);
-        let is_plain = exchange.status == 200 && matches!(method, b"GET" | b"HEAD") && exchange.phase == Phase::Head;
+        let is_plain =
+            exchange.status == 200 && matches!(method, b"GET" | b"HEAD") && exchange.phase == ResponsePhase::Head;
         Written {
             etag: text(b"etag"),
             modified,

@@ -32,7 +32,7 @@ impl Format {
     }
 }
 
-struct Line<'a> {
+struct LogLine<'a> {
     host: String,
     method: &'a [u8],
     target: &'a [u8],
@@ -76,7 +76,7 @@ impl Engine {
                 .find(is_it)
                 .map_or(&b""[..], |field| field.value.of(input))
         };
-        let line = Line {
+        let line = LogLine {
             host,
             method: text(head.method),
             target: text(head.target),
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     fn write(&self, format: Format, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match format {

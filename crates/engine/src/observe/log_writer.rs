@@ -19,20 +19,20 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 pub(crate) struct LogWriter {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     /// What the thread takes with it when it starts.
-    files: Mutex<Option<Files>>,
+    files: Mutex<Option<LogFiles>>,
     access: Option<crate::observe::access_log::Format>,
     prefix: String,
 }
 
-struct Files {
+struct LogFiles {
     access: Option<BorrowedFd<'static>>,
     errors: Option<BorrowedFd<'static>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct WriterState {
     pending: Mutex<Pending>,
     changed: Condvar,
     written: Condvar,
@@ -55,7 +55,7 @@ impl LogWriter {
         let (access, format) = logs.access.unzip();
         LogWriter {
             shared: Arc::default(),
-            files: Mutex::new(Some(Files {
+            files: Mutex::new(Some(LogFiles {
                 access,
                 errors: logs.errors,
             })),
@@ -126,7 +126,7 @@ impl Drop for LogWriter {
     }
 }
 
-impl Shared {
+impl WriterState {
     fn flush(&self, close: bool) {
         let mut pending = self.pending.lock();
         pending.closed |= close;
@@ -142,7 +142,7 @@ impl Pending {
     }
 }
 
-fn write_lines(shared: &Shared, files: Files) {
+fn write_lines(shared: &WriterState, files: LogFiles) {
     loop {
         let mut pending = shared.pending.lock();
         while pending.is_empty() {

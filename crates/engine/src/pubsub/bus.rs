@@ -10,7 +10,7 @@
 
 use super::envelope::Envelope;
 use super::hub::Posted;
-use super::mailbox::{space, Mailbox, Put, Space, Taken};
+use super::mailbox::{space, DatagramBuffer, Mailbox, Put, TakenMail};
 use crate::clock::milliseconds;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -43,7 +43,7 @@ pub struct Bus {
 }
 
 /// A worker that has no room for an envelope.
-struct Waiting {
+struct FullMailbox {
     slot: usize,
     /// Whether its socket tells when there is.
     full: bool,
@@ -138,7 +138,7 @@ impl Bus {
                 Put::Done => {}
                 Put::Failed => undelivered += 1,
                 _ if self.has_given_up(slot) => undelivered += 1,
-                put => waiting.push(Waiting {
+                put => waiting.push(FullMailbox {
                     slot,
                     full: put == Put::Full,
                     taken: reader.mail_received.load(Relaxed),
@@ -175,7 +175,7 @@ impl Bus {
     }
 
     /// Waits until nobody is left in `waiting`. Returns how many did not get the envelope although they read their mail.
-    fn wait(&self, waiting: &mut Vec<Waiting>, envelope: &mut Envelope<'_>, counters: &Slot) -> usize {
+    fn wait(&self, waiting: &mut Vec<FullMailbox>, envelope: &mut Envelope<'_>, counters: &Slot) -> usize {
         let mut undelivered = 0;
         while !waiting.is_empty() {
             self.pause(waiting);
@@ -197,7 +197,7 @@ impl Bus {
         undelivered
     }
 
-    fn pause(&self, waiting: &[Waiting]) {
+    fn pause(&self, waiting: &[FullMailbox]) {
         let full = waiting.iter().filter(|worker| worker.full);
         let mut fds: Vec<PollFd<'_>> = full
             .filter_map(|worker| self.mailboxes[worker.slot].get())
@@ -225,21 +225,21 @@ impl Bus {
     }
 
     /// Takes the oldest envelope out of a worker's own mailbox.
-    pub(super) fn take(&self, slot: usize, space: &mut Space) -> Taken {
+    pub(super) fn take(&self, slot: usize, space: &mut DatagramBuffer) -> TakenMail {
         let own = self.scoreboard.slot(slot);
         let Some(mailbox) = self.mailboxes[slot].get() else {
-            return Taken::Nothing;
+            return TakenMail::Nothing;
         };
         loop {
             let taken = mailbox.take(space, &own.mail_bytes);
             match taken {
-                Taken::Introduction(slot, mailbox) => {
+                TakenMail::Introduction(slot, mailbox) => {
                     self.meet(own, slot, mailbox);
                     continue;
                 }
-                Taken::Mail(_) => _ = own.mail_received.fetch_add(1, Relaxed),
-                Taken::Spoiled => _ = own.mail_lost.fetch_add(1, Relaxed),
-                Taken::Nothing => {}
+                TakenMail::Mail(_) => _ = own.mail_received.fetch_add(1, Relaxed),
+                TakenMail::Spoiled => _ = own.mail_lost.fetch_add(1, Relaxed),
+                TakenMail::Nothing => {}
             }
             return taken;
         }
@@ -259,7 +259,7 @@ impl Bus {
     }
 }
 
-impl Waiting {
+impl FullMailbox {
     /// Whether the worker has taken an envelope lately.
     fn deserves_patience(&mut self, reader: &Slot) -> bool {
         let (taken, now) = (reader.mail_received.load(Relaxed), milliseconds());
@@ -293,7 +293,7 @@ mod tests {
         child
     }
 
-    fn take(post: &Bus, slot: usize) -> Taken {
+    fn take(post: &Bus, slot: usize) -> TakenMail {
         post.take(slot, &mut space())
     }
 
@@ -312,18 +312,18 @@ mod tests {
         let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
             post.introduce();
             // As its dispatcher does, meanwhile.
-            assert!(matches!(take(&old, 0), Taken::Nothing));
+            assert!(matches!(take(&old, 0), TakenMail::Nothing));
             wait();
         });
         assert_eq!(posted, Posted::default());
-        assert!(matches!(take(&new, 1), Taken::Mail(mail) if *mail.message == *b"hello"));
+        assert!(matches!(take(&new, 1), TakenMail::Mail(mail) if *mail.message == *b"hello"));
         let posted = old.send(Some(0), b"news", &[7; 100_000], &mut |_| panic!("waits"));
         assert_eq!(posted, Posted::default());
-        assert!(matches!(take(&new, 1), Taken::Mail(mail) if mail.message.len() == 100_000));
+        assert!(matches!(take(&new, 1), TakenMail::Mail(mail) if mail.message.len() == 100_000));
         post.introduce();
         let mailbox = old.mailboxes[0].get().expect("its own");
         let mail = mailbox.take(&mut space(), &old.scoreboard.slot(0).mail_bytes);
-        assert!(matches!(mail, Taken::Nothing), "known is known: {mail:?}");
+        assert!(matches!(mail, TakenMail::Nothing), "known is known: {mail:?}");
     }
 
     #[test]
@@ -331,10 +331,10 @@ mod tests {
         let (post, worker) = supervisor_and_worker();
         let sender = post.mailboxes[0].get().expect("a mailbox").sender();
         rustix::net::send(sender, &introduction(1), rustix::net::SendFlags::empty()).expect("room");
-        assert!(matches!(take(&worker, 0), Taken::Nothing));
+        assert!(matches!(take(&worker, 0), TakenMail::Nothing));
         post.add(1).expect("a mailbox");
         post.introduce();
-        assert!(matches!(take(&worker, 0), Taken::Nothing));
+        assert!(matches!(take(&worker, 0), TakenMail::Nothing));
         assert_eq!(worker.known(), 0b11);
         assert_eq!(post.scoreboard.slot(0).mail_lost.load(Relaxed), 0);
     }

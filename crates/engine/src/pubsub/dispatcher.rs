@@ -6,7 +6,7 @@
 
 use super::channels::{Ids, Recipients};
 use super::hub::Shared;
-use super::mailbox::{space, Space, Taken};
+use super::mailbox::{space, DatagramBuffer, TakenMail};
 use super::publication::Publication;
 use super::subscriber::Subscriber;
 use crate::clock::nanoseconds;
@@ -31,7 +31,7 @@ pub(super) struct Dispatcher {
     /// Lists of those who get the publication at hand.
     recipients: Vec<Recipients>,
     touched: Touched,
-    space: Box<Space>,
+    space: Box<DatagramBuffer>,
     /// How long the next round hands out.
     round: u64,
 }
@@ -77,9 +77,9 @@ impl Dispatcher {
             }
             if mail {
                 match self.next_mail() {
-                    Taken::Mail(publication) => self.hand_out(&Arc::new(publication)),
-                    Taken::Spoiled | Taken::Introduction(..) => {}
-                    Taken::Nothing => mail = false,
+                    TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),
+                    TakenMail::Spoiled | TakenMail::Introduction(..) => {}
+                    TakenMail::Nothing => mail = false,
                 }
                 handed_out += usize::from(mail);
             }
@@ -91,10 +91,10 @@ impl Dispatcher {
         handed_out > 0
     }
 
-    fn next_mail(&mut self) -> Taken {
+    fn next_mail(&mut self) -> TakenMail {
         match &self.shared.post {
             Some((post, slot)) => post.take(*slot, &mut self.space),
-            None => Taken::Nothing,
+            None => TakenMail::Nothing,
         }
     }
 

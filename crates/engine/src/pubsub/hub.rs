@@ -258,7 +258,7 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::cluster::scoreboard::Scoreboard;
-    use crate::pubsub::mailbox::{self, Taken};
+    use crate::pubsub::mailbox::{self, TakenMail};
 
     #[test]
     fn a_process_that_the_app_has_forked_publishes_to_the_workers() {
@@ -275,10 +275,10 @@ mod tests {
         for slot in 0..2 {
             let take = || post.take(slot, &mut mailbox::space());
             assert!(
-                matches!(take(), Taken::Mail(mail) if *mail.channel == *b"news"),
+                matches!(take(), TakenMail::Mail(mail) if *mail.channel == *b"news"),
                 "slot {slot}"
             );
-            assert!(matches!(take(), Taken::Nothing));
+            assert!(matches!(take(), TakenMail::Nothing));
             assert!(
                 scoreboard.slot(slot).reads_mail(),
                 "it is not for the child to say otherwise"

@@ -39,7 +39,7 @@ pub(super) enum Put {
 
 /// What was taken out.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum TakenMail {
     Mail(Publication),
     /// The mailbox of the worker with that number; `None` when its descriptors could not be received.
     Introduction(usize, Option<Mailbox>),
@@ -49,9 +49,9 @@ pub(super) enum Taken {
 }
 
 /// Where a datagram is received.
-pub(super) type Space = [u8; HEADER + INLINE_BYTES];
+pub(super) type DatagramBuffer = [u8; HEADER + INLINE_BYTES];
 
-pub(super) fn space() -> Box<Space> {
+pub(super) fn space() -> Box<DatagramBuffer> {
     Box::new([0; HEADER + INLINE_BYTES])
 }
 
@@ -129,36 +129,36 @@ impl Mailbox {
     }
 
     /// Takes the oldest envelope out.
-    pub(super) fn take(&self, space: &mut Space, file_bytes: &AtomicI64) -> Taken {
+    pub(super) fn take(&self, space: &mut DatagramBuffer, file_bytes: &AtomicI64) -> TakenMail {
         let Some((length, [file, other])) = self.receive(space) else {
             if file_bytes.load(Relaxed) != 0 {
                 file_bytes.store(0, SeqCst);
             }
-            return Taken::Nothing;
+            return TakenMail::Nothing;
         };
         let datagram = space.get(..length).unwrap_or_default();
         if let Some(slot) = introduced(datagram) {
             let mailbox = file.zip(other).map(|(sender, receiver)| Mailbox { sender, receiver });
-            return Taken::Introduction(slot, mailbox);
+            return TakenMail::Introduction(slot, mailbox);
         }
         let is_long = file.is_some();
         let Some(publication) = open(datagram, file) else {
-            return Taken::Spoiled;
+            return TakenMail::Spoiled;
         };
         if is_long {
             let bytes = publication.channel.len() + publication.message.len();
             file_bytes.fetch_sub(bytes as i64, SeqCst);
         }
-        Taken::Mail(publication)
+        TakenMail::Mail(publication)
     }
 
     /// Throws away everything in it.
-    pub(super) fn clear(&self, space: &mut Space, file_bytes: &AtomicI64) {
+    pub(super) fn clear(&self, space: &mut DatagramBuffer, file_bytes: &AtomicI64) {
         while self.receive(space).is_some() {}
         file_bytes.store(0, SeqCst);
     }
 
-    fn receive(&self, space: &mut Space) -> Option<(usize, [Option<OwnedFd>; 2])> {
+    fn receive(&self, space: &mut DatagramBuffer) -> Option<(usize, [Option<OwnedFd>; 2])> {
         let mut control_space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = RecvAncillaryBuffer::new(&mut control_space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -196,7 +196,7 @@ impl From<rustix::io::Result<usize>> for Put {
 mod tests {
     use super::*;
 
-    fn take(mailbox: &Mailbox, file_bytes: &AtomicI64) -> Taken {
+    fn take(mailbox: &Mailbox, file_bytes: &AtomicI64) -> TakenMail {
         mailbox.take(&mut space(), file_bytes)
     }
 
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(file_bytes.load(SeqCst), 4 + message.len() as i64);
         let taken = take(&mailbox, &file_bytes);
         assert!(
-            matches!(&taken, Taken::Mail(mail) if *mail.message == message),
+            matches!(&taken, TakenMail::Mail(mail) if *mail.message == message),
             "{taken:?}"
         );
         assert_eq!(file_bytes.load(SeqCst), 0);
@@ -227,10 +227,10 @@ mod tests {
         }
         assert_eq!(mailbox.put(&mut Envelope::new(b"news", b""), &file_bytes), Put::Done);
         for _ in 0..2 {
-            assert!(matches!(take(&mailbox, &file_bytes), Taken::Spoiled));
+            assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Spoiled));
         }
-        assert!(matches!(take(&mailbox, &file_bytes), Taken::Mail(mail) if mail.message.is_empty()));
-        assert!(matches!(take(&mailbox, &file_bytes), Taken::Nothing));
+        assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Mail(mail) if mail.message.is_empty()));
+        assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Nothing));
     }
 
     #[test]
@@ -240,8 +240,8 @@ mod tests {
         let mut envelope = Envelope::new(b"news", &message);
         assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Done);
         assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Short);
-        assert!(matches!(take(&mailbox, &file_bytes), Taken::Mail(_)));
-        assert!(matches!(take(&mailbox, &file_bytes), Taken::Nothing));
+        assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Mail(_)));
+        assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Nothing));
         assert_eq!(file_bytes.load(SeqCst), 0);
     }
 }

@@ -36,13 +36,13 @@ struct State {
     bytes: usize,
     /// Publications that the dispatcher has ever taken.
     taken: u64,
-    phase: Phase,
+    phase: QueuePhase,
     /// Whether the dispatcher is in poll(2), or about to be.
     asleep: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum QueuePhase {
     /// There is no dispatcher yet.
     #[default]
     New,
@@ -66,9 +66,9 @@ impl Queue {
     /// Says that there is a dispatcher now. False: there is or was one already.
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
-        let is_new = state.phase == Phase::New;
+        let is_new = state.phase == QueuePhase::New;
         if is_new {
-            state.phase = Phase::Open;
+            state.phase = QueuePhase::Open;
         }
         is_new
     }
@@ -76,16 +76,16 @@ impl Queue {
     /// Takes nothing more. The dispatcher ends when it has delivered what there is; false: there is none.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
-        let former = std::mem::replace(&mut state.phase, Phase::Closed);
+        let former = std::mem::replace(&mut state.phase, QueuePhase::Closed);
         self.room.notify_all();
         self.wake(state);
-        former != Phase::New
+        former != QueuePhase::New
     }
 
     /// Adds a publication; waits inside of `block` while there is no room for it. False: it was not taken.
     pub(super) fn push(&self, publication: &Arc<Publication>, block: &mut dyn FnMut(&mut dyn FnMut())) -> bool {
         let state = self.state.lock();
-        if state.phase == Phase::Closed {
+        if state.phase == QueuePhase::Closed {
             return false;
         }
         if state.has_room(publication) {
@@ -101,14 +101,14 @@ impl Queue {
     fn wait_and_add(&self, publication: &Arc<Publication>) -> bool {
         let mut state = self.state.lock();
         let mut taken = state.taken;
-        while state.phase == Phase::Open && !state.has_room(publication) {
+        while state.phase == QueuePhase::Open && !state.has_room(publication) {
             let late = self.room.wait_for(&mut state, PATIENCE).timed_out();
             if late && state.taken == taken {
                 return false;
             }
             taken = state.taken;
         }
-        let is_open = state.phase == Phase::Open;
+        let is_open = state.phase == QueuePhase::Open;
         if is_open {
             self.add(state, publication);
         }
@@ -145,7 +145,7 @@ impl Queue {
     /// Sleeps until there is something here or in the mailbox. False: the queue is closed and empty.
     pub(super) fn sleep(&self, mailbox: Option<BorrowedFd<'_>>) -> bool {
         let mut state = self.state.lock();
-        if !state.publications.is_empty() || state.phase == Phase::Closed {
+        if !state.publications.is_empty() || state.phase == QueuePhase::Closed {
             return !state.publications.is_empty();
         }
         state.asleep = true;

@@ -19,7 +19,7 @@ const SPARE_CAPACITY: usize = 32 * 1024;
 
 pub(crate) const NEVER: u64 = u64::MAX;
 
-struct Slot {
+struct ParkedSlot {
     generation: u32,
     /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
     /// connection, but the poller may have to silence it meanwhile.
@@ -32,7 +32,7 @@ struct Slot {
 
 #[derive(Default)]
 pub(crate) struct Parked {
-    slots: Vec<Slot>,
+    slots: Vec<ParkedSlot>,
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
 }
@@ -41,7 +41,7 @@ impl Parked {
     /// A key for a new connection.
     pub(crate) fn reserve(&mut self) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
+            self.slots.push(ParkedSlot {
                 generation: 0,
                 socket: None,
                 interest: None,

@@ -66,13 +66,13 @@ pub(crate) struct Poller {
 }
 
 /// Room for the events of one wait.
-pub(crate) type Events = [MaybeUninit<epoll::Event>; BATCH];
+pub(crate) type EventBuffer = [MaybeUninit<epoll::Event>; BATCH];
 
 /// Most events taken in one wait.
 const BATCH: usize = 128;
 
 /// Space for one wait.
-pub(crate) const fn events() -> Events {
+pub(crate) const fn events() -> EventBuffer {
     [const { MaybeUninit::uninit() }; BATCH]
 }
 
@@ -85,7 +85,11 @@ impl Poller {
     }
 
     /// Waits for events, at the most for `timeout` (`None`: for ever).
-    pub(crate) fn wait<'a>(&self, space: &'a mut Events, timeout: Option<Duration>) -> io::Result<&'a [epoll::Event]> {
+    pub(crate) fn wait<'a>(
+        &self,
+        space: &'a mut EventBuffer,
+        timeout: Option<Duration>,
+    ) -> io::Result<&'a [epoll::Event]> {
         let timeout = timeout.map(|t| Timespec {
             tv_sec: t.as_secs() as _,
             tv_nsec: t.subsec_nanos() as _,

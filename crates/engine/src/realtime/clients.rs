@@ -20,19 +20,19 @@ pub(crate) fn is_client(token: u64) -> bool {
 }
 
 #[derive(Default)]
-struct Place {
+struct Entry {
     generation: u32,
     client: Option<Arc<Client>>,
 }
 
 #[derive(Default)]
-struct Places {
-    places: Vec<Place>,
+struct Table {
+    places: Vec<Entry>,
     free: Vec<u32>,
 }
 
 pub(crate) struct Clients {
-    places: Mutex<Places>,
+    places: Mutex<Table>,
     /// Milliseconds before which nothing is due: a lower bound.
     due: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl Clients {
     pub(super) fn reserve(&self) -> Key {
         let mut places = self.places.lock();
         let index = places.free.pop().unwrap_or_else(|| {
-            places.places.push(Place::default());
+            places.places.push(Entry::default());
             (places.places.len() - 1) as u32
         });
         CLIENT | u64::from(places.places[index as usize].generation) << 32 | u64::from(index)

@@ -49,19 +49,19 @@ impl Event {
 
 /// What still fits into an inbox, or how much of a message may be taken otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WaitingRoom {
+pub(super) struct Room {
     pub(super) bytes: usize,
     pub(super) events: usize,
 }
 
-impl WaitingRoom {
+impl Room {
     pub(super) fn is_empty(self) -> bool {
         self.bytes == 0 || self.events == 0
     }
 
     /// What is left after a message.
-    pub(super) fn less(self, message: &Event) -> WaitingRoom {
-        WaitingRoom {
+    pub(super) fn less(self, message: &Event) -> Room {
+        Room {
             bytes: self.bytes.saturating_sub(message.own_bytes()),
             events: self.events.saturating_sub(1),
         }
@@ -123,8 +123,8 @@ impl Inbox {
     }
 
     /// What may come where `most_bytes` may wait: whoever finds none left stops there.
-    pub(super) fn room(&self, most_bytes: usize) -> WaitingRoom {
-        WaitingRoom {
+    pub(super) fn room(&self, most_bytes: usize) -> Room {
+        Room {
             bytes: most_bytes.saturating_sub(self.bytes),
             events: MOST_EVENTS.saturating_sub(self.events.len()),
         }

@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 
 #[derive(Default)]
-struct Line {
+struct ClientQueue {
     clients: Mutex<VecDeque<Arc<Client>>>,
     /// The length, readable without the lock; written only while it is held.
     length: AtomicUsize,
 }
 
-impl Line {
+impl ClientQueue {
     fn push(&self, client: Arc<Client>) {
         let mut clients = self.clients.lock();
         clients.push_back(client);
@@ -54,9 +54,9 @@ pub(crate) struct Intake {
     /// Bytes of the messages in all inboxes, and of those that the app has right now.
     bytes: AtomicUsize,
     /// Clients that have a part of a read left and may go on.
-    behind: Line,
+    behind: ClientQueue,
     /// Clients that go on when there is room in `bytes`.
-    waiting: Line,
+    waiting: ClientQueue,
 }
 
 impl Intake {
@@ -64,8 +64,8 @@ impl Intake {
         Intake {
             most_bytes,
             bytes: AtomicUsize::new(0),
-            behind: Line::default(),
-            waiting: Line::default(),
+            behind: ClientQueue::default(),
+            waiting: ClientQueue::default(),
         }
     }
 

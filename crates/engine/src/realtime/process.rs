@@ -14,7 +14,7 @@ const MOST_EVENTS: usize = 64 * 1024;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Default)]
-struct Waiting {
+struct Backlog {
     /// Where the events run.
     engine: Weak<Engine>,
     publications: VecDeque<Arc<Publication>>,
@@ -29,7 +29,7 @@ pub struct ProcessSubscription {
     me: Weak<ProcessSubscription>,
     id: u64,
     is_open: AtomicBool,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Backlog>,
 }
 
 impl std::fmt::Debug for ProcessSubscription {
@@ -48,9 +48,9 @@ impl ProcessSubscription {
             me: me.clone(),
             id: next_id(),
             is_open: AtomicBool::new(true),
-            waiting: Mutex::new(Waiting {
+            waiting: Mutex::new(Backlog {
                 engine: Arc::downgrade(engine),
-                ..Waiting::default()
+                ..Backlog::default()
             }),
         })
     }
@@ -94,7 +94,7 @@ impl ProcessSubscription {
         waiting.scheduled
     }
 
-    fn drop_one(waiting: &mut Waiting) {
+    fn drop_one(waiting: &mut Backlog) {
         let Some(engine) = waiting.engine.upgrade() else { return };
         engine.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {

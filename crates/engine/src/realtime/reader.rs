@@ -2,7 +2,7 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::{Event, Farewell, WaitingRoom};
+use super::inbox::{Event, Farewell, Room};
 use crate::clock::milliseconds;
 use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
@@ -58,13 +58,13 @@ impl Rest {
 
 /// What has been done in one turn.
 #[derive(Default)]
-struct Turn {
+struct ReadTurn {
     read: usize,
     /// Bytes of the messages that came out of it: a thousand times as many, if they were compressed.
     decoded: usize,
 }
 
-impl Turn {
+impl ReadTurn {
     fn is_over(&self) -> bool {
         self.read >= READ_TURN || self.decoded >= READ_TURN
     }
@@ -123,7 +123,7 @@ impl Client {
     /// client has to be put into the ready queue.
     pub(crate) fn read(&self, scratch: &mut [u8], engine: &Engine, now: u64) -> bool {
         let mut schedule = false;
-        let mut turn = Turn::default();
+        let mut turn = ReadTurn::default();
         let mut reader = self.reader.lock();
         let Some(socket) = reader.socket.clone() else {
             return false;
@@ -164,7 +164,7 @@ impl Client {
     /// Bytes that came with the handshake.
     pub(super) fn read_ahead(&self, bytes: &mut [u8], engine: &Engine) -> bool {
         let mut reader = self.reader.lock();
-        self.take_in_read(&mut reader, bytes, &mut Turn::default(), engine, milliseconds())
+        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), engine, milliseconds())
     }
 
     /// From now on the poller reads, unless the app has enough to do already.
@@ -175,7 +175,14 @@ impl Client {
     }
 
     /// Takes in what was just read. What is not decoded now is kept.
-    fn take_in_read(&self, reader: &mut Reader, bytes: &mut [u8], turn: &mut Turn, engine: &Engine, now: u64) -> bool {
+    fn take_in_read(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut [u8],
+        turn: &mut ReadTurn,
+        engine: &Engine,
+        now: u64,
+    ) -> bool {
         let (schedule, taken) = self.take_in(reader, bytes, turn, engine, now);
         if taken < bytes.len() {
             reader.rest = Rest {
@@ -188,7 +195,7 @@ impl Client {
     }
 
     /// Takes in what an earlier turn has left.
-    fn take_in_rest(&self, reader: &mut Reader, turn: &mut Turn, engine: &Engine, now: u64) -> bool {
+    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, engine: &Engine, now: u64) -> bool {
         let mut rest = take(&mut reader.rest);
         self.is_behind.store(false, SeqCst);
         let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, engine, now);
@@ -214,7 +221,7 @@ impl Client {
         &self,
         reader: &mut Reader,
         bytes: &mut [u8],
-        turn: &mut Turn,
+        turn: &mut ReadTurn,
         engine: &Engine,
         now: u64,
     ) -> (bool, usize) {
@@ -279,9 +286,9 @@ impl Client {
     }
 
     /// What the app may be left to hear later.
-    fn room(&self, engine: &Engine) -> WaitingRoom {
+    fn room(&self, engine: &Engine) -> Room {
         let own = self.inbox.lock().room(engine.config.client_pending_bytes);
-        WaitingRoom {
+        Room {
             bytes: own.bytes.min(engine.intake.room()),
             ..own
         }

@@ -6,7 +6,7 @@ use super::outbox::Frame;
 use crate::clock::milliseconds;
 use crate::connection::Connection;
 use crate::engine::Engine;
-use crate::http::exchange::{Exchange, Phase};
+use crate::http::exchange::{Exchange, ResponsePhase};
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::websocket::{handshake, negotiate, Deflate};
 use fairlead_wire::{Head, Version};
@@ -91,13 +91,13 @@ impl Exchange<'_> {
             let buffer = self.connection.output.buffer();
             buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n");
         }
-        self.phase = Phase::Upgrade(Upgrade { protocol, deflate }, Given::default());
+        self.phase = ResponsePhase::Upgrade(Upgrade { protocol, deflate }, Given::default());
         true
     }
 
     /// Ends the head. The client gets its first event once the app has returned.
     pub fn end_upgrade(&mut self) -> Option<Arc<Client>> {
-        let Phase::Upgrade(upgrade, given) = self.phase else {
+        let ResponsePhase::Upgrade(upgrade, given) = self.phase else {
             return None;
         };
         if !given.date {
@@ -122,7 +122,7 @@ impl Exchange<'_> {
             });
         }
         buffer.extend_from_slice(b"\r\n");
-        self.phase = Phase::Ended;
+        self.phase = ResponsePhase::Ended;
         let client = self
             .engine
             .new_client(self.connection, upgrade.protocol, upgrade.deflate);
@@ -135,7 +135,7 @@ impl Exchange<'_> {
     /// written so far must be with the kernel ([`Exchange::is_flushed`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
-        self.phase = Phase::Ended;
+        self.phase = ResponsePhase::Ended;
         let client = self
             .engine
             .new_client(self.connection, Protocol::Stream { chunked }, None);

@@ -55,13 +55,13 @@ struct Inner {
 #[derive(Debug)]
 struct Part {
     number: u64,
-    place: Place,
+    place: Location,
     length: usize,
     sent: usize,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory(Arc<Block>),
     /// Where in the file.
     Disk(u64),
@@ -106,7 +106,7 @@ impl Spooled {
     /// Whether a part of it is in memory, so that to cut it off would free some.
     pub(crate) fn holds_memory(&self) -> bool {
         let inner = self.inner.lock();
-        let is_in_memory = |part: &Part| matches!(part.place, Place::Memory(_));
+        let is_in_memory = |part: &Part| matches!(part.place, Location::Memory(_));
         inner.tail.is_some() || inner.parts.iter().any(is_in_memory)
     }
 
@@ -202,7 +202,7 @@ impl Spooled {
         let mut inner = self.inner.lock();
         let last = inner.parts.iter().rev().find(|part| part.is_in_memory());
         let (number, block) = match last.map(|part| (part.number, &part.place)) {
-            Some((number, Place::Memory(block))) if !inner.stays => (number, Arc::clone(block)),
+            Some((number, Location::Memory(block))) if !inner.stays => (number, Arc::clone(block)),
             _ => {
                 inner.is_queued = false;
                 return Moved::Nothing;
@@ -274,7 +274,7 @@ impl Inner {
         self.parts.push_back(Part {
             number: self.begun,
             length: block.bytes.len(),
-            place: Place::Memory(Arc::new(block)),
+            place: Location::Memory(Arc::new(block)),
             sent: 0,
         });
         self.begun += 1;
@@ -286,8 +286,8 @@ impl Inner {
         }
         let part = self.parts.front()?;
         let piece = match &part.place {
-            Place::Memory(block) => Piece::Memory(Arc::clone(block)),
-            Place::Disk(place) => Piece::Disk(Arc::clone(self.file.as_ref()?), *place),
+            Location::Memory(block) => Piece::Memory(Arc::clone(block)),
+            Location::Disk(place) => Piece::Disk(Arc::clone(self.file.as_ref()?), *place),
         };
         Some((piece, part.sent, part.length))
     }
@@ -298,7 +298,7 @@ impl Inner {
         let Some(part) = self.parts.front_mut() else { return };
         part.sent += count as usize;
         if part.sent == part.length {
-            if let Place::Disk(place) = part.place {
+            if let Location::Disk(place) = part.place {
                 self.sent.push(place);
             }
             self.parts.pop_front();
@@ -318,7 +318,7 @@ impl Inner {
     /// A part is on disk; it may have been sent meanwhile.
     fn moved(&mut self, number: u64, place: u64) {
         match self.parts.iter_mut().find(|part| part.number == number) {
-            Some(part) => part.place = Place::Disk(place),
+            Some(part) => part.place = Location::Disk(place),
             None => self.sent.push(place),
         }
     }
@@ -326,7 +326,7 @@ impl Inner {
 
 impl Part {
     fn is_in_memory(&self) -> bool {
-        matches!(self.place, Place::Memory(_))
+        matches!(self.place, Location::Memory(_))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The body of a response: framed, counted, and handed to the kernel as far as it takes it.
 
-use super::{BodyFraming, Exchange, Gone, Phase, Wait};
+use super::{BodyFraming, Exchange, Gone, ResponsePhase, Wait};
 use crate::connection::output::Spill;
 use crate::limits::descriptors::Counted;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -33,7 +33,7 @@ impl Exchange<'_> {
 
     /// Frames what is about to be added; returns how many of so many bytes belong to the body, `None` if the client gets none.
     pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
-        let Phase::Body(framing) = self.phase else {
+        let ResponsePhase::Body(framing) = self.phase else {
             return Ok(None);
         };
         if self.gone {
@@ -58,7 +58,7 @@ impl Exchange<'_> {
                 let unused = rest.len();
                 let used = line.len() - unused;
                 self.connection.output.add(&line[..used]);
-                self.phase = Phase::Body(BodyFraming::Chunk(length as u64));
+                self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
                 Some(length)
             }
             // A chunk whose size has been written has to become as long as that.
@@ -69,7 +69,9 @@ impl Exchange<'_> {
     /// Counts what was added.
     pub(super) fn end_write(&mut self, taken: usize) {
         self.body_bytes += taken as u64;
-        let Phase::Body(framing) = &mut self.phase else { return };
+        let ResponsePhase::Body(framing) = &mut self.phase else {
+            return;
+        };
         match framing {
             BodyFraming::Length(left) => *left -= taken as u64,
             BodyFraming::Chunk(left) => {
@@ -85,7 +87,7 @@ impl Exchange<'_> {
 
     /// Adds the rest of the body, of which there is so little that it needs no room among what waits for clients.
     pub(crate) fn write_few(&mut self, bytes: &[u8]) {
-        if let Phase::Body(BodyFraming::Length(_)) = self.phase {
+        if let ResponsePhase::Body(BodyFraming::Length(_)) = self.phase {
             let Ok(Some(wanted)) = self.begin_write(bytes.len()) else {
                 return;
             };
@@ -96,11 +98,11 @@ impl Exchange<'_> {
 
     /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
     pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
-        if let Phase::Body(BodyFraming::Length(left)) = self.phase {
+        if let ResponsePhase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
             self.connection.output.push_file(file, offset, offset + length);
             self.body_bytes += length;
-            self.phase = Phase::Body(BodyFraming::Length(left - length));
+            self.phase = ResponsePhase::Body(BodyFraming::Length(left - length));
         }
     }
 
@@ -135,8 +137,8 @@ impl Exchange<'_> {
     /// Whether what follows is framed in chunks; `None` when nothing can follow.
     pub(crate) fn stream_framing(&self) -> Option<bool> {
         match self.phase {
-            Phase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
-            Phase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            ResponsePhase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
+            ResponsePhase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Compression of what the app answers (RFC 9110 §8.4, §12.5.3): whether it is worth it and wanted, what changes in the head,
 //! and the bytes. The work itself needs nothing of the exchange, so that it can be done without any lock of a language.
 
-use super::{Exchange, Gone, Phase};
+use super::{Exchange, Gone, ResponsePhase};
 use crate::config::Compression;
 use fairlead_wire::content_encoding::{is_compressible, matches_type, Accepted, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};
@@ -15,7 +15,7 @@ impl Exchange<'_> {
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let engine = self.engine;
         let compression = engine.config.compression.as_ref()?;
-        let is_not_modified = self.status == 304 && self.phase == Phase::Head;
+        let is_not_modified = self.status == 304 && self.phase == ResponsePhase::Head;
         if !is_not_modified && !self.is_worth_coding(compression, total) {
             return None;
         }
@@ -51,7 +51,7 @@ impl Exchange<'_> {
             [] => is_compressible(content_type),
             types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
         };
-        self.phase == Phase::Head
+        self.phase == ResponsePhase::Head
             && !has_no_body(self.status)
             && self.status != 206
             && total.is_none_or(|total| total >= compression.min_bytes)

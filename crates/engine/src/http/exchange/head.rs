@@ -1,7 +1,7 @@
 //! The head of a response: interim responses, the status line, the app's fields, and what follows for the framing of the body
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
-use super::{BodyFraming, Exchange, FieldError, Phase};
+use super::{BodyFraming, Exchange, FieldError, ResponsePhase};
 use crate::files::Named;
 use crate::realtime::is_own_field;
 use fairlead_wire::{fields, has_no_body, reason, Version};
@@ -10,7 +10,9 @@ impl Exchange<'_> {
     /// Begins an interim response (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
     /// client speaks HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
-        if self.phase != Phase::NotStarted || self.head().version == Version::Http10 || !self.engine.config.early_hints
+        if self.phase != ResponsePhase::NotStarted
+            || self.head().version == Version::Http10
+            || !self.engine.config.early_hints
         {
             return false;
         }
@@ -18,20 +20,20 @@ impl Exchange<'_> {
             .output
             .buffer()
             .extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
-        self.phase = Phase::EarlyHints;
+        self.phase = ResponsePhase::EarlyHints;
         true
     }
 
     /// Whether fields go into an interim response.
     pub fn is_hinting(&self) -> bool {
-        self.phase == Phase::EarlyHints
+        self.phase == ResponsePhase::EarlyHints
     }
 
     /// Ends the interim response and sends it.
     pub fn end_early_hints(&mut self) {
-        if self.phase == Phase::EarlyHints {
+        if self.phase == ResponsePhase::EarlyHints {
             self.connection.output.buffer().extend_from_slice(b"\r\n");
-            self.phase = Phase::NotStarted;
+            self.phase = ResponsePhase::NotStarted;
             self.flush();
             self.flushed = false;
             self.start = self.connection.output.buffer().len();
@@ -40,16 +42,16 @@ impl Exchange<'_> {
 
     /// Takes back an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
-        if self.phase == Phase::EarlyHints {
+        if self.phase == ResponsePhase::EarlyHints {
             self.connection.output.buffer().truncate(self.start);
-            self.phase = Phase::NotStarted;
+            self.phase = ResponsePhase::NotStarted;
         }
     }
 
     /// Begins the final response.
     pub fn start(&mut self, status: u16) {
         self.cancel_early_hints();
-        self.phase = Phase::Head;
+        self.phase = ResponsePhase::Head;
         self.status = status;
         let buffer = self.connection.output.buffer();
         if status == 200 {
@@ -65,7 +67,10 @@ impl Exchange<'_> {
 
     /// Whether a head has been begun and not ended.
     pub fn takes_fields(&self) -> bool {
-        matches!(self.phase, Phase::EarlyHints | Phase::Head | Phase::Upgrade(..))
+        matches!(
+            self.phase,
+            ResponsePhase::EarlyHints | ResponsePhase::Head | ResponsePhase::Upgrade(..)
+        )
     }
 
     /// Adds one field line. Framing fields are taken as announcements; `connection` is the server's business but for
@@ -77,13 +82,13 @@ impl Exchange<'_> {
         if !fields::is_valid_field_name(name) || !fields::is_valid_field_value(value) {
             return Err(FieldError::Splitting);
         }
-        if self.phase == Phase::EarlyHints {
+        if self.phase == ResponsePhase::EarlyHints {
             if !is_of_the_connection(name) {
                 push_field(self.connection.output.buffer(), name, value);
             }
             return Ok(());
         }
-        if let Phase::Upgrade(_, given) = &mut self.phase {
+        if let ResponsePhase::Upgrade(_, given) = &mut self.phase {
             if !is_own_field(name) {
                 given.note(name);
                 push_field(self.connection.output.buffer(), name, value);
@@ -200,7 +205,7 @@ impl Exchange<'_> {
             buffer.extend_from_slice(b"connection: keep-alive\r\n");
         }
         buffer.extend_from_slice(b"\r\n");
-        self.phase = Phase::Body(if is_head { BodyFraming::None } else { framing });
+        self.phase = ResponsePhase::Body(if is_head { BodyFraming::None } else { framing });
     }
 
     /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
@@ -215,7 +220,7 @@ impl Exchange<'_> {
         }
         buffer.extend_from_slice(b"connection: upgrade\r\n\r\n");
         self.close = true;
-        self.phase = Phase::Body(BodyFraming::Raw);
+        self.phase = ResponsePhase::Body(BodyFraming::Raw);
         true
     }
 }

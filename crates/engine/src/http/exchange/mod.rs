@@ -63,7 +63,7 @@ pub(crate) enum BodyFraming {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ResponsePhase {
     NotStarted,
     EarlyHints,
     Head,
@@ -87,7 +87,7 @@ pub struct Exchange<'a> {
     pub(crate) connection: &'a mut Connection,
     pub(crate) engine: &'a Engine,
     pub(crate) date: &'a mut DateCache,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ResponsePhase,
     announced: Announced,
     pub(crate) status: u16,
     close: bool,
@@ -118,7 +118,7 @@ impl<'a> Exchange<'a> {
             connection,
             engine,
             date,
-            phase: Phase::NotStarted,
+            phase: ResponsePhase::NotStarted,
             announced: Announced::default(),
             status: 0,
             close,
@@ -168,7 +168,7 @@ impl<'a> Exchange<'a> {
 
     /// Whether a response has been begun.
     pub fn has_started(&self) -> bool {
-        !matches!(self.phase, Phase::NotStarted | Phase::EarlyHints)
+        !matches!(self.phase, ResponsePhase::NotStarted | ResponsePhase::EarlyHints)
     }
 
     /// Whether the app may send interim responses.
@@ -178,7 +178,10 @@ impl<'a> Exchange<'a> {
 
     /// Whether the response has a body that can be seen by the client; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
-        !matches!(self.phase, Phase::Body(BodyFraming::None) | Phase::Ended) && !self.gone
+        !matches!(
+            self.phase,
+            ResponsePhase::Body(BodyFraming::None) | ResponsePhase::Ended
+        ) && !self.gone
     }
 
     /// Whether the method is HEAD: the head of the response is all that is wanted.
@@ -199,7 +202,7 @@ impl<'a> Exchange<'a> {
             crate::http::relay::open(self.connection.socket(), ahead, &self.engine.config.descriptors)?
         };
         self.hijacked = true;
-        self.phase = Phase::Ended;
+        self.phase = ResponsePhase::Ended;
         Ok(socket)
     }
 
@@ -228,7 +231,7 @@ impl<'a> Exchange<'a> {
             return false;
         }
         self.connection.output.buffer().truncate(self.start);
-        self.phase = Phase::NotStarted;
+        self.phase = ResponsePhase::NotStarted;
         self.announced = Announced::default();
         self.named = None;
         self.coder = None;
@@ -237,7 +240,7 @@ impl<'a> Exchange<'a> {
 
     /// Says that the response cannot be completed: the connection will be closed, so that the client can tell.
     pub fn abort(&mut self) {
-        self.phase = Phase::Ended;
+        self.phase = ResponsePhase::Ended;
         self.lost();
     }
 
@@ -287,7 +290,7 @@ impl<'a> Exchange<'a> {
         let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
         self.status >= 400
             && self.engine.files.page(self.status).is_some()
-            && self.phase == Phase::Head
+            && self.phase == ResponsePhase::Head
             && !has_body
             && !self.has_field(b"content-type")
             && !self.has_field(b"content-encoding")
@@ -312,20 +315,22 @@ impl<'a> Exchange<'a> {
             // Whoever has the output does not know that the response is over.
             self.abort();
         }
-        if self.phase == Phase::NotStarted {
+        if self.phase == ResponsePhase::NotStarted {
             self.faulty = Some("the app gave no answer");
             self.respond_plainly(500);
         }
         match self.phase {
-            Phase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
-            Phase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
+            ResponsePhase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
+            ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
             }
-            Phase::Head | Phase::Upgrade(..) | Phase::Body(BodyFraming::Chunk(_)) => self.gone = true,
+            ResponsePhase::Head | ResponsePhase::Upgrade(..) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
+                self.gone = true
+            }
             _ => {}
         }
-        self.phase = Phase::Ended;
+        self.phase = ResponsePhase::Ended;
     }
 
     /// Ends the response; called by the engine when the app has returned.

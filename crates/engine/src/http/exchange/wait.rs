@@ -4,7 +4,7 @@
 use super::{Exchange, Gone};
 use crate::clock::milliseconds;
 use crate::connection::meter::Meter;
-use crate::connection::output::{Files, Flush, Output, Spill};
+use crate::connection::output::{FileParts, Flush, Output, Spill};
 use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
 use crate::spool::{Claim, Verdict};
@@ -147,7 +147,7 @@ impl Wait {
     /// Sends what the client takes, without waiting.
     pub fn flush(&mut self) {
         if let Some(output) = &mut self.output {
-            if output.flush_whole(&self.socket, Files::Send).is_err() {
+            if output.flush_whole(&self.socket, FileParts::Send).is_err() {
                 self.end = End::Gone;
             }
         }
@@ -170,7 +170,7 @@ impl Wait {
                 return self.wait_for_the_other();
             };
             let spill = Spill::of(&self.engine);
-            match output.push(&self.socket, &bytes[self.taken..], spill, Files::Send) {
+            match output.push(&self.socket, &bytes[self.taken..], spill, FileParts::Send) {
                 Ok(taken) => self.taken += taken,
                 Err(_) => self.end = End::Gone,
             }
@@ -190,7 +190,7 @@ impl Wait {
         loop {
             // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
             let before = output.progress();
-            match output.flush_whole(&self.socket, Files::Send) {
+            match output.flush_whole(&self.socket, FileParts::Send) {
                 Err(_) => return End::Gone,
                 Ok(Flush::Done) => return End::Moved,
                 Ok(_) if output.progress() > before => return End::Moved,
