@@ -89,8 +89,10 @@ mod tests {
         assert!(server.engine.faults.are_over(), "what was planned has happened");
         assert_eq!(server.connect().get("/").text(), "ok");
         eventually("no connection is left", || server.engine.stats().connections == 0);
+        // The thread that has closed the connection may not be done yet.
+        eventually("no thread is busy", || server.engine.stats().busy_threads == 0);
         let stats = server.engine.stats();
-        assert_eq!((stats.busy_threads, stats.threads, stats.queued), (0, 2, 0));
+        assert_eq!((stats.threads, stats.queued), (2, 0));
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! The connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
 //!
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
-//! carries a generation: an event for a connection that is gone finds nobody.
+//! carries a version: an event for a connection that is gone finds nobody.
 
 use crate::connection::Connection;
 use crate::limits::descriptors::Counted;
 use crate::reactor::poller::{Interest, Poller};
 use rustix::io;
+use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Index in the low, generation in the high half; also the connection's epoll token.
+/// A connection's key, which is also its epoll token: the version in the high half, and an index, which is below 2³¹, in the low.
 pub(crate) type Key = u64;
 
 /// Spare buffers kept, and the largest that is worth keeping.
@@ -20,7 +21,6 @@ const SPARE_CAPACITY: usize = 32 * 1024;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 struct ParkedSlot {
-    generation: u32,
     /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
     /// connection, but the poller may have to silence it meanwhile.
     socket: Option<Arc<Counted<OwnedFd>>>,
@@ -32,54 +32,42 @@ struct ParkedSlot {
 
 #[derive(Default)]
 pub(crate) struct Parked {
-    slots: Vec<ParkedSlot>,
-    free: Vec<u32>,
+    slots: SlotMap<DefaultKey, ParkedSlot>,
     spare: Vec<Vec<u8>>,
 }
 
 impl Parked {
     /// A key for a new connection.
     pub(crate) fn reserve(&mut self) -> Key {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(ParkedSlot {
-                generation: 0,
-                socket: None,
-                interest: None,
-                deadline: NEVER,
-                connection: None,
-            });
-            (self.slots.len() - 1) as u32
+        let slot = self.slots.insert(ParkedSlot {
+            socket: None,
+            interest: None,
+            deadline: NEVER,
+            connection: None,
         });
-        key(index, self.slots[index as usize].generation)
+        slot.data().as_ffi()
     }
 
     /// Gives a key back: events that still carry it are ignored from now on. Returns the socket, which is still registered.
     pub(crate) fn release(&mut self, key: Key) -> Option<Arc<Counted<OwnedFd>>> {
-        let (index, generation) = parts(key);
-        let slot = &mut self.slots[index as usize];
-        debug_assert_eq!(slot.generation, generation);
+        let slot = self.slots.remove(slot(key))?;
         debug_assert!(
             slot.connection.is_none(),
             "a connection has its key as long as it lives"
         );
-        slot.generation = generation.wrapping_add(1) & 0x7fff_ffff;
-        slot.interest = None;
-        self.free.push(index);
-        slot.socket.take()
+        slot.socket
     }
 
     /// Notes the socket of a new connection and what the poller wants of it.
     pub(crate) fn register(&mut self, key: Key, socket: &Arc<Counted<OwnedFd>>, interest: Option<Interest>) {
-        let (index, _) = parts(key);
-        let slot = &mut self.slots[index as usize];
+        let slot = &mut self.slots[slot(key)];
         slot.socket = Some(Arc::clone(socket));
         slot.interest = interest;
     }
 
     /// Makes the poller want `interest` of a connection: a system call only where that is a change.
     pub(crate) fn want(&mut self, key: Key, interest: Interest, poller: &Poller) -> io::Result<()> {
-        let (index, _) = parts(key);
-        let slot = &mut self.slots[index as usize];
+        let slot = &mut self.slots[slot(key)];
         if slot.interest != Some(interest) {
             if let Some(socket) = &slot.socket {
                 poller.change(socket, key, interest)?;
@@ -91,19 +79,14 @@ impl Parked {
 
     /// Lets the reactor own a connection until its next event, or its deadline.
     pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: u64) {
-        let (index, _) = parts(connection.key());
-        let slot = &mut self.slots[index as usize];
+        let slot = &mut self.slots[slot(connection.key())];
         slot.deadline = deadline;
         slot.connection = Some(connection);
     }
 
     /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is back.
     pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
-        let (index, generation) = parts(key);
-        let slot = self.slots.get_mut(index as usize)?;
-        if slot.generation != generation {
-            return None;
-        }
+        let slot = self.slots.get_mut(slot(key))?;
         if slot.connection.is_none() && slot.interest.take().is_some() {
             let _ = poller.silence(slot.socket.as_ref()?, key);
         }
@@ -112,9 +95,8 @@ impl Parked {
 
     /// Takes the connection with that key if it is held and `is_it`.
     pub(crate) fn take_if(&mut self, key: Key, is_it: impl Fn(&Connection) -> bool) -> Option<Box<Connection>> {
-        let (index, generation) = parts(key);
-        let slot = self.slots.get_mut(index as usize)?;
-        let is_there = slot.generation == generation && slot.connection.as_deref().is_some_and(is_it);
+        let slot = self.slots.get_mut(slot(key))?;
+        let is_there = slot.connection.as_deref().is_some_and(is_it);
         is_there.then(|| slot.connection.take()).flatten()
     }
 
@@ -123,7 +105,7 @@ impl Parked {
     pub(crate) fn take_expired(&mut self, now: u64) -> (Vec<Box<Connection>>, u64) {
         let mut expired = Vec::new();
         let mut earliest = NEVER;
-        for slot in &mut self.slots {
+        for slot in self.slots.values_mut() {
             if slot.connection.is_none() {
                 continue;
             }
@@ -141,7 +123,7 @@ impl Parked {
         &mut self,
         measure: impl Fn(&Connection) -> Option<T>,
     ) -> Option<(Box<Connection>, T)> {
-        let measured = self.slots.iter_mut().filter_map(|slot| {
+        let measured = self.slots.values_mut().filter_map(|slot| {
             let most = measure(slot.connection.as_ref()?)?;
             Some((slot, most))
         });
@@ -153,12 +135,12 @@ impl Parked {
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {
         self.slots
-            .iter_mut()
+            .values_mut()
             .filter_map(|slot| slot.connection.take())
             .collect()
     }
 
-    /// Gives back what a burst has left; slots stay, because of their generations.
+    /// Gives back what a burst has left; slots stay, because of their versions.
     pub(crate) fn shrink(&mut self) {
         self.spare = Vec::new();
     }
@@ -177,10 +159,6 @@ impl Parked {
     }
 }
 
-fn key(index: u32, generation: u32) -> Key {
-    u64::from(generation) << 32 | u64::from(index)
-}
-
-fn parts(key: Key) -> (u32, u32) {
-    (key as u32, (key >> 32) as u32)
+fn slot(key: Key) -> DefaultKey {
+    KeyData::from_ffi(key).into()
 }

@@ -1,15 +1,16 @@
-//! The clients of an engine, each at a place of its own. A client's key is also its poller token; it carries a generation,
-//! so that an event for one that is gone finds nobody.
+//! The clients of an engine. A client's key is also its poller token; it carries a version, so that an event for one that is
+//! gone finds nobody.
 
 use super::client::Client;
 use crate::engine::Engine;
 use crate::reactor::parked::{Key, NEVER};
 use parking_lot::Mutex;
+use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// Set in the keys of clients, and in no key of a connection.
-const CLIENT: u64 = 1 << 63;
+/// Set in the keys of clients, and in no key of a connection: the highest bit of an index.
+const CLIENT: u64 = 1 << 31;
 
 /// Clients are looked after no more often than this.
 const STEP_MILLISECONDS: u64 = 250;
@@ -19,20 +20,9 @@ pub(crate) fn is_client(token: u64) -> bool {
     token & CLIENT != 0
 }
 
-#[derive(Default)]
-struct Entry {
-    generation: u32,
-    client: Option<Arc<Client>>,
-}
-
-#[derive(Default)]
-struct Table {
-    places: Vec<Entry>,
-    free: Vec<u32>,
-}
-
 pub(crate) struct Clients {
-    places: Mutex<Table>,
+    /// A client that is about to come has a key already.
+    slots: Mutex<SlotMap<DefaultKey, Option<Arc<Client>>>>,
     /// Milliseconds before which nothing is due: a lower bound.
     due: AtomicU64,
 }
@@ -40,7 +30,7 @@ pub(crate) struct Clients {
 impl Default for Clients {
     fn default() -> Self {
         Clients {
-            places: Mutex::default(),
+            slots: Mutex::default(),
             due: AtomicU64::new(NEVER),
         }
     }
@@ -49,42 +39,25 @@ impl Default for Clients {
 impl Clients {
     /// A key for a new client.
     pub(super) fn reserve(&self) -> Key {
-        let mut places = self.places.lock();
-        let index = places.free.pop().unwrap_or_else(|| {
-            places.places.push(Entry::default());
-            (places.places.len() - 1) as u32
-        });
-        CLIENT | u64::from(places.places[index as usize].generation) << 32 | u64::from(index)
+        CLIENT | self.slots.lock().insert(None).data().as_ffi()
     }
 
     pub(super) fn put(&self, client: &Arc<Client>) {
-        self.places.lock().places[client.key as u32 as usize].client = Some(Arc::clone(client));
+        self.slots.lock()[slot(client.key)] = Some(Arc::clone(client));
     }
 
     pub(crate) fn get(&self, token: u64) -> Option<Arc<Client>> {
-        let places = self.places.lock();
-        let place = places.places.get(token as u32 as usize)?;
-        place.client.as_ref().filter(|client| client.key == token).cloned()
+        self.slots.lock().get(slot(token))?.clone()
     }
 
     /// Gives a key back; false when that has happened already.
     pub(super) fn release(&self, key: Key) -> bool {
-        let mut places = self.places.lock();
-        let index = key as u32;
-        let place = &mut places.places[index as usize];
-        let is_there = place.client.as_ref().is_some_and(|client| client.key == key);
-        if is_there {
-            place.generation = place.generation.wrapping_add(1) & 0x3fff_ffff;
-            place.client = None;
-            places.free.push(index);
-        }
-        is_there
+        self.slots.lock().remove(slot(key)).is_some()
     }
 
     /// Every client that is not gone.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
-        let places = self.places.lock();
-        places.places.iter().filter_map(|place| place.client.clone()).collect()
+        self.slots.lock().values().flatten().cloned().collect()
     }
 
     /// Looks after every client, if something is due; returns when to do so again, in milliseconds.
@@ -110,4 +83,8 @@ impl Engine {
         self.clients.due.fetch_min(deadline, SeqCst);
         self.timer.expect(deadline, &self.poller);
     }
+}
+
+fn slot(key: Key) -> DefaultKey {
+    KeyData::from_ffi(key & !CLIENT).into()
 }
