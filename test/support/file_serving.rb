@@ -63,14 +63,6 @@ module Fairlead
         assert_equal [404, "app"], [answer.status, answer["x-from"]], message
       end
 
-      # A client that holds so little that the server has to wait for it.
-      def narrow_client(server)
-        socket = Socket.new(:INET, :STREAM)
-        socket.setsockopt(:SOCKET, :RCVBUF, 16_384)
-        socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-        adopt(socket)
-      end
-
       # That many bytes, no two parts of them alike.
       def noise(bytes, seed: 7) = Random.new(seed).bytes(bytes)
     end

@@ -163,6 +163,14 @@ module Fairlead
       # A connection to +server+.
       def connect(server) = adopt(TCPSocket.new("127.0.0.1", server.port))
 
+      # A connection whose system holds next to nothing for the client: the server has to wait until that reads.
+      def narrow_client(server)
+        socket = Socket.new(:INET, :STREAM)
+        socket.setsockopt(:SOCKET, :RCVBUF, 4096)
+        socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
+        adopt(socket)
+      end
+
       # A client for a connected socket.
       def adopt(socket)
         (@clients ||= []) << (client = HttpClient.new(socket))

@@ -84,7 +84,7 @@ class SlowCrowdTest < Minitest::Test
   # Without anybody else to serve, nobody is cut off: the threads wait in line for the disk and for their clients.
   def test_a_few_who_read_slowly_get_every_byte_where_nobody_waits_for_the_threads
     server = serve_crowd("-t", 4, "--response-memory-total-bytes", "2m", "--response-disk-total-bytes", "8m")
-    clients = Array.new(4) { reader(server).request("GET", "/") }
+    clients = Array.new(4) { narrow_client(server).request("GET", "/") }
     bodies = clients.map { |client| Thread.new { client.answer.body.bytesize } }.map(&:value)
 
     assert_equal [SIZE], bodies.uniq
@@ -98,15 +98,7 @@ class SlowCrowdTest < Minitest::Test
           *arguments, files: { "unsent/.keep" => "" })
   end
 
-  def crowd(server) = Array.new(CROWD) { reader(server).request("GET", "/") }
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
-  end
+  def crowd(server) = Array.new(CROWD) { narrow_client(server).request("GET", "/") }
 
   def count(server) = Integer(get(server, "/count").body, 10)
 

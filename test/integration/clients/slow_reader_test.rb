@@ -50,7 +50,7 @@ class SlowReaderTest < Minitest::Test
   def test_a_client_that_reads_nothing_holds_no_thread_and_is_cut_off
     server = serve(APP, "-t", 1, "--write-timeout", 1)
     KINDS.each do |kind|
-      client = reader(server)
+      client = narrow_client(server)
       client.request("GET", kind)
 
       assert_equal "quick", quick(server), "while #{kind} is not read"
@@ -62,7 +62,7 @@ class SlowReaderTest < Minitest::Test
 
   def test_a_client_that_reads_late_gets_every_byte
     server = serve(APP, "-t", 1)
-    clients = KINDS.map { |kind| reader(server).request("GET", kind) }
+    clients = KINDS.map { |kind| narrow_client(server).request("GET", kind) }
 
     assert_equal "quick", quick(server)
     digests = clients.map { |client| Digest::SHA256.hexdigest(client.answer.body) }
@@ -71,7 +71,7 @@ class SlowReaderTest < Minitest::Test
 
   def test_a_client_that_reads_below_the_minimum_rate_is_cut_off
     server = serve(APP, "-t", 1, "--write-timeout", 1, "--write-min-rate", 1_000_000)
-    client = reader(server).request("GET", "/string")
+    client = narrow_client(server).request("GET", "/string")
     taken = 0
     seconds = seconds_of { taken += sip(client) until established(server).zero? }
 
@@ -84,7 +84,7 @@ class SlowReaderTest < Minitest::Test
     server = serve(APP, "-t", 1, "--temp-dir", folder, "--response-memory-total-bytes", "160m", files: { "#{folder}/.keep" => "" })
     quick(server)
     before = memory(server.pid)
-    clients = Array.new(20) { reader(server).request("GET", "/each") }
+    clients = Array.new(20) { narrow_client(server).request("GET", "/each") }
 
     assert_equal "quick", quick(server)
     wait_until("a file for each of them") { temporary_files(server, folder).size == clients.size }
@@ -96,7 +96,7 @@ class SlowReaderTest < Minitest::Test
 
   def test_an_answer_beyond_the_disk_limit_waits_for_its_client_and_is_whole
     server = serve(APP, "-t", 1, "--response-disk-bytes", "1m", "--response-memory-bytes", "64k")
-    client = reader(server).request("GET", "/each")
+    client = narrow_client(server).request("GET", "/each")
 
     assert_equal Digest::SHA256.file(server.path("large")).hexdigest, Digest::SHA256.hexdigest(client.answer.body)
     assert_equal "quick", quick(server)
@@ -104,7 +104,7 @@ class SlowReaderTest < Minitest::Test
 
   def test_a_client_that_reads_nothing_beyond_the_disk_limit_gives_the_thread_back_in_time
     server = serve(APP, "-t", 1, "--response-disk-bytes", "1m", "--write-timeout", 1)
-    client = reader(server).request("GET", "/each")
+    client = narrow_client(server).request("GET", "/each")
 
     assert_equal "quick", quick(server)
     wait_until("the body to be closed") { server.stderr.include?("closed\n") }
@@ -112,14 +112,6 @@ class SlowReaderTest < Minitest::Test
   end
 
   private
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
-  end
 
   def quick(server) = get(server, "/quick").body
 

@@ -33,7 +33,7 @@ class KeptStreamsTest < Minitest::Test
                      "-t", 1, "--response-disk-bytes", "1m", "--write-timeout", 60, setup: "PIECE = ('x' * 100_000).freeze")
     get(server)
     before = memory(server.pid)
-    client = reader(server).request("GET", "/stream")
+    client = narrow_client(server).request("GET", "/stream")
     wait_for_notes(server, 1)
     10.times { assert_equal "plain", get(server).body }
 
@@ -55,7 +55,7 @@ class KeptStreamsTest < Minitest::Test
 
   def test_a_writer_that_is_held_back_learns_that_its_client_is_gone
     server = keeping("loop { stream.write('x' * 100_000) } rescue Notes.add($!.is_a?(IOError))", "--response-disk-bytes", "1m", "--write-timeout", 60)
-    client = reader(server).request("GET", "/stream")
+    client = narrow_client(server).request("GET", "/stream")
     client.read_through("xxx")
     client.reset
 
@@ -97,13 +97,5 @@ class KeptStreamsTest < Minitest::Test
 
       [200, {}, ->(stream) { Thread.new { #{code} } }]
     RUBY
-  end
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
   end
 end

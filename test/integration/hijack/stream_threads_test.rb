@@ -14,7 +14,7 @@ class StreamThreadsTest < Minitest::Test
 
   def test_the_call_returns_while_another_thread_waits_for_the_client
     server = streaming("Thread.new { 20.times { |n| stream.write(MUCH); Notes.add(n) }; stream.close }; sleep 0.1", "-t", 1, *IMPATIENT)
-    client = reader(server).request("GET", "/stream")
+    client = narrow_client(server).request("GET", "/stream")
 
     assert_equal 18_000_000, client.answer.body.count("x")
     assert_equal 20, wait_for_notes(server, 20).size
@@ -30,7 +30,7 @@ class StreamThreadsTest < Minitest::Test
       end
       Notes.add(stream.write("x"))
     RUBY
-    reader(server).request("GET", "/stream")
+    narrow_client(server).request("GET", "/stream")
 
     assert_equal %w[interrupted 1], wait_for_notes(server, 2)
   end
@@ -55,13 +55,5 @@ class StreamThreadsTest < Minitest::Test
 
       [200, {}, ->(stream) { #{code} }]
     RUBY
-  end
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
   end
 end

@@ -26,13 +26,13 @@ class BodyThreadsTest < Minitest::Test
   def test_each_string_of_several_threads_is_sent_whole
     server = serve(unlinted(SEVERAL), *IMPATIENT)
 
-    assert_whole(reader(server).request.answer.body)
+    assert_whole(narrow_client(server).request.answer.body)
   end
 
   def test_and_compressed
     server = serve(unlinted(SEVERAL), "--compress", *IMPATIENT)
     20.times do
-      answer = reader(server).request("GET", "/", { "accept-encoding" => "gzip" }).answer
+      answer = narrow_client(server).request("GET", "/", { "accept-encoding" => "gzip" }).answer
       assert_equal "gzip", answer["content-encoding"]
       assert_whole(Zlib.gunzip(answer.body))
     end
@@ -47,7 +47,7 @@ class BodyThreadsTest < Minitest::Test
     CHANGES.each do |change, length|
       [[], ["--compress"]].each do |more|
         server = changing(change, *more)
-        client = reader(server).request("GET", "/change", { "accept-encoding" => "gzip", "connection" => "close" })
+        client = narrow_client(server).request("GET", "/change", { "accept-encoding" => "gzip", "connection" => "close" })
         wait_for_notes(server, 1)
         client.read_through("\r\n\r\n")
         server.write("go", "")
@@ -82,13 +82,5 @@ class BodyThreadsTest < Minitest::Test
 
     assert_equal (0...50).sum { |n| 20_000 + n } * 4, body.bytesize
     assert_empty(runs.reject { |run| run.bytesize >= 20_000 }, "a String was cut")
-  end
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
   end
 end

@@ -165,7 +165,7 @@ class KeptBlocksTest < Minitest::Test
         next if way == "nil"
 
         server = keeping(format(WAITING, way), *IMPATIENT, *more)
-        client = reader(server).request("GET", "/wait", { "accept-encoding" => "gzip" })
+        client = narrow_client(server).request("GET", "/wait", { "accept-encoding" => "gzip" })
         wait_for_notes(server, 1)
         client.read_through("\r\n\r\n")
         server.write("go", "")
@@ -179,7 +179,7 @@ class KeptBlocksTest < Minitest::Test
 
   def test_the_answer_waits_for_a_thread_that_is_in_the_middle_of_a_string
     server = keeping(format(WAITING, "nil"), *IMPATIENT)
-    client = reader(server).request("GET", "/wait")
+    client = narrow_client(server).request("GET", "/wait")
     wait_for_notes(server, 1)
     assert client.readable?(20), "the thread has begun to write"
     server.write("go", "")
@@ -253,13 +253,5 @@ class KeptBlocksTest < Minitest::Test
     return assert_equal(body, get(server, "/keep").body) if body
 
     assert_raises(Fairlead::Test::HttpClient::CutOff) { get(server, "/keep") }
-  end
-
-  # A client whose system takes next to nothing for it.
-  def reader(server)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
-    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-    adopt(socket)
   end
 end
