@@ -98,14 +98,14 @@ module Fairlead
       return [] unless min_threads > max_threads
 
       origin = [origin(:min_threads), origin(:max_threads)].find { |name| name != DEFAULT }
-      [problem(:min_threads, origin, "is #{min_threads}, which is more than max_threads, #{max_threads}")]
+      [problem(:min_threads, origin, "is #{min_threads}, more than max_threads (#{max_threads})")]
     end
 
     # What the engine knows of the request that a thread runs is kept by native thread.
     def mn_scheduler_problems
       return [] unless self.class.mn_scheduler?
 
-      [problem(nil, "RUBY_MN_THREADS", "the server needs Ruby threads that each keep a native thread of their own; unset it")]
+      [problem(nil, "RUBY_MN_THREADS", "not supported, because each Ruby thread must keep its native thread; unset it")]
     end
 
     def problem(option, origin, message)

@@ -36,7 +36,7 @@ class CLITest < Minitest::Test
   end
 
   def test_check_finds_an_address_that_cannot_be
-    in_folder("config.ru" => "") { refused "--bind: cannot listen on tcp://x: write tcp://HOST:PORT", "--check", "-b", "tcp://x" }
+    in_folder("config.ru" => "") { refused "--bind: cannot listen on tcp://x: invalid address; use tcp://HOST:PORT", "--check", "-b", "tcp://x" }
   end
 
   def test_check_needs_no_rackup_file_where_there_are_files
@@ -46,7 +46,7 @@ class CLITest < Minitest::Test
   end
 
   def test_check_misses_the_rackup_file
-    in_folder { |folder| refused "other.ru: there is no such file in #{folder}", "--check", "other.ru" }
+    in_folder { |folder| refused "other.ru: no such file in #{folder}", "--check", "other.ru" }
   end
 
   def test_every_problem_is_told_and_nothing_starts

@@ -42,7 +42,7 @@ class ConfigurationTest < Minitest::Test
   def test_fewer_threads_at_most_than_at_least_are_a_problem
     error = assert_raises(Fairlead::ConfigurationError) { in_folder { load("-t", "6:5") } }
 
-    assert_equal "--threads: is 6, which is more than max_threads, 5", error.message
+    assert_equal "--threads: is 6, more than max_threads (5)", error.message
   end
 
   def test_the_application_is_preloaded_when_more_than_one_worker_shares_it

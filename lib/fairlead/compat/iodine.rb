@@ -21,7 +21,7 @@ module Iodine
   ELSEWHERE = {
     JSON: "use json, which comes with Ruby",
     Mustache: "use the gem mustache",
-    Base: "it is the inside of iodine"
+    Base: "it is internal to iodine"
   }.freeze
 
   class << self
@@ -29,7 +29,7 @@ module Iodine
     def patch_rack = nil
 
     def connect(*)
-      Fairlead::Compat.missing("Iodine.connect", "a client of the kind comes with the gems async-websocket and faye-websocket")
+      Fairlead::Compat.missing("Iodine.connect", "use a client of the gems async-websocket and faye-websocket")
     end
 
     def const_missing(name)

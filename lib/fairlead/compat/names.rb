@@ -7,8 +7,8 @@ module Fairlead
     # Two libraries want the same name.
     class NameTaken < Error
       def initialize(gem)
-        super("the gem #{gem} is loaded in this process, and fairlead/compat/#{gem} stands in for it: take one of them away " \
-              "(`gem \"#{gem}\", require: false` in the Gemfile keeps the gem out)")
+        super("the gem #{gem} is loaded, but fairlead/compat/#{gem} replaces it: remove one of them " \
+              "(`gem \"#{gem}\", require: false` in the Gemfile does not load the gem)")
       end
     end
 

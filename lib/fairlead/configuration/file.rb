@@ -50,7 +50,7 @@ module Fairlead
       def unknown(name)
         names = Options.flat_map(&:methods_in_file) + Hooks::NAMES.keys
         guess = DidYouMean::SpellChecker.new(dictionary: names.map(&:to_s)).correct(name.to_s).first
-        problem(name, here, "there is no such option#{"; did you mean #{guess}?" if guess}")
+        problem(name, here, "unknown option#{"; did you mean #{guess}?" if guess}")
       end
 
       private

@@ -55,7 +55,7 @@ module Fairlead
           retry
         end
         set(:rackup, files.shift, origin: "argument") if files.any?
-        files.each { |file| problem(nil, nil, "one argument too many: #{file}") }
+        files.each { |file| problem(nil, nil, "unexpected argument: #{file}") }
       end
 
       def parse_failed(error)
@@ -64,7 +64,7 @@ module Fairlead
         if error.is_a?(OptionParser::InvalidOption)
           names = Options.flat_map(&:long_flags).map { |name| "--#{name}" }
           guess = DidYouMean::SpellChecker.new(dictionary: names).correct(flag).first
-          message = "there is no such option#{"; did you mean #{guess}?" if guess}"
+          message = "unknown option#{"; did you mean #{guess}?" if guess}"
         end
         problem(nil, flag, message)
       end
@@ -101,11 +101,11 @@ module Fairlead
 
       def declare_actions(parser)
         parser.separator("\nOthers")
-        parser.on("-I", "--include PATHS", "Puts these folders (separated by :) on the load path.") do |paths|
+        parser.on("-I", "--include PATHS", "Adds these folders (separated by :) to the load path.") do |paths|
           $LOAD_PATH.unshift(*paths.split(::File::PATH_SEPARATOR))
         end
-        parser.on("--check", "Checks the configuration and prints it, with where each value comes from.") { @action = :check }
-        parser.on("--debug", "Shows the backtrace of an error at the start.") { @debug = true }
+        parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
+        parser.on("--debug", "Shows the backtrace if the start fails.") { @debug = true }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
       end

@@ -29,7 +29,7 @@ module Fairlead
       rescue Options::Types::Invalid => e
         problem(name, origin, e.message)
       rescue ArgumentError
-        problem(name, origin, "takes other arguments; one that works is #{example(name)}")
+        problem(name, origin, "invalid arguments; use for example #{example(name)}")
       end
 
       def problem(option, origin, message)

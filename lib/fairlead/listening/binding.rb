@@ -16,9 +16,9 @@ module Fairlead
       # The Binding for +uri+; raises BindError for one that nobody can listen on.
       def parse(uri)
         scheme, rest = uri.split("://", 2)
-        raise BindError.new(uri, "it has no scheme; write tcp://… or unix://…") unless rest
+        raise BindError.new(uri, "the scheme is missing; use tcp://… or unix://…") unless rest
 
-        name = SCHEMES.fetch(scheme) { raise BindError.new(uri, "the scheme is none of #{SCHEMES.keys.join(", ")}") }
+        name = SCHEMES.fetch(scheme) { raise BindError.new(uri, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
         const_get(name).new(uri, *split_query(uri, rest))
       end
 
@@ -45,7 +45,7 @@ module Fairlead
         location, _, query = rest.partition("?")
         [location, query.empty? ? {} : read(query)]
       rescue ArgumentError
-        raise BindError.new(uri, "its query cannot be read")
+        raise BindError.new(uri, "invalid query")
       end
 
       # Few addresses have a query, and the library that reads it is large.
@@ -83,7 +83,7 @@ module Fairlead
       return unless text
 
       value = Integer(text, base, exception: false)
-      value && !value.negative? ? value : raise(BindError.new(uri, "#{name} is not a number: #{text}"))
+      value && !value.negative? ? value : raise(BindError.new(uri, "#{name} must be a number, not #{text}"))
     end
 
     def reason_for(error)

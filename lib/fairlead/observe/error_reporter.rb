@@ -6,7 +6,7 @@ module Fairlead
   # if there is one.
   class ErrorReporter
     TITLE = "500 Internal Server Error"
-    HINT = "The application failed. The log of the server says why."
+    HINT = "The application failed. See the server log for details."
 
     # +details+: whether the client may see what has happened.
     def initialize(log, details:)

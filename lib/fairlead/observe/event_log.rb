@@ -20,7 +20,7 @@ module Fairlead
     def listening(listener) = info("listening on #{listener}")
 
     def files_alone(configuration)
-      info("there is no #{configuration.rackup}: serving nothing but the files in #{configuration.public_dir}")
+      info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end
 
     def ready(configuration)
@@ -48,13 +48,13 @@ module Fairlead
 
     def worker_killed(child) = warn("worker #{child.slot} (pid #{child.pid}) did not end in time; killing it")
 
-    def workers_wanted(count) = info("going to #{count} #{count == 1 ? "worker" : "workers"}")
+    def workers_wanted(count) = info("changing to #{count} #{count == 1 ? "worker" : "workers"}")
 
     def workers_at_limit(count) = warn("there cannot be more than #{count} workers")
 
-    def worker_not_added(error) = warn("no further worker: #{error.message}")
+    def worker_not_added(error) = warn("cannot add a worker: #{error.message}")
 
-    def last_worker_kept = warn("the last worker stays")
+    def last_worker_kept = warn("the last worker cannot be removed")
 
     def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")
 
@@ -64,7 +64,7 @@ module Fairlead
 
     def draining(signal, seconds) = info("#{signal}: finishing what has arrived, for up to #{seconds} s")
 
-    def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were cut off")
+    def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
     def stopping_at_once(signal) = info("#{signal}: stopping at once")
 
@@ -72,7 +72,7 @@ module Fairlead
 
     # --- while it runs
 
-    def access_log_reopened = info("HUP: opened the access log anew")
+    def access_log_reopened = info("HUP: reopened the access log")
 
     def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
 
@@ -83,7 +83,7 @@ module Fairlead
     # +doing+: :subscribe, :unsubscribe or :publish.
     def pub_sub_engine_failed(engine, doing, error) = warn("#{engine.class}##{doing} failed: #{trace(error)}")
 
-    def broker_lost(name, error) = warn("#{name} cannot be reached, nothing is published through it: #{Error.sum_up(error)}")
+    def broker_lost(name, error) = warn("#{name} cannot be reached; messages are not published through it: #{Error.sum_up(error)}")
 
     def broker_back(name) = info("#{name} is back")
 
@@ -114,11 +114,11 @@ module Fairlead
     def trace(error)
       error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e
-      "#{error.class}, whose message cannot be told (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
+      "#{error.class}, whose message raised (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
     end
 
     def describe(status)
-      return "how is unknown" if status == :unknown
+      return "unknown status" if status == :unknown
 
       status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end

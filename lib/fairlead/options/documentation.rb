@@ -11,10 +11,10 @@ module Fairlead
 
         An option can be given on the command line, in a configuration file or by an environment variable. The command line
         wins over the file, the file over the environment, and the environment over the default. `fairlead --check` reads all
-        of them, says everything that is wrong, and prints each value with where it comes from; `fairlead --help` lists the flags.
+        of them, reports every problem, and prints each value and its source; `fairlead --help` lists the flags.
 
-        The configuration file is `config/fairlead/ENVIRONMENT.rb` or else `config/fairlead.rb`, or what `-C` names. It is Ruby,
-        and every option is a method:
+        The configuration file is `config/fairlead/ENVIRONMENT.rb` or else `config/fairlead.rb`; `-C` names another one. It is
+        Ruby, and every option is a method:
 
         ```ruby
         workers :auto
@@ -26,19 +26,19 @@ module Fairlead
         before_worker_boot { |index| ActiveRecord::Base.establish_connection }
         ```
 
-        A value may be a String, as from an environment variable. `nil` leaves the option alone. An option that is given
-        again replaces what was given before, except `bind`, `port` and the others that may be given several times, which add
-        to it; what the command line adds replaces what the file has. Times are in seconds. Sizes are in bytes, or with a
-        suffix of 1024s: `64k`, `10m`, `1g`. Yes or no is `true` or `false`, and on the command line `--preload` or
+        A value may be a String, as from an environment variable. `nil` does not change the option. If you give an option
+        again, the last value counts, except for `bind`, `port` and the others that may be given several times: these add a
+        value. Values from the command line replace those from the file. Times are in seconds. Sizes are in bytes, or have a
+        suffix for powers of 1024: `64k`, `10m`, `1g`. Switches are `true` or `false`, and on the command line `--preload` or
         `--no-preload`.
       MARKDOWN
 
       HOOKS = <<~MARKDOWN
         ## Hooks
 
-        A block given to one of these in the configuration file runs at that point. Several blocks run in the order they were
-        given. A block that raises is logged, and the server goes on. Without workers, nothing calls those that run in workers
-        or around them.
+        A block given to one of these in the configuration file runs at that point. Several blocks run in the order in which
+        they were given. If a block raises, the exception is logged and the server goes on. Without workers, `before_fork`
+        and the hooks with `worker` in their names do not run.
 
         | hook | runs |
         |---|---|

@@ -28,7 +28,7 @@ module Fairlead
       class SendfileRoot < Text
         PREFIX = %r{\A(?:/[\w.~-]+)*/?\z}
 
-        def expectation = "DIR or PREFIX=DIR with a folder that exists and a prefix such as /internal/"
+        def expectation = "DIR or PREFIX=DIR with an existing folder and a prefix such as /internal/"
 
         def parse(value)
           text = super

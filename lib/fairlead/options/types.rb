@@ -166,7 +166,7 @@ module Fairlead
 
       # A word, a name, a path: any text that is not empty and has no NUL.
       class Text < Type
-        def expectation = "a text that is not empty"
+        def expectation = "a non-empty text"
 
         def parse(value)
           text = value.respond_to?(:to_path) ? value.to_path : value
@@ -177,7 +177,7 @@ module Fairlead
 
       # A folder that exists; the value is its absolute path.
       class Folder < Text
-        def expectation = "a folder that exists"
+        def expectation = "an existing folder"
 
         def parse(value)
           path = File.expand_path(super)

@@ -49,7 +49,7 @@ module Fairlead
         name = event.to_s.to_sym
         name = EVENT_ALIASES.fetch(name) { ALIASES.fetch(name, name) }
         unless NAMES.key?(name) || EVENTS.key?(name)
-          raise ArgumentError, "there is no event #{event}; there are #{[*EVENTS.keys, *EVENT_ALIASES.keys, *NAMES.keys].join(", ")}"
+          raise ArgumentError, "unknown event #{event}; use one of #{[*EVENTS.keys, *EVENT_ALIASES.keys, *NAMES.keys].join(", ")}"
         end
         raise ArgumentError, "#{event} needs a block" unless block
 

@@ -54,7 +54,7 @@ module Fairlead
       return if text.empty? || text == Process.pid.to_s
 
       pid = Integer(text, 10, exception: false)
-      raise PidFileError.new(path, "it holds something else than the id of a process") unless pid&.positive?
+      raise PidFileError.new(path, "it does not contain a process id") unless pid&.positive?
       raise PidFileError.new(path, "process #{pid} is running", pid: pid) if running?(pid)
     end
 

@@ -59,7 +59,7 @@ module Fairlead
       private
 
       def present!(path)
-        raise AppLoadError.new(path, nil, "there is no such file in #{Dir.pwd}") unless File.file?(path)
+        raise AppLoadError.new(path, nil, "no such file in #{Dir.pwd}") unless File.file?(path)
       end
 
       # Files alone, or an application that is there already, do without Rack. Rack 2 reads options of its own server from
@@ -108,7 +108,7 @@ module Fairlead
       end
 
       def reason(error)
-        return "it called exit while it was loaded" if error.is_a?(SystemExit)
+        return "it called exit while loading" if error.is_a?(SystemExit)
 
         Error.sum_up(error)
       end

@@ -23,10 +23,10 @@ module Fairlead
     # Runs +block+ every so many seconds, +repetitions+ times; nil and 0: without an end.
     def every(seconds, repetitions, block)
       seconds = Float(seconds)
-      raise ArgumentError, "an interval has to be longer than 0 s" unless seconds.positive?
+      raise ArgumentError, "the interval must be longer than 0 s" unless seconds.positive?
 
       repetitions = Integer(repetitions || 0)
-      raise ArgumentError, "there cannot be #{repetitions} repetitions" if repetitions.negative?
+      raise ArgumentError, "the number of repetitions must not be negative" if repetitions.negative?
 
       add(seconds, repetitions.nonzero?, block)
     end
@@ -73,7 +73,7 @@ module Fairlead
       raise ArgumentError, "a timer needs a block" unless block
 
       seconds = Float(seconds)
-      raise ArgumentError, "#{seconds} s is no time to wait" unless seconds.finite? && !seconds.negative?
+      raise ArgumentError, "the time must be finite and not negative, not #{seconds} s" unless seconds.finite? && !seconds.negative?
 
       timer = Timer.new(self, seconds, repetitions, block)
       @lock.synchronize { @running ? schedule(timer, now + seconds) : @waiting.push(timer) }

@@ -78,7 +78,7 @@ class AccessLogTest < Minitest::Test
       lines(server, 1)
       File.rename(server.path("access.log"), server.path("access.log.1"))
       server.signal(:HUP)
-      server.wait_for_output(/opened the access log anew/)
+      server.wait_for_output(/reopened the access log/)
       wait_until("lines in the new file of #{processes}") { get(server, "/after") && !lines(server, 0).empty? }
 
       assert_match(%r{GET /after}, lines(server, 1).last)

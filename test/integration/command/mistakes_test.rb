@@ -13,18 +13,18 @@ class MistakesTest < Minitest::Test
   # arguments => the line, apart from its "fairlead: "
   FLAGS = {
     %w[--workers few] => "--workers: must be a whole number from 0 to 64, or auto, not \"few\"",
-    %w[--wrokers 2] => "--wrokers: there is no such option; did you mean --workers?",
+    %w[--wrokers 2] => "--wrokers: unknown option; did you mean --workers?",
     %w[--workers] => "--workers: missing argument",
-    %w[-b gopher://x] => "--bind: cannot listen on gopher://x: the scheme is none of tcp, unix",
+    %w[-b gopher://x] => "--bind: cannot listen on gopher://x: unknown scheme; use tcp or unix",
     %w[-b tcp://127.0.0.1:0?backlgo=1] => "--bind: cannot listen on tcp://127.0.0.1:0?backlgo=1: unknown parameter backlgo",
     %w[--head-timeout soon] => "--head-timeout: must be",
     %w[--body-max-bytes 1x] => "--body-max-bytes: must be",
     %w[--access-log-format pretty] => "--access-log-format: must be",
     %w[--dir /nowhere] => "--dir: must be",
     %w[-C missing.rb] => "missing.rb: cannot be read",
-    %w[missing.ru] => "missing.ru: there is no such file",
-    %w[config.ru other.ru] => "one argument too many: other.ru",
-    %w[-t 5:2] => "--threads: is 5, which is more than max_threads, 2"
+    %w[missing.ru] => "missing.ru: no such file",
+    %w[config.ru other.ru] => "unexpected argument: other.ru",
+    %w[-t 5:2] => "--threads: is 5, more than max_threads (2)"
   }.freeze
 
   # config.ru => the line
@@ -32,14 +32,14 @@ class MistakesTest < Minitest::Test
     "\n\nrun Missing" => "config.ru:3: uninitialized constant Missing (NameError)",
     "require 'missing_gem'" => "config.ru:1: cannot load such file -- missing_gem (LoadError)",
     "use Object\nraise \"first line\nsecond\"" => "config.ru:2: first line (RuntimeError)",
-    "exit 3" => "config.ru:1: it called exit while it was loaded",
+    "exit 3" => "config.ru:1: it called exit while loading",
     "require './app'" => "app.rb:2: broken (RuntimeError) (loaded from config.ru:1)"
   }.freeze
 
   # The configuration file => the line
   FILES = {
     "\nworkers 'few'" => "config/fairlead.rb:2: workers: must be",
-    "wrokers 2" => "config/fairlead.rb:1: wrokers: there is no such option; did you mean workers?",
+    "wrokers 2" => "config/fairlead.rb:1: wrokers: unknown option; did you mean workers?",
     "\n\nraise 'oops'" => "config/fairlead.rb:3: oops (RuntimeError)",
     "threads 1, 2, 3" => "config/fairlead.rb:1: threads: takes",
     "before_fork" => "config/fairlead.rb:1: before_fork: needs a block"
@@ -82,7 +82,7 @@ class MistakesTest < Minitest::Test
   def test_the_log_and_the_socket_that_cannot_be_opened_are_named
     in_folder("config.ru" => APP, "plain" => "a file") do
       assert_refused "--access-log: No such file or directory", "--access-log", "no/such/folder/log"
-      assert_refused "cannot listen on unix://plain: there is a file at that path that is not a socket", "-b", "unix://plain"
+      assert_refused "cannot listen on unix://plain: the path exists and is not a socket", "-b", "unix://plain"
       assert_refused "cannot listen on tcp://192.0.2.1:0: no interface of this machine has that address", "-b", "tcp://192.0.2.1:0"
     end
   end

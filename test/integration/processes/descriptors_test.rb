@@ -49,10 +49,10 @@ class ProcessDescriptorsTest < Minitest::Test
     first = server.worker_pids
     12.times do |count|
       server.signal(:TTIN)
-      wait_until("an answer to TTIN") { server.stdout.include?("going to #{count + 2} workers") || server.stderr.include?("no further worker") }
+      wait_until("an answer to TTIN") { server.stdout.include?("changing to #{count + 2} workers") || server.stderr.include?("cannot add a worker") }
     end
 
-    assert_match(/no further worker: too few descriptors, "ulimit -n" is 32: Too many open files - a mailbox$/, server.stderr)
+    assert_match(/cannot add a worker: too few descriptors, "ulimit -n" is 32: Too many open files - a mailbox$/, server.stderr)
     assert_equal first, first & server.worker_pids
   end
 

@@ -88,7 +88,7 @@ class DrainTest < Minitest::Test
     seconds = seconds_of { server.stop }
 
     assert_includes 0.9..4.0, seconds
-    assert_match(/did not finish within 1 s and were cut off/, server.stderr)
+    assert_match(/did not finish within 1 s and were aborted/, server.stderr)
   end
 
   private

@@ -61,13 +61,13 @@ class SingleTest < Minitest::Test
     assert_match(/did not finish within 0\.2 s/, server.stderr)
   end
 
-  def test_hup_opens_the_access_log_anew
+  def test_hup_reopens_the_access_log
     server = serve(HELLO, "--access-log", "access.log")
     Net::HTTP.get(URI(server.url("/first")))
     wait_until("the first line") { File.read(server.path("access.log")).include?("/first") }
     File.rename(server.path("access.log"), server.path("access.log.1"))
     server.signal(:HUP)
-    server.wait_for_output(/opened the access log anew/)
+    server.wait_for_output(/reopened the access log/)
     Net::HTTP.get(URI(server.url("/second")))
 
     wait_until("the second line") { File.read(server.path("access.log")).include?("/second") }

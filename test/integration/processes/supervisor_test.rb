@@ -157,17 +157,17 @@ class SupervisorTest < Minitest::Test
     server.signal(:TTOU)
     server.wait_for_workers(1)
     server.signal(:TTOU)
-    server.wait_for_output(/the last worker stays/)
+    server.wait_for_output(/the last worker cannot be removed/)
 
     assert_match(/\A\d+\z/, get(server))
     refute_match(/ended unexpectedly/, server.stderr)
   end
 
-  def test_hup_opens_the_access_log_anew_in_every_worker
+  def test_hup_reopens_the_access_log_in_every_worker
     server = serve(WHO, "-w", "2", "--access-log", "access.log")
     File.rename(server.path("access.log"), server.path("access.log.1"))
     server.signal(:HUP)
-    wait_until("three processes to do it") { server.stdout.scan("opened the access log anew").size == 3 }
+    wait_until("three processes to do it") { server.stdout.scan("reopened the access log").size == 3 }
     8.times { get(server) }
 
     wait_until("the lines") { File.readlines(server.path("access.log")).size == 8 }

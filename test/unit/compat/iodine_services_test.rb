@@ -140,7 +140,7 @@ class IodineServicesTest < Minitest::Test
   def test_a_folder_that_is_not_there_is_told
     error = assert_raises(Fairlead::ConfigurationError) { start(public: "/nowhere/at/all") }
 
-    assert_includes error.message, "Iodine.start: public_dir: must be a folder that exists"
+    assert_includes error.message, "Iodine.start: public_dir: must be an existing folder"
   end
 
   def test_the_settings_of_before_05_start_too

@@ -42,8 +42,8 @@ class ConfigurationFileTest < Minitest::Test
   def test_a_misspelt_option_is_a_problem_and_the_rest_is_still_read
     file = read("wrokers 2\npreload!\nbacklog 5")
 
-    assert_equal ["fairlead.rb:1: wrokers: there is no such option; did you mean workers?",
-                  "fairlead.rb:2: preload!: there is no such option; did you mean preload?"], file.problems.map(&:to_s)
+    assert_equal ["fairlead.rb:1: wrokers: unknown option; did you mean workers?",
+                  "fairlead.rb:2: preload!: unknown option; did you mean preload?"], file.problems.map(&:to_s)
     assert_equal 5, file[:backlog]
   end
 

@@ -31,8 +31,8 @@ class ConfigurationFlagsTest < Minitest::Test
   end
 
   def test_what_cannot_be_read_is_told_all_at_once
-    assert_equal ["--wrokers: there is no such option; did you mean --workers?", "--zzz: there is no such option",
-                  "-b: missing argument", "one argument too many: two.ru"],
+    assert_equal ["--wrokers: unknown option; did you mean --workers?", "--zzz: unknown option",
+                  "-b: missing argument", "unexpected argument: two.ru"],
                  parse("--wrokers", "--zzz", "one.ru", "two.ru", "-b").problems.map(&:to_s)
   end
 

@@ -27,7 +27,7 @@ class AccessLogTest < Minitest::Test
     end
   end
 
-  def test_once_moved_away_it_is_opened_anew_under_the_same_descriptor
+  def test_once_moved_away_it_is_reopened_under_the_same_descriptor
     in_folder do
       log = AccessLog.new("access.log")
       before = log.fileno
@@ -43,7 +43,7 @@ class AccessLogTest < Minitest::Test
     end
   end
 
-  def test_when_it_cannot_be_opened_anew_the_old_file_serves_on
+  def test_when_it_cannot_be_reopened_the_old_file_serves_on
     in_folder do
       Dir.mkdir("log")
       log = AccessLog.new("log/access.log")

@@ -38,7 +38,7 @@ class EventLogTest < Minitest::Test
     Dir.mktmpdir do |folder|
       log.files_alone(Fairlead::Configuration.from_options(public_dir: folder))
 
-      assert_equal "there is no config.ru: serving nothing but the files in #{folder}\n", @output.string
+      assert_equal "there is no config.ru: serving only the files in #{folder}\n", @output.string
     end
   end
 

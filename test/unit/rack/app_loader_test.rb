@@ -22,7 +22,7 @@ class AppLoaderTest < Minitest::Test
     "an_unknown_name" => ["\n\nrun Missing", 3, "uninitialized constant Missing (NameError)"],
     "an_unknown_method" => ["run missing()", 1, "undefined method `missing' (NoMethodError)"],
     "a_file_that_is_not_there" => ["require 'nowhere/at/all'", 1, "cannot load such file -- nowhere/at/all (LoadError)"],
-    "an_exit" => ["\nexit 3", 2, "it called exit while it was loaded"]
+    "an_exit" => ["\nexit 3", 2, "it called exit while loading"]
   }.each do |name, (text, line, reason)|
     define_method(:"test_#{name}_is_told_with_its_line") do
       error = assert_raises(Fairlead::AppLoadError) { load(text) }
@@ -62,7 +62,7 @@ class AppLoaderTest < Minitest::Test
     in_folder do |folder|
       error = assert_raises(Fairlead::AppLoadError) { Fairlead::AppLoader.load("config.ru") }
 
-      assert_equal "config.ru: there is no such file in #{folder}", error.message
+      assert_equal "config.ru: no such file in #{folder}", error.message
     end
   end
 
@@ -90,7 +90,7 @@ class AppLoaderTest < Minitest::Test
       assert_equal ["app"], Fairlead::AppLoader.of(configuration("--public", "www")).call({}).last
       %i[check of].each do |method|
         error = assert_raises(Fairlead::AppLoadError) { Fairlead::AppLoader.send(method, configuration("--public", "www", "app.ru")) }
-        assert_match(/\Aapp\.ru: there is no such file/, error.message)
+        assert_match(/\Aapp\.ru: no such file/, error.message)
       end
     end
   end

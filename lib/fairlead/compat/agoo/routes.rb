@@ -49,7 +49,7 @@ module Agoo
       return handler if handler.respond_to?(:call)
       return handler.new if handler.is_a?(Class) && handler.method_defined?(:call)
 
-      Fairlead::Compat.missing("a handler without #call", "let it answer call(env) as Rack has it")
+      Fairlead::Compat.missing("a handler without #call", "give it a method call(env), as in Rack")
     end
   end
 end

@@ -19,9 +19,9 @@ module Agoo
     IGNORED = %i[pedantic poll_timeout hide_schema].freeze
     MISSING = {
       graphql: "use the gem graphql",
-      ssl_cert: "let a proxy in front of it end TLS",
-      ssl_key: "let a proxy in front of it end TLS",
-      max_push_pending: "client_pending_bytes says how much a client may have unsent, in bytes"
+      ssl_cert: "let a proxy in front terminate TLS",
+      ssl_key: "let a proxy in front terminate TLS",
+      max_push_pending: "client_pending_bytes limits the unsent bytes of a client"
     }.freeze
     KNOWN = [:thread_count, :worker_count, :bind, :root_first, *OPTIONS.keys, *IGNORED].freeze
 

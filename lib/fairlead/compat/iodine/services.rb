@@ -14,7 +14,7 @@ module Iodine
 
     INSTEAD = {
       raw: "it speaks HTTP; use TCPServer for a protocol of your own",
-      tls: "let a proxy in front of it end TLS, and listen on a Unix socket or on 127.0.0.1"
+      tls: "let a proxy in front terminate TLS, and listen on a Unix socket or on 127.0.0.1"
     }.freeze
 
     attr_reader :app
@@ -66,7 +66,7 @@ module Iodine
   class << self
     # Notes an address and what to serve there: `listen(service: :http, handler: app, port: 3000)`. A block is an app, too.
     def listen(settings = {}, &app)
-      Fairlead::Compat.missing("Iodine.listen in a rackup file", "bind says where the server listens, once more for each address") if launcher
+      Fairlead::Compat.missing("Iodine.listen in a rackup file", "use the option bind, once for each address") if launcher
 
       @services << ListenOptions.new(settings, app)
       true
@@ -76,7 +76,7 @@ module Iodine
 
     # Serves what Iodine.listen has noted until the server is asked to end.
     def start
-      raise Fairlead::Error, "Iodine.start: the server runs already" if launcher
+      raise Fairlead::Error, "Iodine.start: the server is already running" if launcher
 
       services = @services.empty? ? [Rack.service].compact : @services
       raise Fairlead::Error, "Iodine.start: nothing to serve; call Iodine.listen(service: :http, handler: app) first" if services.empty?
@@ -87,7 +87,7 @@ module Iodine
 
     # Lets the server finish what has arrived and end; in a worker, that worker, which is replaced.
     def stop
-      raise Fairlead::Error, "Iodine.stop: no server runs that Iodine.start or `fairlead` has started" unless launcher
+      raise Fairlead::Error, "Iodine.stop: no server is running that Iodine.start or `fairlead` has started" unless launcher
 
       master? ? launcher.stop : Process.kill(:TERM, Process.pid)
       self

@@ -56,7 +56,7 @@ module Iodine
 
     def settable(name, count, most)
       integer(name, count, -most..most)
-      warn("Iodine.#{name}= has no effect: the server runs already; use its option --#{name}", uplevel: 2) if launcher
+      warn("Iodine.#{name}= has no effect: the server is already running; use its option --#{name}", uplevel: 2) if launcher
       count
     end
 

@@ -13,7 +13,7 @@ module Fairlead
 
       def locate(location)
         name = location.gsub(/%\h\h/) { |escape| [escape.delete("%")].pack("H2") }
-        raise BindError.new(uri, "it names no path") if name.empty? || name == "@" || name.include?("\0")
+        raise BindError.new(uri, "the path is missing or invalid") if name.empty? || name == "@" || name.include?("\0")
 
         @name = name
         @path = File.expand_path(name) unless abstract?
@@ -49,10 +49,10 @@ module Fairlead
       # A server that was killed leaves its file behind; connecting tells it from one that is served.
       def remove_stale_file
         return unless File.exist?(path) || File.symlink?(path)
-        raise BindError.new(uri, "there is a file at that path that is not a socket") unless File.socket?(path)
+        raise BindError.new(uri, "the path exists and is not a socket") unless File.socket?(path)
 
         Socket.unix(path).close
-        raise BindError.new(uri, "another process serves it")
+        raise BindError.new(uri, "another process listens on it")
       rescue Errno::ECONNREFUSED
         File.unlink(path)
       rescue Errno::ENOENT

@@ -72,7 +72,7 @@ module Fairlead
         raise ArgumentError, "the URL of a Redis server is a String, not #{url.inspect}" unless url.is_a?(String)
 
         scheme = url[/\A(redis|rediss|unix):/, 1]
-        scheme || raise(ArgumentError, "the URL of a Redis server begins with redis:, rediss: or unix:")
+        scheme || raise(ArgumentError, "the URL of a Redis server must begin with redis:, rediss: or unix:")
       end
 
       # What this process has; a fork begins anew, and leaves the connections it has inherited to its parent.

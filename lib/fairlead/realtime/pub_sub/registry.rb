@@ -57,7 +57,7 @@ module Fairlead
       # Hands a message to +engine+ (nil: the default, false: this process). True when it is on its way.
       def publish(to, message, engine)
         channel = Subscription.channel(to)
-        raise ArgumentError, "there is no message" if message.nil?
+        raise ArgumentError, "the message is missing" if message.nil?
         raise TypeError, "a message is a String, not #{message.class}" unless message.is_a?(String)
 
         engine = check(engine.nil? ? default : engine || PROCESS)
@@ -173,7 +173,7 @@ module Fairlead
       end
 
       def check(engine)
-        engine.is_a?(Engine) ? engine : raise(TypeError, "#{engine.inspect} is no Fairlead::PubSub::Engine")
+        engine.is_a?(Engine) ? engine : raise(TypeError, "#{engine.inspect} is not a Fairlead::PubSub::Engine")
       end
     end
   end

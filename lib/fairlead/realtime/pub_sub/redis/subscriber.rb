@@ -60,7 +60,7 @@ module Fairlead
           @last = nil
           redis = ::Redis.new(**@options)
           redis.subscribe(@own_channel) { |on| register_callbacks(redis, on) }
-          raise IOError, "it has ended the connection"
+          raise IOError, "Redis has closed the connection"
         ensure
           redis&.close
         end
