@@ -10,8 +10,6 @@ end
 
 # The signatures name what there is, and take what it takes.
 class SigTest < Minitest::Test
-  PARAMETERS = { required_positionals: :req, optional_positionals: :opt, required_keywords: :keyreq, optional_keywords: :key }.freeze
-
   def setup
     skip "needs the gem rbs" unless defined?(RBS)
 
@@ -48,30 +46,67 @@ class SigTest < Minitest::Test
     assert_empty Fairlead.public_methods(false) - Module.public_instance_methods - methods
   end
 
+  def test_no_parameter_and_no_result_is_plainly_untyped
+    plain = methods.flat_map { |name, method, types| types.map { |type| ["#{name}##{method}", type] } }
+                   .select { |_, type| values(type).any?(RBS::Types::Bases::Any) }
+
+    assert_empty plain.map(&:first)
+  end
+
   private
 
+  # [class, method, types] for each method that the signatures define.
+  def methods
+    names.flat_map do |name|
+      [@builder.build_instance(name), @builder.build_singleton(name)].flat_map do |definition|
+        definition.methods.select { |_, signature| signature.defined_in == name }
+                  .map { |method, signature| [name, method, signature.method_types] }
+      end
+    end
+  end
+
+  # What goes into a method and its block, and what comes out.
+  def values(type)
+    [type.type, type.block&.type].compact.flat_map do |function|
+      positionals = [*function.required_positionals, *function.optional_positionals]
+      [*positionals, *function.required_keywords.values, *function.optional_keywords.values].map(&:type) << function.return_type
+    end
+  end
+
   def names
-    @environment.class_decls.keys.select { |name| name.to_s.start_with?("::Fairlead::") }
+    @environment.class_decls.keys.select { |name| name.to_s.match?(/\A::Fairlead(?:::|\z)/) }
   end
 
   def compare(name, definition, find)
     definition.methods.each do |method, signature|
       next unless signature.defined_in == name && signature.accessibility == :public && method != :new
 
-      expected = parameters_of(signature.method_types.first.type)
-      found = find.call(method)
-      next if found.parameters == [[:rest]] # the extension looks at them itself
+      parameters = find.call(method).parameters
+      next if parameters == [[:rest]] # the extension looks at them itself
 
-      actual = found.parameters.to_h { |kind, parameter| [parameter, kind] }
-      expected.each { |parameter, kind| assert_equal kind, actual[parameter], "#{name}##{method}: #{parameter}" }
+      signature.method_types.each do |type|
+        assert takes?(parameters, type.type), "#{name}##{method} takes #{parameters}, not #{type}"
+      end
     end
   end
 
-  def parameters_of(type)
-    PARAMETERS.each_with_object({}) do |(group, kind), found|
-      list = type.public_send(group)
-      names = list.is_a?(Hash) ? list.keys : list.map(&:name)
-      names.each { |name| found[name] = kind }
-    end
+  # Whether a method with these parameters can be called as the signature says.
+  def takes?(parameters, type)
+    kinds = parameters.group_by(&:first).transform_values { |list| list.map { |_, name| name } }
+    kinds.default = []
+    positional?(kinds, type) && keywords?(kinds, type)
+  end
+
+  def positional?(kinds, type)
+    taken = kinds[:req] + kinds[:opt] # nil is one of the extension, which gives no names
+    named = (type.required_positionals + type.optional_positionals).map(&:name)
+    type.required_positionals.size >= kinds[:req].size && named.size <= taken.size &&
+      named.zip(taken).all? { |given, name| name.nil? || given == name }
+  end
+
+  def keywords?(kinds, type)
+    named = type.required_keywords.keys + type.optional_keywords.keys
+    (kinds[:keyreq] - type.required_keywords.keys).empty? &&
+      (kinds.key?(:keyrest) || (named - kinds[:keyreq] - kinds[:key]).empty?)
   end
 end
