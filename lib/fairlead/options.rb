@@ -113,8 +113,8 @@ module Fairlead
            scope: :process, aliases: %i[preload_app!],
            default: ->(values) { values[:workers] > 1 }, shown_default: "true with more than one worker",
            valid: [false], invalid: ["maybe"],
-           doc: "Loads the application before the workers are forked, so that they share its memory. Reopen connections and restart " \
-                "threads that it opens or starts while loading in `before_worker_boot`."
+           doc: "Loads the application before the workers are forked, so that they share its memory. In " \
+                "`before_worker_boot`, reopen the connections and restart the threads of the loaded application."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],

@@ -86,7 +86,7 @@ module Fairlead
         def unit = "seconds"
 
         def expectation
-          "a number of seconds #{@zero ? "from 0" : "above 0"} to #{LONGEST} (a year)"
+          "a number of seconds #{@zero ? "from 0" : "above 0,"} up to #{LONGEST} (a year)"
         end
 
         def parse(value)
@@ -166,7 +166,7 @@ module Fairlead
 
       # A word, a name, a path: any text that is not empty and has no NUL.
       class Text < Type
-        def expectation = "a non-empty text"
+        def expectation = "non-empty text"
 
         def parse(value)
           text = value.respond_to?(:to_path) ? value.to_path : value
