@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Fairlead, an application server for Rack with a native core. This file is the public surface; every part is loaded
-# when it is first named, so requiring it costs next to nothing: no Rack, no sockets, no native extension.
+# Fairlead, an application server for Rack with a native core. This file is the public interface. Every part is loaded
+# when it is first used, so requiring this file loads no Rack, no sockets and no native extension.
 module Fairlead
   autoload :VERSION, "fairlead/version"
 
@@ -52,25 +52,47 @@ module Fairlead
   autoload :Stats, "fairlead/observe/stats"
 
   class << self
-    # Figures of the server in this process and of its siblings, as a Hash; see Stats.to_h.
+    # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this
+    # process. With workers, `:room` has those of the waiting room (`waiting` now, `moved` since the start, `refused` by
+    # the kernel), and `:workers` an entry for each worker.
+    #
+    # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h
 
-    # Has the block (or `handler:`) called with the channel and the message of each message that is published to that
-    # channel, as UTF-8 or, what is not valid UTF-8, as binary. Forms and options are those of Client#subscribe. It belongs
-    # to the process: what is subscribed before the workers are forked is subscribed in each of them. Returns the name as
-    # given.
+    # Calls the block (or `handler:`) with each message that is published to a channel. The forms are those of
+    # {Client#subscribe}. The subscription belongs to the process: one made before the workers are forked is made in each
+    # of them.
+    #
+    # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
+    # @param options [Hash, true, nil] the keywords as a Hash; true means `match: :redis`
+    # @option keywords [:redis, :glob, :subject] :match the name is a pattern
+    # @option keywords [#call] :handler takes the place of the block
+    # @yieldparam channel [String] UTF-8, or binary if it is not valid UTF-8
+    # @yieldparam message [String] UTF-8, or binary if it is not valid UTF-8
+    # @return [String, Symbol] the name as given
+    # @raise [ArgumentError] if there is no name or no block, or +match+ or +handler+ is none of these
+    # @raise [TypeError] if the name is neither String nor Symbol
     def subscribe(name = nil, options = nil, **keywords, &block)
       PubSub.registry.subscribe(PubSub::Subscription.parse(name, options, keywords, block))
     end
 
-    # Ends that; false when there was nothing to end.
+    # Ends a subscription of the process.
+    #
+    # @param name [String, Symbol] also as `to:` or `channel:`
+    # @param _options [Object] ignored, so that it can be called with the arguments of {subscribe}
+    # @return [Boolean] false if there was none
     def unsubscribe(name = nil, _options = nil, **keywords)
       PubSub.registry.unsubscribe(PubSub::Subscription.parse(name, nil, keywords).channel)
     end
 
-    # Publishes a String from anywhere: requests, threads, timers, the supervisor. +engine+: who carries it, nil for
-    # PubSub.default and false for this process alone. Also `publish(to:, message:, engine:)`. True when it is on its way,
-    # false when that is known to fail.
+    # Publishes a message from anywhere: requests, threads, timers, the supervisor. Also `publish(to:, message:, engine:)`.
+    #
+    # @param to [String, Symbol] the channel
+    # @param message [String]
+    # @param engine [PubSub::Engine, false, nil] what carries it: nil for {PubSub.default}, false for this process alone
+    # @return [Boolean] false if this is known to fail
+    # @raise [ArgumentError] if there is no channel or no message
+    # @raise [TypeError] if the message is not a String, or the engine not a PubSub::Engine
     def publish(to = nil, message = nil, engine = nil, **keywords)
       return publish(**to) if to.is_a?(Hash)
 
@@ -80,21 +102,37 @@ module Fairlead
       PubSub.registry.publish(to, message, engine)
     end
 
-    # Runs the block once, that many seconds from now, or from when the server begins to serve. Returns a Timer.
+    # Runs the block once, after a time from now, or from when the server begins to serve.
+    #
+    # @param seconds [Numeric]
+    # @return [Timer]
+    # @raise [ArgumentError] if there is no block, or the time is negative or infinite
     def run_after(seconds, &block) = Background.current.timers.after(seconds, block)
 
-    # Runs the block every so many seconds; +repetitions+ times, or without an end. A run that would begin while the last one
-    # has not ended is left out. Returns a Timer.
+    # Runs the block at an interval. A run that would begin while the last one has not ended is skipped.
+    #
+    # @param seconds [Numeric] the interval
+    # @param repetitions [Integer, nil] the number of runs; nil or 0 for no end
+    # @return [Timer]
+    # @raise [ArgumentError] if there is no block, the interval is not positive, or +repetitions+ is negative
     def run_every(seconds, repetitions = nil, &block) = Background.current.timers.every(seconds, repetitions, block)
 
     # Runs the block soon, on a thread of the server, in turn with the requests.
+    #
+    # @return [void]
+    # @raise [ArgumentError] if there is no block
     def defer(&block)
       raise ArgumentError, "there is no block to defer" unless block
 
       Background.current.defer(block)
     end
 
-    # Runs the block at a point in the life of the processes; Hooks::EVENTS and Hooks::NAMES say which there are. Returns it.
+    # Runs the block at a point in the life of the processes.
+    #
+    # @param event [Symbol] one of Hooks::EVENTS or Hooks::NAMES
+    # @yieldparam index [Integer] the number of the worker, for events that have one
+    # @return [Proc] the block
+    # @raise [ArgumentError] if the event is unknown or there is no block
     def on(event, &block) = Hooks.on(event, block)
   end
 end

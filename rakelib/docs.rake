@@ -1,5 +1,11 @@
 # frozen_string_literal: true
 
+desc "Build the reference of the Ruby API in target/reference, from the files that .yardopts lists"
+task :docs do
+  sh "bin/setup", "--docs"
+  sh "yard", "doc", "--fail-on-warning", "--no-cache", "--no-save", "--output-dir", "target/reference"
+end
+
 namespace :docs do
   desc "Write docs/configuration.md from the table of options"
   task :configuration do

@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
-# What can go wrong before a request is served, told apart by who must act. Every message is one that a person can act
-# on; code reads the attributes instead.
+# What can go wrong before a request is served. The classes tell who has to act, the messages what to do; code reads the
+# attributes instead.
 module Fairlead
   # The root of everything Fairlead raises.
   class Error < StandardError
-    # An exception of somebody else in one line. A NameError would show its whole receiver.
+    # An exception of other code in one line, without the receiver that a NameError shows.
+    #
+    # @param exception [Exception]
+    # @return [String]
     def self.sum_up(exception)
       message = exception.message.to_s.lines.first.to_s.strip
       message = message.sub(/ for (?:#<|an instance of |the ).*/, "") if exception.is_a?(NameError)
@@ -13,9 +16,9 @@ module Fairlead
     end
   end
 
-  # The options do not make sense. Lists every problem at once, so that nobody mends them one start at a time.
+  # The options are wrong. Lists every problem at once, so that nobody has to fix them one start at a time.
   class ConfigurationError < Error
-    # +option+: the name as the table has it, or nil. +origin+: who said so ("--workers", "config/fairlead.rb:3").
+    # +option+: the name in the table, or nil. +origin+: the source ("--workers", "config/fairlead.rb:3").
     Problem = Struct.new(:option, :origin, :message) do
       # A flag says which option it is.
       def to_s
@@ -24,8 +27,10 @@ module Fairlead
       end
     end
 
+    # @return [Array<Problem>]
     attr_reader :problems
 
+    # @param problems [Array<Problem>]
     def initialize(problems)
       @problems = problems.dup.freeze
       super(problems.map(&:to_s).join("\n"))
@@ -34,9 +39,11 @@ module Fairlead
 
   # A binding cannot be parsed or opened.
   class BindError < Error
-    # The binding, as it was written.
+    # @return [String] the binding, as it was written
     attr_reader :address
 
+    # @param address [String]
+    # @param reason [String]
     def initialize(address, reason)
       @address = address
       super("cannot listen on #{address}: #{reason}")
@@ -45,9 +52,15 @@ module Fairlead
 
   # The pid file belongs to another running server, or cannot be written.
   class PidFileError < Error
-    # +pid+: the process that holds the file, or nil.
-    attr_reader :path, :pid
+    # @return [String]
+    attr_reader :path
 
+    # @return [Integer, nil] the process that holds the file
+    attr_reader :pid
+
+    # @param path [String]
+    # @param reason [String]
+    # @param pid [Integer, nil]
     def initialize(path, reason, pid: nil)
       @path = path
       @pid = pid
@@ -57,9 +70,15 @@ module Fairlead
 
   # The application (config.ru, or a file it loads) raised while it was loaded; the exception is the +cause+.
   class AppLoadError < Error
-    # +line+: where in +path+ it went wrong, or nil when that is unknown.
-    attr_reader :path, :line
+    # @return [String] the file in which it was raised
+    attr_reader :path
 
+    # @return [Integer, nil] the line, if it is known
+    attr_reader :line
+
+    # @param path [String]
+    # @param line [Integer, nil]
+    # @param reason [String]
     def initialize(path, line, reason)
       @path = path
       @line = line
@@ -72,7 +91,7 @@ module Fairlead
     # What Ruby raises then.
     SYSTEM_ERRORS = [Errno::EMFILE, Errno::ENFILE].freeze
 
-    # +error+: one of SYSTEM_ERRORS.
+    # @param error [SystemCallError] one of SYSTEM_ERRORS
     def initialize(error)
       super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{error.message}")
     end
@@ -84,7 +103,7 @@ module Fairlead
   # Raised by a stream that is closed or whose client is gone; an IOError, as applications expect.
   class ClosedError < IOError; end
 
-  # Raised by what belongs to an answer (the blocks of +each+, +rack.hijack+, +rack.early_hints+) when it was kept and is used
-  # after its time, or in a forked process.
+  # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) that are used after it has ended,
+  # or in a forked process.
   class FinishedError < IOError; end
 end

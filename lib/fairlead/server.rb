@@ -3,30 +3,40 @@
 require "fairlead/process/signals" # in a trap nothing can be loaded
 
 module Fairlead
-  # A server inside another program: it serves from this process, on threads of its own, and touches neither signals nor
-  # files outside what its options say. Neither configuration files nor environment variables count.
+  # A server inside another program. It serves from this process, on threads of its own, and touches no signals and
+  # only the files that its options name. It reads neither configuration files nor environment variables.
   #
   #   server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [0, 5])
   #   server.start
   #   server.port  # => 40123
   #   server.stop
   class Server
-    # +options+: the options of the configuration file, by name; `port: 3000` and `threads: "1:5"` too. Raises
-    # ConfigurationError. +log+ hears what the server does.
+    # @param app [#call] a Rack application
+    # @param log [EventLog] takes the messages of the server
+    # @param options [Hash{Symbol => Object}] the options of docs/configuration.md by name, also `port: 3000` and
+    #   `threads: "1:5"`
+    # @raise [ConfigurationError] if an option is wrong
     def initialize(app, log: EventLog.new(quiet: true), **options)
       @service = Service.new(Configuration.from_options(options), log: log, app: app)
       @engine = Engine.new(@service)
       @ended = Thread::Queue.new
     end
 
-    # Serves until another thread calls #stop. Yields itself once it serves.
+    # Serves until another thread calls {#stop}.
+    #
+    # @yieldparam server [Server] itself, once it serves
+    # @return [Server] itself
+    # @raise [BindError] if it cannot listen
     def run
       start
       yield self if block_given?
       wait
     end
 
-    # Starts serving and returns itself; raises BindError.
+    # Starts serving and returns.
+    #
+    # @return [Server] itself
+    # @raise [BindError] if it cannot listen
     def start
       @service.open
       @engine.start
@@ -37,17 +47,22 @@ module Fairlead
     end
 
     # Waits until the server has been stopped.
+    #
+    # @return [Server] itself
     def wait
       @ended.pop
       self
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False when something was cut
-    # off. An exception that another thread raises here, such as that of Timeout, ends the wait and not the stop.
+    # Finishes what has arrived, and ends. An exception that another thread raises here, such as that of Timeout, ends
+    # the wait but not the stop.
     #
-    # Called in a request, in another block that this server runs, or in a trap, it would wait for its caller: there it
-    # returns nil at once, and the server ends once the caller has returned. That a request waits for the thread that calls
-    # this cannot be seen from here; such a request is cut off in the end.
+    # In a request, in another block that this server runs, and in a trap, it would wait for its caller: there it
+    # returns nil at once, and the server ends once the caller has returned. A request that waits for the thread that calls
+    # this cannot be detected; it is aborted in the end.
+    #
+    # @param seconds [Numeric, nil] how long requests may take; nil for as long as they take
+    # @return [Boolean, nil] false if requests were aborted, nil if it does not wait
     def stop(seconds = @service.configuration.shutdown_timeout)
       waits = !(Signals.in_trap? || @engine.runs?(Thread.current))
       ending = Thread.new do
@@ -57,15 +72,16 @@ module Fairlead
       ending.value if waits
     end
 
-    # The ports it listens on; those of Unix sockets are none.
+    # @return [Array<Integer>] the ports it listens on; Unix sockets have none
     def ports = @service.listeners.ports
 
+    # @return [Integer, nil] the first of them
     def port = ports.first
 
-    # Where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock".
+    # @return [Array<String>] where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
     def addresses = @service.listeners.map(&:to_s)
 
-    # What the engine counts: connections, requests, threads and so on, by name.
+    # @return [Hash{Symbol => Integer}] what the engine counts: connections, requests, threads and so on
     def stats = @engine.stats
 
     private

@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What the server tells the person who runs it. Code says what has happened; every wording stands here. What is in
-  # order goes to standard output, warnings and errors to standard error; each as one write, so that the lines of
-  # several processes do not mix.
+  # The messages for the person who runs the server. Other code says what has happened; all wording is here. Messages go
+  # to standard output, warnings and errors to standard error; each with one write, so that the lines of several
+  # processes do not mix.
   class EventLog
+    # @return [IO] where messages go, and where warnings and errors go
     attr_reader :output, :errors
 
-    # +quiet+: warnings and errors only. +prefix+: whether a line starts with the id of the process.
+    # @param quiet [Boolean] only warnings and errors
+    # @param prefix [Boolean] whether each line starts with the process id
+    # @param output [IO, #write, #flush] for messages
+    # @param errors [IO, #write, #flush] for warnings and errors
     def initialize(quiet: false, prefix: false, output: $stdout, errors: $stderr)
       @quiet = quiet
       @prefix = prefix

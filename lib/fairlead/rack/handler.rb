@@ -10,8 +10,14 @@ module Fairlead
     # Theirs that bear the name of one of ours and mean something else: config is the rackup file, loaded already.
     FOREIGN = %i[config].freeze
 
-    # Serves +app+ until the server is asked to end; yields what has a #stop. On the main thread that is all of
-    # `fairlead`, configuration file and workers included; on another one, a Fairlead::Server.
+    # Serves an application until the server is asked to end. On the main thread this is the whole of `fairlead`, with
+    # configuration file and workers; on another one, a {Fairlead::Server}.
+    #
+    # @param app [#call] a Rack application
+    # @param options [Hash{Symbol => Object}] those of rackup and Rails (Host, Port, Threads, …) and of docs/configuration.md
+    # @yieldparam server [#stop]
+    # @return [void]
+    # @raise [ConfigurationError, BindError]
     def run(app, **options)
       @server = Thread.current == Thread.main ? launcher(app, options) : Server.new(app, **translate(options))
       yield @server if block_given?
@@ -19,11 +25,13 @@ module Fairlead
     end
 
     # Ends the server; also from a trap.
+    #
+    # @return [Thread]
     def shutdown
       Thread.new { @server&.stop }
     end
 
-    # What `rackup --help` shows.
+    # @return [Hash{String => String}] what `rackup --help` shows
     def valid_options
       {
         "Host=HOST" => "host to listen on, or the path of a Unix socket",

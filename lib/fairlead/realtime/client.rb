@@ -2,16 +2,62 @@
 
 module Fairlead
   # A connection that has been upgraded to a WebSocket or an event stream, as the application's handler sees it. The
-  # extension defines the class and what moves bytes; here is what takes its arguments in many forms.
+  # extension defines the class and the methods that move bytes; this file has those that take arguments in many forms.
+  #
+  # @!attribute [r] env
+  #   @return [Hash{String => Object}] the Rack env of the request that was upgraded
+  #
+  # @!attribute [r] protocol
+  #   @return [:websocket, :sse]
+  #
+  # @!attribute [r] pending
+  #   @return [Integer] how many writes the kernel has not taken; -1 if the client is closed
+  #
+  # @!attribute [rw] handler
+  #   The object with the callbacks. When it is replaced, the old one gets +on_close+, then the new one +on_open+, before any
+  #   event that waits. nil closes the client.
+  #   @return [Object, nil]
+  #
+  # @!attribute [rw] timeout
+  #   Seconds of silence before a ping; 0 for never.
+  #   @return [Integer, nil] nil if the client is closed
+  #   @raise [RangeError] unless it is from 0 to 255
+  #
+  # @!method open?
+  #   @return [Boolean]
+  #
+  # @!method write(data, **fields)
+  #   Sends a message and returns at once; may be called from any thread. A UTF-8 String is sent as text, any other String
+  #   as binary, other objects as their +to_s+.
+  #   @param data [String, #to_s]
+  #   @param fields [Hash] those of a server-sent event; WebSockets ignore them
+  #   @option fields [String, nil] :event the name of the event
+  #   @option fields [#to_s, nil] :id the id of the event
+  #   @option fields [Integer, nil] :retry milliseconds after which the browser may reconnect
+  #   @return [Boolean] false if the client is closed or reads too slowly
+  #
+  # @!method close(code = nil, reason = nil)
+  #   Closes the client after sending what was written.
+  #   @param code [Integer, nil] the close code of a WebSocket
+  #   @param reason [String, nil]
+  #   @return [nil]
+  #   @raise [ArgumentError] if a peer must not send that code (RFC 6455 section 7.4)
   class Client
-    # Subscribes to a channel: `subscribe("news")`, `subscribe(to: "news")`. What is published there goes straight to the
-    # client, unless there is a block (or `handler:`), which is called with the channel and the message instead, both
-    # UTF-8 or, what is not valid as such, binary. A second subscription of the same name replaces the first.
+    # Subscribes to a channel: `subscribe("news")`, `subscribe(to: "news")`. Messages published there go straight to the
+    # client. With a block (or `handler:`) they go to the block instead. A second subscription of the same name replaces
+    # the first.
     #
-    # +options+: `match: :redis` (or :glob, or just `true`) makes the name a pattern like "news.*", `match: :subject` one of
-    # tokens like "news.*.sport" and "news.>"; `as: :binary` sends binary frames, which an event stream does not have.
-    #
-    # Returns the name as given; nil when the client is closed, or cannot be sent what was asked for.
+    # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
+    # @param options [Hash, true, nil] the keywords as a Hash; true means `match: :redis`
+    # @option keywords [:redis, :glob, :subject] :match the name is a pattern such as "news.*" (:redis and :glob are the same),
+    #   or one of tokens such as "news.*.sport" and "news.>" (:subject)
+    # @option keywords [:binary] :as sends binary frames, which an event stream does not have
+    # @option keywords [#call] :handler takes the place of the block
+    # @yieldparam channel [String] UTF-8, or binary if it is not valid UTF-8
+    # @yieldparam message [String] UTF-8, or binary if it is not valid UTF-8
+    # @return [String, Symbol, nil] the name as given; nil if the client is closed, or is an event stream and +as+ is :binary
+    # @raise [ArgumentError] if there is no name, or +match+ or +handler+ is none of these
+    # @raise [TypeError] if the name is neither String nor Symbol
     def subscribe(name = nil, options = nil, **keywords, &block)
       subscription = PubSub::Subscription.parse(name, options, keywords, block)
       return if subscription.binary? && protocol == :sse
@@ -22,20 +68,28 @@ module Fairlead
       made && subscription.name
     end
 
-    # Ends the subscription made with that name; the text alone counts, whether it was a pattern or not. False when there
-    # was none, nil when the client is closed.
+    # Ends the subscription made with that name. Only its text counts, whether it was a pattern or not.
+    #
+    # @param name [String, Symbol] also as `to:` or `channel:`
+    # @param _options [Object] ignored, so that it can be called with the arguments of {#subscribe}
+    # @return [Boolean, nil] false if there was none, nil if the client is closed
     def unsubscribe(name = nil, _options = nil, **keywords)
       channel = PubSub::Subscription.parse(name, nil, keywords).channel
       left = PubSub.registry.left(channel) { unsubscribe_natively(channel) }
       left && true
     end
 
-    # As Fairlead.publish. The client gets the message too, if it has subscribed to the channel.
+    # Like {Fairlead.publish}. The client gets the message too, if it has subscribed to the channel.
+    #
+    # @param to [String, Symbol] the channel
+    # @param message [String]
+    # @param engine [PubSub::Engine, false, nil]
+    # @return [Boolean]
     def publish(to = nil, message = nil, engine = nil, **keywords)
       Fairlead.publish(to, message, engine, **keywords)
     end
 
-    # The version of pub/sub it has.
+    # @return [Integer] the version of publish and subscribe that it supports
     def pubsub? = 1
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Who carries what is published, and how far. Subscribing and publishing themselves are Fairlead.subscribe,
-  # Fairlead.publish and the methods of Client; what delivers to the subscribers of a process is native.
+  # What carries published messages, and to which processes. To subscribe and publish, use {Fairlead.subscribe},
+  # {Fairlead.publish} and the methods of {Client}. Delivery to the subscribers of a process is native.
   #
   #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://10.0.0.5")
   module PubSub
@@ -20,27 +20,46 @@ module Fairlead
     SIBLINGS = Scope.new("SIBLINGS", 2)
 
     class << self
-      # What carries a message when the publisher names nothing.
+      # @return [Engine] what carries a message if the publisher names none
       def default = registry.default
 
-      # Replaces it; the new one is attached as well. Raises TypeError for what is no Engine.
+      # Replaces the default engine, and attaches the new one.
+      #
+      # @param engine [Engine]
+      # @raise [TypeError] if it is not an Engine
       def default=(engine)
         registry.default = engine
       end
 
-      # Has +engine+ told of each channel that this process subscribes to, now and from now on. Raises TypeError.
+      # Tells an engine of each channel that this process subscribes to, now and later.
+      #
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError] if it is not an Engine
       def attach(engine) = registry.attach(engine)
 
-      # Ends that. A default engine is none any more then; CLUSTER is.
+      # Ends that. If the engine is the default, CLUSTER becomes the default.
+      #
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError] if it is not an Engine
       def detach(engine) = registry.detach(engine)
 
-      # Tells +engine+ of every channel again, as after it has lost its memory. Raises TypeError.
+      # Tells an engine of every channel again, for example after its broker has restarted.
+      #
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError] if it is not an Engine
       def reset(engine) = registry.reset(engine)
 
       # What publishes, and subscribes for the process: the channels that this process knows.
+      #
+      # @api private
       def registry = Background.current.pub_sub
 
       # Called by the extension with the names whose last subscriber went away with its connection.
+      #
+      # @api private
       def forgotten(names) = registry.forgotten(names)
     end
   end

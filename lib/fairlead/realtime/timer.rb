@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # A block that runs later, once or again and again: what Fairlead.run_after and Fairlead.run_every return.
+  # A block that runs later, once or again and again: what {Fairlead.run_after} and {Fairlead.run_every} return.
   class Timer
-    # Until the first run, and between runs.
+    # @return [Float] the time before the first run, and between runs
     attr_reader :seconds
 
-    # +repetitions+: how many runs there are to be; nil for no end.
+    # +repetitions+: the number of runs; nil for no end.
+    #
+    # @api private
     def initialize(timers, seconds, repetitions, block)
       @timers = timers
       @seconds = seconds
@@ -15,7 +17,9 @@ module Fairlead
       @running = false
     end
 
-    # Lets it run no more. A run that has begun goes on. True when there was something to cancel.
+    # Prevents further runs. A run that has begun goes on.
+    #
+    # @return [Boolean] whether there was something to cancel
     def cancel
       was_active = active?
       finish
@@ -23,12 +27,14 @@ module Fairlead
       was_active
     end
 
-    # Whether it runs now or will run.
+    # @return [Boolean] whether it runs now or will run
     def active? = !@block.nil?
 
     # --- for Timers
 
     # Counts a run; false when the last one has not been run yet, so that this one is to be skipped.
+    #
+    # @api private
     def count_run
       return false if @running
 
@@ -37,13 +43,18 @@ module Fairlead
     end
 
     # Whether there is another run after this one.
+    #
+    # @api private
     def again? = active? && @left != 0
 
+    # @api private
     def finish
       @block = nil
     end
 
     # The run itself.
+    #
+    # @api private
     def call
       @block.call if @block && @timers.running?
     rescue StandardError, ScriptError => e

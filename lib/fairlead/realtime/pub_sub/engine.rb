@@ -6,17 +6,28 @@ module Fairlead
     # told once of each channel that its process subscribes to, however many subscribers there are, and hands in what
     # comes from outside with `Fairlead.publish(channel, message, false)`.
     #
-    # Whoever subscribes waits until the engine has been told, so it should not take long. What it raises is logged.
+    # A subscriber waits until the engine has been told, so this should not take long. Exceptions are logged.
     # Channels are binary Strings.
     class Engine
-      # The first subscriber of +to+ has come. +match+: nil for a channel, :redis for a glob pattern, :subject for one of
-      # tokens.
+      # Called for the first subscriber of a channel in this process.
+      #
+      # @param _to [String] the channel or pattern
+      # @param _match [nil, :redis, :subject] nil for a channel, :redis for a glob pattern, :subject for one of tokens
+      # @return [void]
       def subscribe(_to, _match) = true
 
-      # The last one has gone.
+      # Called when the last subscriber has gone.
+      #
+      # @param _to [String]
+      # @param _match [nil, :redis, :subject]
+      # @return [void]
       def unsubscribe(_to, _match) = true
 
-      # Sends a message on its way; false when that is known to fail.
+      # Sends a message.
+      #
+      # @param _to [String] the channel
+      # @param _message [String]
+      # @return [Boolean] false if this is known to fail
       def publish(_to, _message) = false
     end
   end

@@ -12,9 +12,9 @@ module Fairlead
     #
     #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://:password@10.0.0.5:6379")
     #
-    # Each process has two connections of its own, made when it first needs them: one for commands, one that listens. What
-    # is published goes to Redis only; this process, too, hears of it from there. While Redis is away nothing waits for
-    # it: #publish returns false, subscriptions are made again when it is back, and what was published meanwhile is lost.
+    # Each process has two connections of its own, made when it first needs them: one for commands, one that listens.
+    # Messages go to Redis only, and also this process gets them from there. While Redis is away nothing waits for
+    # it: {#publish} returns false, subscriptions are made again when it is back, and messages in between are lost.
     class Redis < Engine
       autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
       autoload :Link, "fairlead/realtime/pub_sub/redis/link"
@@ -22,14 +22,17 @@ module Fairlead
       autoload :Outage, "fairlead/realtime/pub_sub/redis/outage"
       autoload :Wanted, "fairlead/realtime/pub_sub/redis/wanted"
 
-      # How long a connection or an answer may take, in seconds.
+      # How long a connection or a reply may take, in seconds.
       TIMEOUT = 1
 
-      # Between attempts to reach Redis, in seconds; the last one again and again.
+      # Seconds between attempts to reach Redis; the last one repeats.
       PAUSES = [0.1, 0.2, 0.5, 1, 2].freeze
 
-      # +options+: those of Redis.new, for example +password+, +ssl_params+ or +sentinels+. Raises ArgumentError for what is
-      # no URL of Redis. It connects when there is something to do.
+      # It connects when there is something to do.
+      #
+      # @param url [String] redis:, rediss: or unix:
+      # @param options [Hash] those of Redis.new, for example +password+, +ssl_params+ or +sentinels+
+      # @raise [ArgumentError] if this is not a URL of Redis
       def initialize(url, **options)
         super()
         scheme = scheme_of(url)
@@ -42,21 +45,33 @@ module Fairlead
         raise ArgumentError, e.message
       end
 
+      # @param to [String] the channel or pattern
+      # @param match [nil, :redis, :subject]
+      # @return [true]
+      # @see Engine#subscribe
       def subscribe(to, match)
         link.subscribe(to, match)
         true
       end
 
+      # @param to [String] the channel or pattern
+      # @param match [nil, :redis, :subject]
+      # @return [true]
+      # @see Engine#unsubscribe
       def unsubscribe(to, match)
         link.unsubscribe(to, match)
         true
       end
 
-      # False while Redis is away.
+      # @param to [String] the channel
+      # @param message [String]
+      # @return [Boolean] false while Redis is away
       def publish(to, message) = link.publish(to, message)
 
-      # Ends both connections of this process. They are made anew when there is something to do again; a program that carries
-      # servers in itself may want to detach the engine first.
+      # Closes both connections of this process. They are opened again when there is something to do; a program with servers
+      # inside may want to detach the engine first.
+      #
+      # @return [void]
       def close
         @lock.synchronize do
           @link&.close if @pid == Process.pid
