@@ -7,7 +7,7 @@ module Fairlead
     # How long the threads may take to leave once the engine has been stopped, in seconds.
     GRACE = 1
 
-    # +shared+: the board of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
+    # +shared+: the scoreboard of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
     def initialize(service, shared: nil, slot: 0)
       @service = service
       @shared = shared
@@ -34,7 +34,7 @@ module Fairlead
       self
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False when something was cut off.
+    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False if requests were aborted.
     def drain(seconds)
       @ending = true
       deadline = seconds && (now + seconds)
@@ -75,7 +75,7 @@ module Fairlead
     # Seconds; nil when there is no deadline.
     def until_then(deadline) = deadline && [deadline - now, 0].max
 
-    # Both a drain and whoever cuts it short come here.
+    # Called by a drain, and by a stop that ends the drain early.
     def finish_once
       return if @lock.synchronize { @finished.tap { @finished = true } }
 
@@ -112,7 +112,7 @@ module Fairlead
       run_hooks(:before_thread_start)
       serves = true
       dismissed = @native.run
-    rescue Exception => e # rubocop:disable Lint/RescueException -- nobody else would ever hear of it
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
       @service.log.thread_died(name, e)

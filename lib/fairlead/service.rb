@@ -42,7 +42,7 @@ module Fairlead
       )
     end
 
-    # Opens the access log anew; false when it is not a file.
+    # Reopens the access log; false if it is not a file.
     def reopen_logs
       return false unless @access_log.file?
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Where requests are logged. The lines are written by the engine; this is the open file, which HUP opens anew under
-  # the same descriptor once log rotation has moved it away.
+  # Where requests are logged. The engine writes the lines; this is the open file. HUP reopens it under the same
+  # descriptor after log rotation has moved it.
   class AccessLog
     # +path+: "-" for standard output, nil for no log. Raises ConfigurationError, naming +origin+, when it cannot be opened.
     def initialize(path, origin: nil)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What happens to an exception that the application let through: one entry in the log, and a plain answer to the
-  # client that tells nothing of it, except in development. Outside of it the engine prefers the error page of `public_dir`,
-  # if there is one.
+  # Handles an exception that the application did not rescue: one entry in the log, and a plain response that shows it
+  # to the client only in development. In other environments the engine prefers the error page of `public_dir`, if there
+  # is one.
   class ErrorReporter
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. See the server log for details."
@@ -14,7 +14,7 @@ module Fairlead
       @details = details
     end
 
-    # Logs +exception+ and returns the answer. +env+ is nil when it happened outside a request.
+    # Logs +exception+ and returns the response. +env+ is nil when it happened outside a request.
     def call(exception, env)
       @log.app_failed(exception, request(env))
       html = env && html?(env)

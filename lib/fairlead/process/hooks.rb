@@ -72,7 +72,7 @@ module Fairlead
     # The names that have a block.
     def names = @blocks.keys
 
-    # Runs the blocks of that name; +log+ hears of one that raises.
+    # Runs the blocks of that name; exceptions go to +log+.
     def run(name, *arguments, log:)
       @blocks.fetch(name, []).each do |block|
         block.call(*arguments)

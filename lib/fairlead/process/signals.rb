@@ -33,7 +33,7 @@ module Fairlead
       names.each { |name| replace(name) { exit!(128 + Signal.list.fetch(name)) } }
     end
 
-    # Gives every signal back to whoever had it, and lets go of the pipe.
+    # Restores the previous handler of every signal, and closes the pipe.
     def restore
       @previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
       @previous.clear

@@ -5,7 +5,7 @@ require "fairlead/process/serving"
 module Fairlead
   # A server that is one process: no supervisor, no workers.
   #
-  # TERM, INT and (unless there is an access log to open anew) HUP drain it; the same again, or QUIT, stops it at once.
+  # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them, or QUIT, stops it at once.
   class Single
     include Serving
 

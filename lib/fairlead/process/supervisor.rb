@@ -12,7 +12,7 @@ module Fairlead
     # How many workers there can be at once, however often TTIN asks.
     SLOTS = Options.fetch(:workers).type.most
 
-    # How long a worker may take to leave after its requests were cut off, and one that is to stop at once, in seconds.
+    # How long a worker may take to leave after its requests were aborted, and one that is to stop at once, in seconds.
     GRACE = 5
 
     # A worker that dies this early has hardly been ready, in seconds.

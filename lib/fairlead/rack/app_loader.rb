@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Loads the application from a rackup file, with Rack 2 or 3, and says where it went wrong when it did.
+  # Loads the application from a rackup file, with Rack 2 or 3. If that fails, says where.
   module AppLoader
-    # What answers behind the files of a folder where there is no application. The folder's own page for 404, if there is
+    # The application where there are only the files of a folder. The folder's own page for 404, if there is
     # one, takes the place of the empty body.
     NOTHING = ->(_env) { [404, {}, []] }
 
@@ -36,7 +36,7 @@ module Fairlead
       end
 
       # Puts a middleware in front of every application this process is going to serve, the first one outermost. For parts
-      # of Fairlead that an application asks for with `require`; whoever does not has nothing in the way.
+      # of Fairlead that an application loads with `require`; others have no middleware.
       def use(middleware)
         @middleware |= [middleware]
       end

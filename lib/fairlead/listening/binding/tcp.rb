@@ -7,8 +7,8 @@ module Fairlead
       # With port 0 the first loopback address chooses the port and another one may find it taken.
       ATTEMPTS = 5
 
-      # What the kernel may hold of an answer that the client has no room for: without this it takes megabytes for a client
-      # that reads nothing. Ruby has no name for the option; its number is Linux's.
+      # How much of a response the kernel buffers beyond what the client has room for. Without this limit it takes megabytes
+      # for a client that reads nothing. Ruby has no name for the option; its number is Linux's.
       UNSENT_BYTES = 512 * 1024
       TCP_NOTSENT_LOWAT = RUBY_PLATFORM.include?("linux") ? 25 : nil
 

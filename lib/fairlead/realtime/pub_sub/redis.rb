@@ -90,7 +90,7 @@ module Fairlead
         scheme || raise(ArgumentError, "the URL of a Redis server must begin with redis:, rediss: or unix:")
       end
 
-      # What this process has; a fork begins anew, and leaves the connections it has inherited to its parent.
+      # The connections of this process. A forked process opens its own, and leaves those of its parent alone.
       def link
         @lock.synchronize do
           @link = nil unless @pid == Process.pid

@@ -8,7 +8,7 @@ module Fairlead
     # name; this passes on when the first one has come and the last one has gone. It also keeps the subscriptions of the
     # process itself, so that each worker, and a server that starts later, makes them again.
     #
-    # Subscribing, and telling of it, happens under one lock: engines hear of a channel in the order of what happened to it.
+    # Subscriptions are made and announced under one lock, so that engines are told of them in order.
     class Registry
       # +background+: the Background, which has the extension and the log.
       def initialize(background)

@@ -44,8 +44,8 @@ module Fairlead
 
         def redis = @redis ||= ::Redis.new(**@options)
 
-        # A connection that has broken while nobody used it is found out by the next command, which has not arrived then.
-        # One that was not answered in time may have, and is not repeated.
+        # If an unused connection has broken, the next command fails without having arrived, and is repeated. A command
+        # without a reply in time may have arrived, and is not repeated.
         def attempt
           yield
         rescue ::Redis::ConnectionError

@@ -5,7 +5,7 @@ module Fairlead
     class Redis
       # One process's end of the connections to Redis.
       class Link
-        # How long whoever subscribes waits for Redis to confirm, in seconds: what is published next then comes back.
+        # How long a subscriber waits for Redis to confirm, in seconds, so that the next message published comes back.
         CONFIRMATION_TIMEOUT = 1
 
         # +options+: those of Redis.new. The block takes the channel and the message of what comes in.

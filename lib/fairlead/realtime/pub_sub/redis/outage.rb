@@ -3,7 +3,7 @@
 module Fairlead
   module PubSub
     class Redis
-      # Whether Redis can be reached. The log hears of it when it is lost and when it is back, whichever connection found out.
+      # Whether Redis can be reached. Logs when it is lost and when it is back, whichever connection noticed.
       class Outage
         def initialize(name)
           @name = name
