@@ -26,8 +26,9 @@ class FairleadTest < Minitest::Test
     Dir.mktmpdir do |folder|
       FileUtils.cp_r(File.join(ROOT, "lib/."), folder)
       FileUtils.rm_f(Dir.glob(File.join(folder, "fairlead/fairlead.{so,bundle}")))
+      File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, []] }")
       output, status = Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", folder, "-r", "fairlead", "-e",
-                                       "exit Fairlead::CLI.start(%w[bench])")
+                                       "exit Fairlead::CLI.start(%w[-q -C - -b tcp://127.0.0.1:0])", chdir: folder)
 
       assert_equal 1, status.exitstatus
       assert_match(/\Afairlead: the native extension is not built for this Ruby \(.*\): run bin\/setup .*\n\z/, output)
