@@ -3,6 +3,7 @@
 //! Nothing here waits. Whoever writes hands the kernel what it takes at once; the poller comes back for the rest. What a
 //! client may leave unsent is bounded, and so is what of its own may wait for the app.
 
+use super::clients::index;
 use super::ending::Ending;
 use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
@@ -193,7 +194,7 @@ impl Client {
 
     /// The number of the client's place in its engine: free for another one after [`Event::Close`] has run.
     pub fn place(&self) -> usize {
-        self.key as u32 as usize
+        index(self.key)
     }
 
     /// What is spoken with it.

@@ -85,6 +85,37 @@ impl Engine {
     }
 }
 
+/// Where a client is among all: a small number.
+pub(super) fn index(key: Key) -> usize {
+    (key & !CLIENT) as u32 as usize
+}
+
 fn slot(key: Key) -> DefaultKey {
     KeyData::from_ffi(key & !CLIENT).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_never_used_again_and_their_places_are() {
+        let clients = Clients::default();
+        let (first, second) = (clients.reserve(), clients.reserve());
+        assert!(is_client(first) && is_client(second));
+        assert!(clients.release(first) && !clients.release(first));
+        let third = clients.reserve();
+        assert!(third != first && third != second);
+        assert_eq!(index(third), index(first));
+        assert!(index(second) <= 2, "a table of clients is as large as there are many");
+    }
+
+    #[test]
+    fn a_key_that_was_given_back_finds_nobody() {
+        let clients = Clients::default();
+        let key = clients.reserve();
+        clients.release(key);
+        clients.reserve();
+        assert!(clients.get(key).is_none());
+    }
 }
