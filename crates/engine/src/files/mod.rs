@@ -2,8 +2,8 @@
 //!
 //! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so
 //!   that nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
-//! * `named.rs`: files that the app names instead of sending them.
-//! * `response.rs` makes a response of either; `rules.rs` and `pages.rs` have what names imply and error pages.
+//! * `sendfile.rs`: files that the app names instead of sending them.
+//! * `response.rs` makes a response of either; `caching.rs` and `pages.rs` have what names imply and error pages.
 //!
 //! All of it runs on the thread that polls, or the one that has just run the app; bytes of large files are the file sender's.
 

@@ -3,7 +3,7 @@
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
 //! inherited (`message.rs`). The worker that has a thread to spare receives it. The kernel keeps the order and the
 //! messages, so nothing is lost when a worker dies; how many there are is counted beside it (`attendance.rs`). Who may
-//! go in and who takes out is the engine's business (`transfers.rs`).
+//! go in and who takes out is the engine's business (`../transfers.rs`).
 
 mod attendance;
 mod message;
