@@ -26,6 +26,7 @@ extern crate self as fairlead_engine;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+mod app;
 mod clock;
 mod cluster;
 mod config;
@@ -45,6 +46,7 @@ mod scheduler;
 mod spool;
 mod sync;
 
+pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
@@ -61,4 +63,3 @@ pub use observe::access_log::Format;
 pub use observe::stats::Stats;
 pub use reactor::listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
-pub use scheduler::serve::App;

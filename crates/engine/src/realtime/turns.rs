@@ -4,9 +4,9 @@
 use super::client::Client;
 use super::inbox::Event;
 use super::process::ProcessSubscription;
+use crate::app::App;
 use crate::engine::Engine;
 use crate::scheduler::queue::Job;
-use crate::scheduler::serve::App;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 

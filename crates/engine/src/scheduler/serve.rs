@@ -3,59 +3,17 @@
 //! At most one thread polls. Nobody else is woken while requests finish quickly; a waiting thread is woken exactly when
 //! the one that runs the app stops using the language's lock ([`Engine::suspend`]). The rules are in `scheduler/states/`.
 
+use crate::app::App;
 use crate::clock::{milliseconds, nanoseconds, DateCache};
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::http::exchange::Exchange;
-use crate::pubsub::Publication;
 use crate::reactor::is_in_reactor;
-use crate::realtime::{Client, Event};
 use crate::scheduler::queue::Job;
 use crate::scheduler::states::{Doing, Seat, Site};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::Arc;
 use std::time::Duration;
-
-/// What the engine serves, and what it needs to know of the language that it is written in.
-pub trait App {
-    /// Responses one request, on this thread, to completion. A panic is answered with 500.
-    fn call(&self, exchange: &mut Exchange<'_>);
-
-    /// Runs one event of a client. No other event of that client runs at the same time.
-    fn event(&self, _client: &Arc<Client>, _event: Event) {}
-
-    /// The last event of a client has run: its place is free. `forgotten`: the names of channels of which it was the last
-    /// subscriber in this process.
-    fn gone(&self, _client: &Arc<Client>, _forgotten: Vec<Box<[u8]>>) {}
-
-    /// Something was published that the process itself has subscribed to, by a subscription of that id.
-    fn published(&self, _id: u64, _publication: &Publication) {}
-
-    /// Runs one task; called once for each [`Engine::defer`].
-    fn task(&self) {}
-
-    /// Runs `wait`, which may sleep for long, without the lock of the language. [`Engine::interrupt`] must end it.
-    fn block(&self, wait: &mut dyn FnMut()) {
-        wait();
-    }
-
-    /// Whether this thread shall leave [`Engine::serve`] now.
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-
-    /// Starts one more thread that calls [`Engine::serve`]; false if that cannot be.
-    fn start_thread(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Engine::suspend`] and [`Engine::resume`] are called when a thread in [`App::call`] begins and ends to wait. If
-    /// not, the monitor guesses within a millisecond.
-    fn hands_over(&self) -> bool {
-        false
-    }
-}
 
 /// Requests for which the next thread is woken at once, after one had to be rescued by the monitor.
 const EAGER_REQUESTS: usize = 64;
