@@ -246,7 +246,7 @@ impl Engine {
         }
     }
 
-    /// Responses a request that the app never sees.
+    /// Answers a request that the app never sees.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let peer = connection

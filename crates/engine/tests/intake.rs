@@ -16,7 +16,7 @@ const MEGABYTE: usize = 1 << 20;
 /// What a message takes beside its bytes, and more than that.
 const OVERHEAD: usize = 1024;
 
-/// Responses each message with its length once it may, and notes how much waits meanwhile.
+/// Answers each message with its length once it may, and notes how much waits meanwhile.
 #[derive(Default)]
 struct Slow {
     may_go_on: AtomicBool,

@@ -181,7 +181,7 @@ impl OnThread<'_> {
         error
     }
 
-    /// Responses in the place of an application that has raised, and logs what it was.
+    /// Answers in the place of an application that has raised, and logs what it was.
     fn report(&self, error: VALUE, env: VALUE, response: &Response<'_, '_>) {
         let triple = self.log(error, env);
         if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(500)) {

@@ -81,7 +81,7 @@ impl Engine {
         self.files.has_roots()
     }
 
-    /// Responses the request that is ready on `connection`, and those that follow it, as long as they name files of the public
+    /// Answers the request that is ready on `connection`, and those that follow it, as long as they name files of the public
     /// folder. `Ready` for one that does not.
     pub(crate) fn serve_files(&self, connection: &mut Connection) -> Next {
         let Some(public) = &self.files.public else {

@@ -40,7 +40,7 @@ impl Selection {
 }
 
 impl Exchange<'_> {
-    /// Responses with a file of the public folder.
+    /// Answers with a file of the public folder.
     pub(crate) fn respond_with(&mut self, document: &Document, content: &Content) {
         let description = &document.description;
         let size = description.identity.size();
@@ -65,7 +65,7 @@ impl Exchange<'_> {
         self.send_selected(selection, size, document.content_type.as_bytes(), content);
     }
 
-    /// Responses with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
+    /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
         let parts = self.head().parts;
         let mut location = self.text(parts.path).to_vec();
@@ -77,7 +77,7 @@ impl Exchange<'_> {
         self.respond_plainly_with(301, &[(b"location", &location)]);
     }
 
-    /// Responses with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
+    /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
     /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
     /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
     /// error when there is no descriptor for it, or the disk fails.

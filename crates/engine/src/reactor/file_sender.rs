@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How much lower its priority is than that of the threads that response requests. Where nobody else wants the processor, that
+/// How much lower its priority is than that of the threads that answer requests. Where nobody else wants the processor, that
 /// makes no difference.
 const NICENESS: i32 = 5;
 

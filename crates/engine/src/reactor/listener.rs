@@ -109,7 +109,7 @@ impl Reserve {
     }
 }
 
-/// Responses a connection that was never served, as far as its socket takes it, and says that nothing follows.
+/// Answers a connection that was never served, as far as its socket takes it, and says that nothing follows.
 pub(crate) fn refuse(socket: impl AsFd, response: &[u8]) {
     // What the client has sent already would turn our close into a reset, which could overtake the response.
     let mut sent = [0u8; 4096];

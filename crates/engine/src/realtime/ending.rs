@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Responses what the peer has said last.
+    /// Answers what the peer has said last.
     pub(super) fn part(&self, farewell: Farewell) {
         match farewell {
             Farewell::Goodbye(code) => self.peer_closed(code),

@@ -250,7 +250,7 @@ impl Client {
     }
 }
 
-/// Responses with a text.
+/// Answers with a text.
 pub fn reply(exchange: &mut Exchange<'_>, text: &str) {
     exchange.start(200);
     exchange.end_head(Some(text.len() as u64));
