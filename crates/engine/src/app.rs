@@ -38,7 +38,7 @@ pub trait App {
         false
     }
 
-    /// Whether [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`] are called when a thread in [`App::call`] begins and ends to wait. If
+    /// Whether [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`](crate::Engine::resume) are called when a thread in [`App::call`] begins and ends to wait. If
     /// not, the monitor guesses within a millisecond.
     fn hands_over(&self) -> bool {
         false

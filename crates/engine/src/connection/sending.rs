@@ -55,7 +55,7 @@ impl Connection {
         matches!(self.state, State::Flush { late: true, .. })
     }
 
-    /// Adds body bytes to the output; see [`Output::push`].
+    /// Adds body bytes to the output; see [`Output::push`](super::output::Output::push).
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         self.output.push(&self.socket, bytes, spill, FileParts::Leave)
     }

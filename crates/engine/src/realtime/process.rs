@@ -42,7 +42,7 @@ impl std::fmt::Debug for ProcessSubscription {
 }
 
 impl ProcessSubscription {
-    /// A subscription whose events run in `engine`; to be given to [`Hub::subscribe`](crate::Hub::subscribe).
+    /// A subscription whose events run in `engine`; to be given to [`Hub::subscribe`](crate::pubsub::Hub::subscribe).
     pub fn new(engine: &Arc<Engine>) -> Arc<ProcessSubscription> {
         Arc::new_cyclic(|me| ProcessSubscription {
             me: me.clone(),

@@ -17,7 +17,7 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 3;
 
-/// Arrival, requests served, length of the input, length of the body, origin and [`Kind`], and the peer.
+/// Arrival, requests served, length of the input, length of the body, origin and the kind of what is sent, and the peer.
 const HEADER: usize = 64;
 
 /// Where the header says what kind of message it is.

@@ -26,7 +26,7 @@
 //!   for work afterwards. Both are sequentially consistent, so one of the two sees the other.
 //! * **Somebody polls whenever nobody would be woken.** One thread polls, or one is in a state that leads to a look
 //!   (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the monitor ticks while any
-//!   thread is in such a state, and polls itself where a whole tick has brought nothing ([`help`]).
+//!   thread is in such a state, and polls itself where a whole tick has brought nothing ([`help()`]).
 //! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
 //!
 //! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks this with
