@@ -5,9 +5,9 @@ mod decoding;
 #[path = "../http1/support.rs"]
 #[allow(dead_code, reason = "only the random numbers and heads are used here")]
 mod http1;
-#[path = "../websocket/inflate.rs"]
-#[allow(dead_code, reason = "how a stream ends is told by its trailer here")]
-mod inflate;
 mod media_types;
 mod negotiation;
+#[path = "../websocket/puff.rs"]
+#[allow(dead_code, reason = "how a stream ends is told by its trailer here")]
+mod puff;
 mod streams;

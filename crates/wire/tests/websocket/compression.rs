@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::http1::Random;
-use crate::inflate::inflate;
+use crate::puff;
 use crate::support::*;
 use fairlead_wire::websocket::{Decoder, Deflate, Deflater, Failure, Incoming, Limits, Role};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
@@ -140,7 +140,7 @@ fn messages_of_any_length_go_there_and_back() {
         let noise: Vec<u8> = (0..length).map(|_| noise.below(256) as u8).collect();
         for payload in [&payload[..length], &noise] {
             let message = deflated(payload);
-            assert!(inflate(&message).bytes == payload, "{length}");
+            assert!(puff::inflate(&message).bytes == payload, "{length}");
             let heard = [Heard::Binary(payload.to_vec())];
             assert!(
                 SERVER.with(ALONE).accept(&compressed(BINARY, &message)) == heard,

@@ -10,10 +10,10 @@ mod headers;
 #[path = "../http1/support.rs"]
 #[allow(dead_code, reason = "only the random numbers are used here")]
 mod http1;
-mod inflate;
 mod limits;
 mod model;
 mod negotiation;
+mod puff;
 mod random;
 mod splits;
 mod support;

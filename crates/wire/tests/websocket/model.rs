@@ -1,7 +1,7 @@
 //! A second reading of RFC 6455 and RFC 7692 to hold the decoder against: naive, slow, all bytes at once, and written from
 //! the RFCs. It says what is heard and which failure ends it.
 
-use crate::inflate::{inflate, End};
+use crate::puff::{inflate, End};
 use crate::support::{Heard, Outcome, Setup};
 use fairlead_wire::websocket::{Failure, Role};
 
