@@ -91,7 +91,7 @@ impl<T> WorkQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use std::sync::{mpsc, Arc};
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -120,12 +120,14 @@ mod tests {
     fn a_thread_that_sleeps_is_woken_by_work_and_by_the_end() {
         let queue = Arc::new(WorkQueue::default());
         let worker = Arc::clone(&queue);
-        let thread = std::thread::spawn(move || (worker.next(LONG), worker.next(LONG)));
+        let (turns_tx, turns) = mpsc::channel();
+        std::thread::spawn(move || while turns_tx.send(worker.next(LONG)).is_ok() {});
         let wait_until_asleep = || while !queue.state.lock().is_asleep {};
         wait_until_asleep();
         assert_eq!(queue.push(1), Ok(()));
+        assert_eq!(turns.recv_timeout(LONG), Ok(Turn::Of(1)));
         wait_until_asleep();
         queue.stop();
-        assert_eq!(thread.join().expect("it has not panicked"), (Turn::Of(1), Turn::Over));
+        assert_eq!(turns.recv_timeout(LONG), Ok(Turn::Over));
     }
 }
