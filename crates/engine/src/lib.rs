@@ -45,6 +45,7 @@ mod realtime;
 mod scheduler;
 mod spool;
 mod sync;
+mod work_queue;
 
 pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};

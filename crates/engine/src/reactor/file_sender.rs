@@ -6,7 +6,7 @@
 use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
 use crate::engine::Engine;
-use crate::reactor::work_queue::{Turn, WorkQueue};
+use crate::work_queue::{Turn, WorkQueue};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -7,7 +7,6 @@ pub(crate) mod file_sender;
 pub(crate) mod listener;
 pub(crate) mod parked;
 pub(crate) mod poller;
-pub(crate) mod work_queue;
 
 use crate::clock::milliseconds;
 use crate::connection::Next;

@@ -13,7 +13,7 @@ pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;
 use crate::limits::descriptors::{Counted, Descriptors};
-use crate::reactor::work_queue::WorkQueue;
+use crate::work_queue::WorkQueue;
 use parking_lot::Mutex;
 use pressure::Starved;
 use rustix::io::Errno;

@@ -10,7 +10,7 @@ use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
 use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
-use crate::reactor::work_queue::Turn;
+use crate::work_queue::Turn;
 use std::fs::File;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
