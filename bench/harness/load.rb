@@ -4,11 +4,11 @@ require_relative "load/fairlead"
 require_relative "load/wrk"
 
 module Bench
-  # The program that makes the requests. Ours (`fairlead bench`) where it can be built, else wrk, which does not count
+  # The program that makes the requests. Ours (`fairlead bench`) where it is built, else wrk, which does not count
   # requests per connection.
   module Load
     def self.pick
-      [Fairlead, Wrk].map(&:new).find(&:available?) || raise(Error, "no load tool: cargo builds ours, or install wrk")
+      [Fairlead, Wrk].map(&:new).find(&:available?) || raise(Error, "no load tool: bin/setup builds ours, or install wrk")
     end
 
     # A distribution of our tool as a curve: {"min" => …, "p99_9" => …, "max" => …} as {0.0 => …, 99.9 => …, 100.0 => …}
