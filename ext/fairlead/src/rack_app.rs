@@ -41,7 +41,7 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let _in_app = InApp::enter(self.engine);
-        let panic = Response::on(exchange, |response| self.response(response));
+        let panic = Response::on(exchange, |response| self.answer(response));
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -92,7 +92,7 @@ impl App for OnThread<'_> {
 
 impl OnThread<'_> {
     /// Calls the application and answers. A panic is returned once all is tidied up.
-    fn response(&self, response: &Response<'_, '_>) -> Option<Panic> {
+    fn answer(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let nil = Qnil as VALUE;
         let mut env = Env {
             hash: nil,

@@ -1,6 +1,7 @@
 //! The logs: lines are handed over in memory and written by a native thread, so that neither a slow disk nor a full pipe
 //! holds a request. The thread starts with the first line. What its reader cannot take is dropped and counted.
 
+use super::access_log::Format;
 use crate::config::Logs;
 use parking_lot::{Condvar, Mutex};
 use std::fmt::{Arguments, Write as _};
@@ -22,7 +23,7 @@ pub(crate) struct LogWriter {
     shared: Arc<WriterState>,
     /// What the thread takes with it when it starts.
     files: Mutex<Option<LogFiles>>,
-    access: Option<crate::observe::access_log::Format>,
+    access: Option<Format>,
     prefix: String,
 }
 
@@ -65,7 +66,7 @@ impl LogWriter {
     }
 
     /// The format of access lines, if there is an access log.
-    pub(crate) fn access_format(&self) -> Option<crate::observe::access_log::Format> {
+    pub(crate) fn access_format(&self) -> Option<Format> {
         self.access
     }
 

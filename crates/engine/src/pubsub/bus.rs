@@ -58,13 +58,13 @@ impl Bus {
     /// # Errors
     /// If the socket pairs cannot be made.
     pub fn new(scoreboard: &'static Scoreboard, workers: usize) -> std::io::Result<Bus> {
-        let post = Bus {
+        let bus = Bus {
             scoreboard,
             mailboxes: std::array::from_fn(|_| OnceLock::new()),
             given_up: std::array::from_fn(|_| AtomicU64::new(0)),
         };
-        (0..workers).try_for_each(|slot| post.add(slot))?;
-        Ok(post)
+        (0..workers).try_for_each(|slot| bus.add(slot))?;
+        Ok(bus)
     }
 
     /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that is forked.
@@ -277,15 +277,15 @@ mod tests {
 
     /// A bus for one worker, and what that has of it.
     fn supervisor_and_worker() -> (Bus, Bus) {
-        let post = Bus::new(Box::leak(Box::default()), 1).expect("a mailbox");
-        let worker = forked(&post);
+        let bus = Bus::new(Box::leak(Box::default()), 1).expect("a mailbox");
+        let worker = forked(&bus);
         worker.open(0);
-        (post, worker)
+        (bus, worker)
     }
 
-    fn forked(post: &Bus) -> Bus {
-        let child = Bus::new(post.scoreboard, 0).expect("no mailbox");
-        for (own, known) in child.mailboxes.iter().zip(&post.mailboxes) {
+    fn forked(bus: &Bus) -> Bus {
+        let child = Bus::new(bus.scoreboard, 0).expect("no mailbox");
+        for (own, known) in child.mailboxes.iter().zip(&bus.mailboxes) {
             if let Some(mailbox) = known.get() {
                 own.set(mailbox.copy()).expect("nothing there");
             }
@@ -293,24 +293,24 @@ mod tests {
         child
     }
 
-    fn take(post: &Bus, slot: usize) -> TakenMail {
-        post.take(slot, &mut space())
+    fn take(bus: &Bus, slot: usize) -> TakenMail {
+        bus.take(slot, &mut space())
     }
 
     #[test]
     fn workers_have_the_mailboxes_that_there_are_workers_and_no_more() {
-        let post = Bus::new(Box::leak(Box::default()), 3).expect("mailboxes");
-        assert_eq!(post.known(), 0b111);
+        let bus = Bus::new(Box::leak(Box::default()), 3).expect("mailboxes");
+        assert_eq!(bus.known(), 0b111);
     }
 
     #[test]
     fn who_publishes_to_a_worker_that_came_later_waits_for_its_mailbox() {
-        let (post, old) = supervisor_and_worker();
-        post.add(1).expect("a mailbox");
-        let new = forked(&post);
+        let (bus, old) = supervisor_and_worker();
+        bus.add(1).expect("a mailbox");
+        let new = forked(&bus);
         new.open(1);
         let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
-            post.introduce();
+            bus.introduce();
             // As its dispatcher does, meanwhile.
             assert!(matches!(take(&old, 0), TakenMail::Nothing));
             wait();
@@ -320,7 +320,7 @@ mod tests {
         let posted = old.send(Some(0), b"news", &[7; 100_000], &mut |_| panic!("waits"));
         assert_eq!(posted, Posted::default());
         assert!(matches!(take(&new, 1), TakenMail::Mail(mail) if mail.message.len() == 100_000));
-        post.introduce();
+        bus.introduce();
         let mailbox = old.mailboxes[0].get().expect("its own");
         let mail = mailbox.take(&mut space(), &old.scoreboard.slot(0).mail_bytes);
         assert!(matches!(mail, TakenMail::Nothing), "known is known: {mail:?}");
@@ -328,14 +328,14 @@ mod tests {
 
     #[test]
     fn a_mailbox_whose_descriptors_were_lost_is_introduced_again() {
-        let (post, worker) = supervisor_and_worker();
-        let sender = post.mailboxes[0].get().expect("a mailbox").sender();
+        let (bus, worker) = supervisor_and_worker();
+        let sender = bus.mailboxes[0].get().expect("a mailbox").sender();
         rustix::net::send(sender, &introduction(1), rustix::net::SendFlags::empty()).expect("room");
         assert!(matches!(take(&worker, 0), TakenMail::Nothing));
-        post.add(1).expect("a mailbox");
-        post.introduce();
+        bus.add(1).expect("a mailbox");
+        bus.introduce();
         assert!(matches!(take(&worker, 0), TakenMail::Nothing));
         assert_eq!(worker.known(), 0b11);
-        assert_eq!(post.scoreboard.slot(0).mail_lost.load(Relaxed), 0);
+        assert_eq!(bus.scoreboard.slot(0).mail_lost.load(Relaxed), 0);
     }
 }

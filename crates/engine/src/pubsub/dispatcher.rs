@@ -92,8 +92,8 @@ impl Dispatcher {
     }
 
     fn next_mail(&mut self) -> TakenMail {
-        match &self.shared.post {
-            Some((post, slot)) => post.take(*slot, &mut self.space),
+        match &self.shared.bus {
+            Some((bus, slot)) => bus.take(*slot, &mut self.space),
             None => TakenMail::Nothing,
         }
     }

@@ -72,7 +72,7 @@ pub struct Hub {
 pub(super) struct Shared {
     pub(super) channels: Channels,
     pub(super) queue: Queue,
-    pub(super) post: Option<(Arc<Bus>, usize)>,
+    pub(super) bus: Option<(Arc<Bus>, usize)>,
     pub(super) panics: AtomicU64,
     own: Slot,
     /// Whether the dispatcher has ended.
@@ -84,11 +84,11 @@ impl Hub {
     ///
     /// # Errors
     /// If the descriptor that wakes the dispatcher cannot be made.
-    pub fn new(post: Option<(Arc<Bus>, usize)>) -> io::Result<Arc<Hub>> {
+    pub fn new(bus: Option<(Arc<Bus>, usize)>) -> io::Result<Arc<Hub>> {
         let shared = Shared {
             channels: Channels::default(),
             queue: Queue::new()?,
-            post,
+            bus,
             panics: AtomicU64::new(0),
             own: Slot::default(),
             ended: Default::default(),
@@ -107,8 +107,8 @@ impl Hub {
         if self.is_elsewhere() || !self.shared.queue.open() {
             return Ok(());
         }
-        if let Some((post, slot)) = &self.shared.post {
-            post.open(*slot);
+        if let Some((bus, slot)) = &self.shared.bus {
+            bus.open(*slot);
         }
         let shared = Arc::clone(&self.shared);
         let named = std::thread::Builder::new().name("fairlead dispatcher".into());
@@ -176,8 +176,8 @@ impl Hub {
             posted.undelivered += usize::from(!self.shared.queue.push(&publication, block));
         }
         if scope != Scope::Process {
-            if let Some((post, slot)) = &self.shared.post {
-                posted.undelivered += post.send(Some(*slot), channel, message, block).undelivered;
+            if let Some((bus, slot)) = &self.shared.bus {
+                posted.undelivered += bus.send(Some(*slot), channel, message, block).undelivered;
             }
         }
         posted
@@ -191,8 +191,8 @@ impl Hub {
         scope: Scope,
         block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> Posted {
-        match &self.shared.post {
-            Some((post, _)) if scope != Scope::Process => post.publish(channel, message, block),
+        match &self.shared.bus {
+            Some((bus, _)) if scope != Scope::Process => bus.publish(channel, message, block),
             _ => Posted { undelivered: 1 },
         }
     }
@@ -231,15 +231,15 @@ impl Drop for Hub {
 
 impl Shared {
     pub(super) fn counters(&self) -> &Slot {
-        match &self.post {
-            Some((post, slot)) => post.scoreboard().slot(*slot),
+        match &self.bus {
+            Some((bus, slot)) => bus.scoreboard().slot(*slot),
             None => &self.own,
         }
     }
 
     /// Readable when this process has mail.
     pub(super) fn mailbox(&self) -> Option<BorrowedFd<'_>> {
-        self.post.as_ref().and_then(|(post, slot)| post.receiver(*slot))
+        self.bus.as_ref().and_then(|(bus, slot)| bus.receiver(*slot))
     }
 
     fn end(&self) {
@@ -248,8 +248,8 @@ impl Shared {
     }
 
     fn close_mailbox(&self) {
-        if let Some((post, slot)) = &self.post {
-            post.close(*slot);
+        if let Some((bus, slot)) = &self.bus {
+            bus.close(*slot);
         }
     }
 }
@@ -263,9 +263,9 @@ mod tests {
     #[test]
     fn a_process_that_the_app_has_forked_publishes_to_the_workers() {
         let scoreboard: &'static Scoreboard = Box::leak(Box::default());
-        let post = Arc::new(Bus::new(scoreboard, 2).expect("a bus"));
-        (0..2).for_each(|slot| post.open(slot));
-        let hub = Hub::new(Some((Arc::clone(&post), 0))).expect("a hub");
+        let bus = Arc::new(Bus::new(scoreboard, 2).expect("a bus"));
+        (0..2).for_each(|slot| bus.open(slot));
+        let hub = Hub::new(Some((Arc::clone(&bus), 0))).expect("a hub");
         let mut hub = Arc::into_inner(hub).expect("the only one");
         hub.process = 0;
         let publish = |scope| hub.publish(b"news", b"hello", scope, &mut |_| panic!("waits"));
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(publish(Scope::Cluster), Posted::default());
         hub.stop();
         for slot in 0..2 {
-            let take = || post.take(slot, &mut mailbox::space());
+            let take = || bus.take(slot, &mut mailbox::space());
             assert!(
                 matches!(take(), TakenMail::Mail(mail) if *mail.channel == *b"news"),
                 "slot {slot}"

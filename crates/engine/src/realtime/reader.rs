@@ -264,7 +264,7 @@ impl Client {
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
             .iter()
-            .try_for_each(|remark| self.response(reader, remark, engine, now));
+            .try_for_each(|remark| self.answer(reader, remark, engine, now));
         let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
         if let Err(failure) = fed.and(heard.map(|()| 0)) {
             reader.decoder = None;
@@ -322,7 +322,7 @@ impl Client {
         self.resume(engine);
     }
 
-    fn response(&self, reader: &mut Reader, remark: &Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
+    fn answer(&self, reader: &mut Reader, remark: &Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
         if let Remark::Close(_) = remark {
             return Ok(());
         }

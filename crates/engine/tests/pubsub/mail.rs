@@ -11,24 +11,24 @@ fn bus() -> Arc<Bus> {
     Arc::new(Bus::new(Box::leak(Box::default()), 6).unwrap())
 }
 
-fn worker(post: &Arc<Bus>, slot: usize) -> Arc<Hub> {
-    let hub = Hub::new(Some((Arc::clone(post), slot))).unwrap();
+fn worker(bus: &Arc<Bus>, slot: usize) -> Arc<Hub> {
+    let hub = Hub::new(Some((Arc::clone(bus), slot))).unwrap();
     hub.start().unwrap();
     hub
 }
 
 /// Says that a worker reads its mail that does not: it was killed and nobody has noticed yet.
-fn dead_worker(post: &Arc<Bus>, slot: usize) -> &'static Scoreboard {
-    worker(post, slot).stop();
-    post.scoreboard().slot(slot).reads_mail.store(1, SeqCst);
-    post.scoreboard()
+fn dead_worker(bus: &Arc<Bus>, slot: usize) -> &'static Scoreboard {
+    worker(bus, slot).stop();
+    bus.scoreboard().slot(slot).reads_mail.store(1, SeqCst);
+    bus.scoreboard()
 }
 
 /// Publishes from the supervisor until it has to wait, and then does what `block` says.
-fn publish_until_full(post: &Bus, message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> (usize, Posted) {
+fn publish_until_full(bus: &Bus, message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> (usize, Posted) {
     let mut waits = 0;
     for count in 1..1_000_000 {
-        let posted = post.publish(b"news", message, &mut |wait| {
+        let posted = bus.publish(b"news", message, &mut |wait| {
             waits += 1;
             block(wait);
         });
@@ -42,8 +42,8 @@ fn publish_until_full(post: &Bus, message: &[u8], block: &mut dyn FnMut(&mut dyn
 
 #[test]
 fn messages_of_all_sizes_arrive_whole_at_every_worker() {
-    let post = bus();
-    let hubs = [0, 1, 5].map(|slot| worker(&post, slot));
+    let bus = bus();
+    let hubs = [0, 1, 5].map(|slot| worker(&bus, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "news"));
     let sizes = [
         0,
@@ -73,19 +73,19 @@ fn messages_of_all_sizes_arrive_whole_at_every_worker() {
     assert_eq!(hubs[1].stats().mail_sent, 2 * sizes.len() as u64);
     assert_eq!(hubs[2].stats().mail_received, sizes.len() as u64);
     eventually("no file waits", || {
-        post.scoreboard().slot(5).mail_bytes.load(SeqCst) == 0
+        bus.scoreboard().slot(5).mail_bytes.load(SeqCst) == 0
     });
 }
 
 #[test]
 fn a_scope_says_which_workers_get_a_message() {
-    let post = bus();
-    let hubs = [0, 1].map(|slot| worker(&post, slot));
+    let bus = bus();
+    let hubs = [0, 1].map(|slot| worker(&bus, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "\0\u{ff}"));
     for scope in [Scope::Process, Scope::Siblings, Scope::Cluster] {
         publish(&hubs[0], "\0\u{ff}", format!("{scope:?}"), scope);
     }
-    post.publish("\0\u{ff}".as_bytes(), b"Supervisor", &mut |_| panic!("waits"));
+    bus.publish("\0\u{ff}".as_bytes(), b"Supervisor", &mut |_| panic!("waits"));
     for recorder in &recorders {
         recorder.wait_for(3);
     }
@@ -93,13 +93,13 @@ fn a_scope_says_which_workers_get_a_message() {
     own.sort();
     assert_eq!(own, ["Cluster", "Process", "Supervisor"]);
     assert_eq!(recorders[1].messages(3), ["Siblings", "Cluster", "Supervisor"]);
-    assert_eq!(post.scoreboard().others().mail_sent.load(SeqCst), 2);
+    assert_eq!(bus.scoreboard().others().mail_sent.load(SeqCst), 2);
 }
 
 #[test]
 fn workers_that_flood_each_other_lose_nothing() {
-    let post = bus();
-    let hubs = [0, 1].map(|slot| worker(&post, slot));
+    let bus = bus();
+    let hubs = [0, 1].map(|slot| worker(&bus, slot));
     let recorders = hubs.each_ref().map(|hub| Recorder::on(hub, "news"));
     std::thread::scope(|scope| {
         for (hub, name) in hubs.iter().zip(["a", "b"]) {
@@ -121,32 +121,32 @@ fn workers_that_flood_each_other_lose_nothing() {
 
 #[test]
 fn mail_for_a_predecessor_is_thrown_away() {
-    let post = bus();
-    let scoreboard = dead_worker(&post, 1);
+    let bus = bus();
+    let scoreboard = dead_worker(&bus, 1);
     for message in [&b"short"[..], &[7; 100_000]] {
         assert_eq!(
-            post.publish(b"news", message, &mut |_| panic!("waits")),
+            bus.publish(b"news", message, &mut |_| panic!("waits")),
             Posted::default()
         );
     }
     scoreboard.slot(1).reset();
-    let hub = Hub::new(Some((Arc::clone(&post), 1))).unwrap();
+    let hub = Hub::new(Some((Arc::clone(&bus), 1))).unwrap();
     let recorder = Recorder::on(&hub, "news");
     hub.start().unwrap();
-    post.publish(b"news", b"for the successor", &mut |_| panic!("waits"));
+    bus.publish(b"news", b"for the successor", &mut |_| panic!("waits"));
     assert_eq!(recorder.messages(1), ["for the successor"]);
     assert_eq!(hub.stats().mail_received, 1);
 }
 
 #[test]
 fn a_publisher_waits_for_a_full_mailbox() {
-    let post = bus();
-    let hub = worker(&post, 1);
+    let bus = bus();
+    let hub = worker(&bus, 1);
     let recorder = Recorder::on(&hub, "news");
     for message in [&b"short"[..], &[7; 30_000], &[7; 40_000], &[7; 1 << 20]] {
         recorder.gate().shut();
         let before = recorder.wait_for(0).len();
-        let (count, posted) = publish_until_full(&post, message, &mut |wait| {
+        let (count, posted) = publish_until_full(&bus, message, &mut |wait| {
             recorder.gate().open();
             wait();
         });
@@ -155,19 +155,19 @@ fn a_publisher_waits_for_a_full_mailbox() {
         let seen = recorder.wait_for(before + count);
         assert_eq!(seen.len(), before + count);
     }
-    assert_eq!(post.scoreboard().others().mail_waits.load(SeqCst), 4);
-    assert_eq!(post.scoreboard().others().mail_lost.load(SeqCst), 0);
+    assert_eq!(bus.scoreboard().others().mail_waits.load(SeqCst), 4);
+    assert_eq!(bus.scoreboard().others().mail_lost.load(SeqCst), 0);
 }
 
 #[test]
 fn long_messages_that_wait_are_bounded() {
-    let post = bus();
-    let hub = worker(&post, 1);
+    let bus = bus();
+    let hub = worker(&bus, 1);
     let recorder = Recorder::on(&hub, "news");
     recorder.gate().shut();
-    post.publish(b"news", b"hold", &mut |_| panic!("waits"));
+    bus.publish(b"news", b"hold", &mut |_| panic!("waits"));
     recorder.gate().wait_until_reached();
-    let (count, posted) = publish_until_full(&post, &[7; 10 << 20], &mut |wait| {
+    let (count, posted) = publish_until_full(&bus, &[7; 10 << 20], &mut |wait| {
         recorder.gate().open();
         wait();
     });
@@ -177,24 +177,24 @@ fn long_messages_that_wait_are_bounded() {
 
 #[test]
 fn a_worker_that_takes_nothing_is_given_up_until_it_does() {
-    let post = bus();
-    let scoreboard = dead_worker(&post, 1);
-    let living = worker(&post, 2);
+    let bus = bus();
+    let scoreboard = dead_worker(&bus, 1);
+    let living = worker(&bus, 2);
     let recorder = Recorder::on(&living, "news");
     let begun = Instant::now();
-    let (count, posted) = publish_until_full(&post, &[7; 30_000], &mut |wait| wait());
+    let (count, posted) = publish_until_full(&bus, &[7; 30_000], &mut |wait| wait());
     assert_eq!(posted, Posted { undelivered: 1 });
     assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
-    let at_once = post.publish(b"news", &[7; 30_000], &mut |_| panic!("waits again"));
+    let at_once = bus.publish(b"news", &[7; 30_000], &mut |_| panic!("waits again"));
     assert_eq!(at_once, Posted { undelivered: 1 });
     assert_eq!(scoreboard.others().mail_lost.load(SeqCst), 2);
     assert_eq!(recorder.wait_for(count + 1).len(), count + 1);
 
     scoreboard.slot(1).reset();
-    let successor = worker(&post, 1);
+    let successor = worker(&bus, 1);
     let recorder = Recorder::on(&successor, "news");
     assert_eq!(
-        post.publish(b"news", b"hello", &mut |_| panic!("waits")),
+        bus.publish(b"news", b"hello", &mut |_| panic!("waits")),
         Posted::default()
     );
     assert_eq!(recorder.messages(1), ["hello"]);
@@ -202,10 +202,10 @@ fn a_worker_that_takes_nothing_is_given_up_until_it_does() {
 
 #[test]
 fn nobody_waits_for_a_worker_that_is_gone() {
-    let post = bus();
-    let scoreboard = dead_worker(&post, 1);
+    let bus = bus();
+    let scoreboard = dead_worker(&bus, 1);
     let begun = Instant::now();
-    let (_, posted) = publish_until_full(&post, &[7; 30_000], &mut |wait| {
+    let (_, posted) = publish_until_full(&bus, &[7; 30_000], &mut |wait| {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 eventually("the publisher waits", || {
@@ -219,38 +219,38 @@ fn nobody_waits_for_a_worker_that_is_gone() {
     assert_eq!(posted, Posted::default());
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(
-        post.publish(b"news", b"hello", &mut |_| panic!("waits")),
+        bus.publish(b"news", b"hello", &mut |_| panic!("waits")),
         Posted::default()
     );
 }
 
 #[test]
 fn a_worker_that_stops_gets_no_more_mail_and_reads_what_it_got() {
-    let post = bus();
-    let hub = worker(&post, 1);
+    let bus = bus();
+    let hub = worker(&bus, 1);
     let recorder = Recorder::on(&hub, "news");
     recorder.gate().shut();
     for number in 0..100 {
-        post.publish(b"news", number.to_string().as_bytes(), &mut |_| panic!("waits"));
+        bus.publish(b"news", number.to_string().as_bytes(), &mut |_| panic!("waits"));
     }
     recorder.gate().wait_until_reached();
     std::thread::scope(|scope| {
         scope.spawn(|| hub.stop());
         eventually("it reads no more", || {
-            post.scoreboard().slot(1).reads_mail.load(SeqCst) == 0
+            bus.scoreboard().slot(1).reads_mail.load(SeqCst) == 0
         });
-        post.publish(b"news", b"late", &mut |_| panic!("waits"));
+        bus.publish(b"news", b"late", &mut |_| panic!("waits"));
         recorder.gate().open();
     });
     let expected: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     assert_eq!(recorder.messages(0), expected);
-    assert_eq!(post.scoreboard().others().mail_sent.load(SeqCst), 100);
+    assert_eq!(bus.scoreboard().others().mail_sent.load(SeqCst), 100);
 }
 
 #[test]
 fn own_messages_and_mail_take_turns() {
-    let post = bus();
-    let hubs = [0, 1].map(|slot| worker(&post, slot));
+    let bus = bus();
+    let hubs = [0, 1].map(|slot| worker(&bus, slot));
     let (holder, recorder) = (Recorder::on(&hubs[0], "hold"), Recorder::new());
     recorder.subscribe(&hubs[0], "*", Match::Glob);
     holder.gate().shut();

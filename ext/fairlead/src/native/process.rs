@@ -29,7 +29,7 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
 });
 
 /// Made by the supervisor; its workers inherit it.
-static POST: Mutex<Option<Arc<Bus>>> = Mutex::new(None);
+static BUS: Mutex<Option<Arc<Bus>>> = Mutex::new(None);
 
 struct Process {
     /// Whose this is: a forked process has nothing of it.
@@ -75,8 +75,8 @@ pub(crate) fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 /// Lets this process and those that it forks send each other what is published.
-pub(super) fn set_bus(post: &Arc<Bus>) {
-    *POST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(post));
+pub(super) fn set_bus(bus: &Arc<Bus>) {
+    *BUS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(bus));
 }
 
 /// The hub of this process, made and started for its first engine.
@@ -85,8 +85,8 @@ pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
     if let Some(hub) = &process.hub {
         return Ok(Arc::clone(hub));
     }
-    let post = POST.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let hub = Hub::new(post.zip(slot))?;
+    let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let hub = Hub::new(bus.zip(slot))?;
     hub.start()?;
     process.hub = Some(Arc::clone(&hub));
     Ok(hub)
@@ -210,10 +210,10 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
             .undelivered
             == 0);
     }
-    let post = POST.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match post {
-        Some(post) if scope != Scope::Process => {
-            Ok(post.publish(&channel, &message, &mut wait_without_gvl).undelivered == 0)
+    let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bus {
+        Some(bus) if scope != Scope::Process => {
+            Ok(bus.publish(&channel, &message, &mut wait_without_gvl).undelivered == 0)
         }
         _ => Ok(true),
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) struct Shared {
     scoreboard: &'static Scoreboard,
     waiting_room: Arc<WaitingRoom>,
-    post: Arc<Bus>,
+    bus: Arc<Bus>,
     slots: usize,
 }
 
@@ -39,13 +39,13 @@ impl Shared {
         let failed = |doing, error| system_error(ruby, doing, &error);
         let scoreboard = map_scoreboard().map_err(|error| failed("the scoreboard", error.into()))?;
         let room = WaitingRoom::new(scoreboard).map_err(|error| failed("the waiting room", error))?;
-        let post = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
-        let post = Arc::new(post);
-        super::process::set_bus(&post);
+        let bus = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
+        let bus = Arc::new(bus);
+        super::process::set_bus(&bus);
         Ok(Shared {
             scoreboard,
             waiting_room: Arc::new(room),
-            post,
+            bus,
             slots,
         })
     }
@@ -53,13 +53,13 @@ impl Shared {
     /// Gets ready for one more worker; to be called before that is forked.
     fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
-        let added = this.post.add(slot);
+        let added = this.bus.add(slot);
         added.map_err(|error| system_error(ruby, "a mailbox", &error))
     }
 
     /// Tells those that were forked before of workers that were added; to be called again and again.
     fn introduce(&self) {
-        self.post.introduce();
+        self.bus.introduce();
     }
 
     pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {

@@ -33,7 +33,7 @@ const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Inherited by all workers, together with the [`Scoreboard`].
 pub struct WaitingRoom {
     scoreboard: &'static Scoreboard,
-    file_sender: OwnedFd,
+    sender: OwnedFd,
     receiver: OwnedFd,
     /// The kernel wakes one worker for each message. One that leaves it to others wakes another by this.
     bell: OwnedFd,
@@ -67,14 +67,14 @@ impl WaitingRoom {
     /// If the socket pair cannot be made.
     pub fn new(scoreboard: &'static Scoreboard) -> std::io::Result<WaitingRoom> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (file_sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        let forced = sockopt::set_socket_send_buffer_size_force(&file_sender, QUEUE_BYTES);
+        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let forced = sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES);
         if forced.is_err() {
-            let _ = sockopt::set_socket_send_buffer_size(&file_sender, QUEUE_BYTES);
+            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
         }
         Ok(WaitingRoom {
             scoreboard,
-            file_sender,
+            sender,
             receiver,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
@@ -145,7 +145,7 @@ impl WaitingRoom {
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        retry_on_intr(|| sendmsg(&self.file_sender, &message.datagram(), &mut control, flags))
+        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
     }
 
     /// Takes out who has waited longest, for the worker in `slot`.
@@ -166,7 +166,7 @@ impl WaitingRoom {
     }
 
     fn has_descriptors(&self) -> bool {
-        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.file_sender, 0));
+        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
         copies.iter().all(Result::is_ok)
     }
 
