@@ -1,6 +1,6 @@
 //! What an application is to the engine: the one thing that a language has to bring.
 
-use crate::http::exchange::Exchange;
+use crate::exchange::Exchange;
 use crate::pubsub::Publication;
 use crate::realtime::{Client, Event};
 use std::sync::Arc;

@@ -3,6 +3,9 @@
 use rustix::time::{clock_gettime, ClockId};
 use std::time::{Duration, UNIX_EPOCH};
 
+/// A deadline that does not come.
+pub(crate) const NEVER: u64 = u64::MAX;
+
 /// Nanoseconds on the monotonic clock, which all processes of the machine share.
 pub(crate) fn nanoseconds() -> u64 {
     let t = clock_gettime(ClockId::Monotonic);

@@ -1,9 +1,8 @@
 //! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
 
-use crate::connection::meter::Rate;
 use crate::limits::descriptors::Descriptors;
+use crate::limits::meter::Rate;
 use crate::limits::request_totals::RequestTotals;
-use crate::observe::access_log;
 use fairlead_wire::http1::HeadLimits;
 use fairlead_wire::websocket::Context;
 use std::os::fd::BorrowedFd;
@@ -159,12 +158,35 @@ pub enum Overflow {
     Drop,
 }
 
+/// How a line of the access log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `host - - [time] "request" status bytes seconds`
+    Common,
+    /// Common, then `"referer" "user agent"`.
+    Combined,
+    /// One JSON object.
+    Json,
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<Format> {
+        match name {
+            "common" => Some(Format::Common),
+            "combined" => Some(Format::Combined),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
 /// Where the log lines go. They are written by a native thread of their own. The descriptors are borrowed, so that whoever
 /// owns them can put another file behind the same number.
 #[derive(Debug, Default)]
 pub struct Logs {
     /// One line for each response.
-    pub access: Option<(BorrowedFd<'static>, access_log::Format)>,
+    pub access: Option<(BorrowedFd<'static>, Format)>,
     /// One line for each refusal and for each fault of our own.
     pub errors: Option<BorrowedFd<'static>>,
     /// Put before each error line, such as `[1234] `.

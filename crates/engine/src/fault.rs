@@ -1,38 +1,9 @@
-//! Faults of our own. A panic ends the turn that it happens in and is logged; everything else goes on. What the turn owned
-//! is given back by guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by
-//! whoever catches the panic.
+//! Faults of our own, as tests bring them about. A panic ends the turn that it happens in and is logged
+//! ([`Worker::guard`](crate::worker::Worker::guard)); everything else goes on. What the turn owned is given back by guards
+//! ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by whoever catches the panic.
 
-use crate::engine::Engine;
-use std::panic::{catch_unwind, AssertUnwindSafe};
-
-impl Engine {
-    /// Runs one turn of something; `None` when it panicked.
-    pub(crate) fn guard<T>(&self, what: &str, turn: impl FnOnce() -> T) -> Option<T> {
-        let result = catch_unwind(AssertUnwindSafe(turn));
-        if result.is_err() {
-            self.log
-                .error(format_args!("[BUG] {what} panicked; what it worked on is given up"));
-        }
-        result.ok()
-    }
-
-    /// Where a test lets the engine panic, or lets the call that follows fail (true); nothing anywhere else.
-    #[cfg(not(test))]
-    #[inline(always)]
-    pub(crate) fn fault(&self, _: &'static str) -> bool {
-        false
-    }
-
-    #[cfg(test)]
-    pub(crate) fn fault(&self, point: &'static str) -> bool {
-        self.faults.strike(point)
-    }
-}
-
-#[cfg(test)]
 pub(crate) use injection::Faults;
 
-#[cfg(test)]
 mod injection {
     use parking_lot::Mutex;
 
@@ -55,7 +26,7 @@ mod injection {
             self.0.lock().is_empty()
         }
 
-        pub(super) fn strike(&self, point: &'static str) -> bool {
+        pub(crate) fn strike(&self, point: &'static str) -> bool {
             let mut faults = self.0.lock();
             let Some(index) = faults.iter().position(|(name, _)| *name == point) else {
                 return false;
@@ -68,7 +39,6 @@ mod injection {
     }
 }
 
-#[cfg(test)]
 mod tests {
     use super::injection::Fault;
     use crate::support::*;
@@ -86,7 +56,7 @@ mod tests {
 
     /// After a fault everything is as before: nothing is counted that is not there, and others are served.
     fn serves_on(server: &Server) {
-        assert!(server.engine.faults.are_over(), "what was planned has happened");
+        assert!(server.engine.faults().are_over(), "what was planned has happened");
         assert_eq!(server.connect().get("/").text(), "ok");
         eventually("no connection is left", || server.engine.stats().connections == 0);
         // The thread that has closed the connection may not be done yet.
@@ -102,7 +72,7 @@ mod tests {
         assert_eq!(other.get("/").text(), "ok");
         let mut client = server.connect();
         eventually("both are there", || server.engine.stats().connections == 2);
-        server.engine.faults.plan("step", Fault::Panic);
+        server.engine.faults().plan("step", Fault::Panic);
         client.send(GET);
         assert!(client.is_closed());
         assert_eq!(other.get("/").text(), "ok");
@@ -113,7 +83,7 @@ mod tests {
     #[test]
     fn a_panic_while_time_outs_are_looked_at_forgets_none() {
         let server = server();
-        server.engine.faults.plan("expire", Fault::Panic);
+        server.engine.faults().plan("expire", Fault::Panic);
         let (mut first, mut second) = (server.connect(), server.connect());
         assert!(first.is_closed());
         assert!(second.is_closed());
@@ -123,7 +93,7 @@ mod tests {
     #[test]
     fn a_panic_among_the_time_outs_is_followed_by_another_look() {
         let server = server();
-        server.engine.faults.plan("look for time-outs", Fault::Panic);
+        server.engine.faults().plan("look for time-outs", Fault::Panic);
         let mut client = server.connect();
         assert!(client.is_closed());
         serves_on(&server);
@@ -132,7 +102,7 @@ mod tests {
     #[test]
     fn a_panic_while_accepting_costs_a_pause() {
         let server = server();
-        server.engine.faults.plan("accept", Fault::Panic);
+        server.engine.faults().plan("accept", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         serves_on(&server);
     }
@@ -140,9 +110,9 @@ mod tests {
     #[test]
     fn a_listener_that_cannot_be_watched_is_tried_again() {
         let server = server();
-        server.engine.faults.plan("watch a listener", Fault::Failure);
+        server.engine.faults().plan("watch a listener", Fault::Failure);
         // A panic takes the listeners out of the poll set, so that they have to come back.
-        server.engine.faults.plan("accept", Fault::Panic);
+        server.engine.faults().plan("accept", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         serves_on(&server);
     }
@@ -150,7 +120,7 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_watched_is_refused() {
         let server = server();
-        server.engine.faults.plan("watch a connection", Fault::Failure);
+        server.engine.faults().plan("watch a connection", Fault::Failure);
         assert_eq!(server.connect().get("/").status, 503);
         serves_on(&server);
     }
@@ -158,7 +128,7 @@ mod tests {
     #[test]
     fn a_thread_that_panics_goes_on() {
         let server = server();
-        server.engine.faults.plan("turn", Fault::Panic);
+        server.engine.faults().plan("turn", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         serves_on(&server);
     }
@@ -166,7 +136,7 @@ mod tests {
     #[test]
     fn a_job_that_panics_is_given_up() {
         let server = server();
-        server.engine.faults.plan("run", Fault::Panic);
+        server.engine.faults().plan("run", Fault::Panic);
         let mut client = server.connect();
         client.send(GET);
         assert!(client.is_closed());
@@ -176,12 +146,12 @@ mod tests {
     #[test]
     fn a_monitor_that_panics_goes_on() {
         let server = server();
-        server.engine.faults.plan("monitor", Fault::Panic);
+        server.engine.faults().plan("monitor", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
-        eventually("it has panicked", || server.engine.faults.are_over());
+        eventually("it has panicked", || server.engine.faults().are_over());
         let before = server.engine.counters().queued.fetch_add(1_000, SeqCst);
         eventually("it looks again", || {
-            server.engine.notify();
+            server.engine.defer();
             server.engine.counters().queued.load(SeqCst) < before + 1_000
         });
         serves_on(&server);

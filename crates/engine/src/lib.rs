@@ -1,19 +1,26 @@
 //! Sockets, reactor and scheduling: serves the requests of any [`App`], a request at a time.
 //!
 //! # Layout
-//! * [`Engine`] (`engine.rs`): what the threads of one worker share; `drain.rs` is the way out, `fault.rs` what a panic leaves.
+//! From below; each knows only what stands above it here, which `docs/architecture.md` lists and a test checks.
+//! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: small things that many need.
+//! * `limits/`: what all peers together may take of descriptors, memory and disk, and how fast they have to be.
+//! * `config.rs`: what an engine is told.
+//! * `transport/`: sockets, and what the kernel says of them.
+//! * `http/`: what requests and responses are, whatever carries them.
+//! * `observe/`: the log, the access log and the figures.
+//! * `cluster/`: what all workers share: the waiting room and the scoreboard.
+//! * `worker.rs`: what all parts of one engine share.
+//! * `pubsub/`: takes what is published to all who subscribed, in every worker.
+//! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
+//! * `connection/`: one peer: bytes to requests, responses to bytes, and whether it is too slow.
+//! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
+//! * `files/`: what lies on disk, before the app is asked or because it has named it.
+//! * `exchange/`: one request that is answered, by the app or from disk.
+//! * `app.rs`: what a language has to bring.
 //! * `scheduler/`: the queue of what is ready, the loop of a thread, the states of all threads and who wakes whom, and the
 //!   monitor, a native thread that helps when all of them are busy.
-//! * `reactor/`: polls, accepts and expires, keeps the connections that are parked, and sends files.
-//! * `connection/`: one peer: bytes to requests, responses to bytes, and whether it is too slow.
-//! * `http/`: one request and its response, as the app sees them, and sockets that it takes over.
-//! * `limits/`: what all peers together may take of descriptors, memory and disk.
-//! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
-//! * `files/`: what lies on disk, before the app is asked or because it has named it.
-//! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
-//! * `pubsub/`: takes what is published to all who subscribed, in every worker.
-//! * `cluster/`: what all workers share: the waiting room and the scoreboard.
-//! * `observe/`: the log, the access log and the figures.
+//! * `reactor/`: polls, accepts, and has dealt with what has happened.
+//! * `engine/`: puts all of this together; [`Engine`] is what a program sees of it.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
 //! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
@@ -31,8 +38,9 @@ mod clock;
 mod cluster;
 mod config;
 mod connection;
-mod drain;
 mod engine;
+mod exchange;
+#[cfg(test)]
 mod fault;
 mod files;
 mod home;
@@ -45,22 +53,23 @@ mod realtime;
 mod scheduler;
 mod spool;
 mod sync;
+mod transport;
 mod work_queue;
+mod worker;
 
 pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::waiting_room::WaitingRoom;
-pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
-pub use connection::body::Body;
+pub use config::{Compression, Config, FilesConfig, Format, Logs, Overflow, Symlinks};
 pub use engine::Engine;
+pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
 pub use home::{forks, note_fork};
-pub use http::exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
+pub use http::body::Body;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
-pub use observe::access_log::Format;
 pub use observe::stats::Stats;
-pub use reactor::listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
+pub use transport::listener::{Listener, Origin};

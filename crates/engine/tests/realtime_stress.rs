@@ -201,7 +201,7 @@ fn nothing_is_left_of_many_clients() {
         ..config()
     };
     let server = Server::run(&listen(), config, None, Arc::clone(&app));
-    let own = fairlead_engine::ProcessSubscription::new(&server.engine);
+    let own = server.engine.new_subscription();
     let own_id = own.id();
     server.hub.subscribe(own, b"all", Match::Exact, Delivery::Event(own_id));
     let is_over = AtomicBool::new(false);

@@ -10,7 +10,8 @@
 //! - [`content_encoding`]: compressed content, and who accepts it;
 //! - [`event_stream`]: server-sent events;
 //! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
-//! - [`path`]: which paths may name a file, and which file.
+//! - [`path`]: which paths may name a file, and which file;
+//! - [`pattern`]: globs and subjects.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod http1;
 pub mod multipart;
 mod parameters;
 pub mod path;
+pub mod pattern;
 pub mod ranges;
 mod span;
 pub mod websocket;

@@ -1,5 +1,4 @@
 //! What the workers of one server share: the waiting room, in which requests go from one to another, and the scoreboard.
 
 pub(crate) mod scoreboard;
-pub(crate) mod transfers;
 pub(crate) mod waiting_room;

@@ -7,23 +7,23 @@
 //!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
-pub(crate) mod body;
-pub(crate) mod meter;
+pub(crate) mod connections;
 pub(crate) mod output;
+pub(crate) mod parked;
 pub(crate) mod place;
 mod sending;
 mod space;
 
 use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
-use crate::connection::body::Body;
-use crate::connection::meter::Meter;
 use crate::connection::output::{FileParts, Output};
 use crate::connection::place::Place;
+use crate::http::body::Body;
 use crate::limits::descriptors::Counted;
-use crate::reactor::listener::Origin;
-use crate::reactor::parked::Key;
-use crate::reactor::poller::Interest;
+use crate::limits::meter::Meter;
+use crate::transport::listener::Origin;
+use crate::transport::poller::{Interest, Key};
+use crate::transport::LINGER_MILLISECONDS;
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
 use rustix::io::{self, Errno};
 use rustix::net;
@@ -34,9 +34,6 @@ use std::sync::Arc;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
-
-/// How long the rest of a refused request is read and thrown away, so that the response is not lost to a reset.
-pub(crate) const LINGER_MILLISECONDS: u64 = 2_000;
 
 /// Longest trailer section of a chunked body.
 const TRAILER_BYTES: usize = 8 * 1024;
@@ -184,13 +181,6 @@ impl Connection {
         self.served = served;
         self.state = State::Ready;
         matches!(self.head.parse(&self.input, &config.head_limits()), Ok(true)).then_some(self)
-    }
-
-    /// As if the request had been complete at that time, in nanoseconds.
-    #[cfg(test)]
-    pub(crate) fn complete_at(mut self, arrived: u64) -> Connection {
-        (self.state, self.arrived) = (State::Ready, arrived);
-        self
     }
 
     pub(crate) fn key(&self) -> Key {

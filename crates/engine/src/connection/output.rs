@@ -6,12 +6,11 @@
 //! time leaves them alone.
 
 use crate::clock::milliseconds;
-use crate::engine::Engine;
+use crate::config::Config;
 use crate::limits::descriptors::Counted;
 use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
-use rustix::fs::sendfile;
-use rustix::io::{self, Errno};
-use rustix::net::{send, SendFlags};
+use crate::transport::{send_file, write_some};
+use rustix::io;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -35,11 +34,11 @@ pub(crate) struct Spill<'a> {
 }
 
 impl<'a> Spill<'a> {
-    pub(crate) fn of(engine: &'a Engine) -> Spill<'a> {
+    pub(crate) fn new(config: &Config, spool: &'a Arc<Spool>) -> Spill<'a> {
         Spill {
-            memory_bytes: engine.config.response_memory_bytes,
-            disk_bytes: engine.config.response_disk_bytes,
-            spool: &engine.spool,
+            memory_bytes: config.response_memory_bytes,
+            disk_bytes: config.response_disk_bytes,
+            spool,
         }
     }
 
@@ -384,47 +383,4 @@ impl Segment {
             Segment::Spooled(spooled) => spooled.pending() == 0,
         }
     }
-}
-
-/// Sends at most `most` bytes of a file up to `end`; returns how many, and whether the socket took fewer than it was offered.
-pub(crate) fn send_file(
-    socket: &OwnedFd,
-    file: &File,
-    offset: &mut u64,
-    end: u64,
-    most: u64,
-) -> io::Result<(u64, bool)> {
-    let wanted = (end - *offset).min(most);
-    let mut taken = 0;
-    while taken < wanted {
-        match sendfile(socket, file, Some(offset), (wanted - taken) as usize) {
-            // The file has become shorter than its announced length: nothing honest can follow.
-            Ok(0) => return Err(Errno::PIPE),
-            Ok(count) => taken += count as u64,
-            Err(Errno::AGAIN) => break,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((taken, taken < wanted))
-}
-
-/// Writes until the socket is full; returns how many bytes it has taken.
-pub(crate) fn write_some(socket: &OwnedFd, bytes: &[u8], more: bool) -> io::Result<usize> {
-    let flags = if more {
-        SendFlags::NOSIGNAL | SendFlags::MORE
-    } else {
-        SendFlags::NOSIGNAL
-    };
-    let mut sent = 0;
-    while sent < bytes.len() {
-        match send(socket, &bytes[sent..], flags) {
-            Ok(taken) if taken == bytes.len() - sent => return Ok(bytes.len()),
-            Ok(taken) => sent += taken,
-            Err(Errno::AGAIN) => break,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(sent)
 }

@@ -5,14 +5,11 @@
 //! shut down before the descriptor is closed, which alone would do neither while the other process lives; and the other
 //! process must do nothing of that kind.
 
-use crate::engine::Engine;
-use crate::limits::descriptors::Counted;
-use crate::reactor::parked::Key;
-use crate::reactor::poller::Interest;
-use rustix::fd::OwnedFd;
-use rustix::{io, net};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::{Arc, Weak};
+use super::connections::Connections;
+use crate::transport::poller::Key;
+use crate::transport::{reset, shut_down};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Weak;
 
 /// What becomes of the socket when the connection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +25,7 @@ enum SocketEnd {
 }
 
 pub(crate) struct Place {
-    engine: Weak<Engine>,
+    connections: Weak<Connections>,
     key: Key,
     ending: SocketEnd,
 }
@@ -44,22 +41,10 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
-    /// A new one, which counts as a connection.
-    pub(crate) fn new(engine: &Engine) -> Place {
-        let key = engine.parked.lock().reserve();
-        engine.counters().connections.fetch_add(1, Relaxed);
+    /// The place of that key; given back when this is dropped.
+    pub(super) fn new(connections: Weak<Connections>, key: Key) -> Place {
         Place {
-            engine: engine.me.clone(),
-            key,
-            ending: SocketEnd::Close,
-        }
-    }
-
-    /// For a connection that belongs to no engine.
-    #[cfg(test)]
-    pub(crate) fn nowhere(key: Key) -> Place {
-        Place {
-            engine: Weak::new(),
+            connections,
             key,
             ending: SocketEnd::Close,
         }
@@ -67,24 +52,6 @@ impl Place {
 
     pub(crate) fn key(&self) -> Key {
         self.key
-    }
-
-    /// Registers the connection's socket with the poller, which wants `interest` of it (`None`: nothing yet).
-    pub(crate) fn register(
-        &self,
-        engine: &Engine,
-        socket: &Arc<Counted<OwnedFd>>,
-        interest: Option<Interest>,
-    ) -> io::Result<()> {
-        if engine.fault("watch a connection") {
-            return Err(io::Errno::NOSPC);
-        }
-        match interest {
-            Some(interest) => engine.poller.add(socket, self.key, interest)?,
-            None => engine.poller.add_silent(socket, self.key)?,
-        }
-        engine.parked.lock().register(self.key, socket, interest);
-        Ok(())
     }
 
     /// What the kernel has not sent yet is not to be sent.
@@ -107,35 +74,24 @@ impl Drop for Place {
     /// Must not happen while the parked connections are locked.
     fn drop(&mut self) {
         // An engine that goes itself closes its descriptors and leaves everything else as it is.
-        let engine = self.engine.upgrade().filter(|engine| engine.is_at_home());
-        let Some(engine) = engine else { return };
-        let socket = engine.parked.lock().release(self.key);
+        let connections = self.connections.upgrade();
+        let Some(connections) = connections.filter(|connections| connections.worker().is_at_home()) else {
+            return;
+        };
+        let worker = connections.worker();
+        let socket = connections.parked().release(self.key);
         if self.ending == SocketEnd::Client {
             return;
         }
-        engine.counters().connections.fetch_sub(1, SeqCst);
+        worker.counters().connections.fetch_sub(1, SeqCst);
         if let Some(socket) = socket {
-            engine.poller.remove(&socket);
+            worker.poller.remove(&socket);
             match self.ending {
-                SocketEnd::Close => end(&socket),
+                SocketEnd::Close => shut_down(&socket),
                 SocketEnd::Reset => reset(&socket),
                 SocketEnd::GivenAway | SocketEnd::Client => {}
             }
         }
-        engine.tell_of_place();
-    }
-}
-
-/// Says in both directions that nothing follows, whoever else has the socket: a thread of the app that still waits for the peer
-/// learns of it, too.
-fn end(socket: &OwnedFd) {
-    let _ = net::shutdown(socket, net::Shutdown::Both);
-}
-
-/// Ends a connection so that its peer sees a reset (RFC 9293 §3.10.7.4) and the kernel keeps nothing for it, whoever else has
-/// the socket. What has no reset, such as a Unix socket, is shut down.
-pub(crate) fn reset(socket: &OwnedFd) {
-    if net::connect_unspec(socket).is_err() {
-        end(socket);
+        worker.give_place_back();
     }
 }

@@ -4,10 +4,10 @@
 use super::{receive, Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
 use crate::config::Config;
-use crate::connection::meter::Meter;
 use crate::connection::output::{FileParts, Flush, Spill};
-use crate::reactor::poller::Interest;
+use crate::limits::meter::Meter;
 use crate::spool::Slowness;
+use crate::transport::poller::Interest;
 use fairlead_wire::http1::HeadProgress;
 use rustix::io::{self, Errno};
 use rustix::net;

@@ -6,7 +6,7 @@
 
 use super::{Connection, Next, Refusal, State};
 use crate::config::Config;
-use crate::connection::body::Body;
+use crate::http::body::Body;
 use crate::limits::descriptors::Permit;
 use crate::limits::request_totals::Taken;
 use fairlead_wire::http1::Framing;

@@ -1,6 +1,6 @@
 //! What is said about a file because of its name: its media type, and how long it may be kept (RFC 9111 §5.2.2).
 
-use crate::pubsub::glob_matches;
+use fairlead_wire::pattern::glob_matches;
 
 /// For files whose name changes whenever their content does.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";

@@ -14,7 +14,7 @@ use std::path::Path;
 const ATTEMPTS: usize = 4;
 
 /// A device or a FIFO must not make the open wait, nor a terminal become ours.
-pub(super) const READ: OFlags = OFlags::RDONLY
+pub(crate) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);

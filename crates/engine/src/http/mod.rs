@@ -1,4 +1,3 @@
-//! One request and its response, and sockets that the application takes over.
+//! What requests and responses are, whatever carries them.
 
-pub(crate) mod exchange;
-pub(crate) mod relay;
+pub(crate) mod body;

@@ -186,15 +186,6 @@ impl<T> Counted<T> {
     }
 }
 
-#[cfg(test)]
-impl<T> Counted<T> {
-    /// One whose budget is its own.
-    pub(crate) fn alone(open: T) -> Counted<T> {
-        let permit = Descriptors::with(1, 1).for_connection();
-        Counted::new(open, permit.expect("nobody else draws from it"))
-    }
-}
-
 impl<T> Deref for Counted<T> {
     type Target = T;
 

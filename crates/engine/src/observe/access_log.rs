@@ -2,101 +2,25 @@
 //!
 //! What a client sent is escaped, so that it can neither forge a line nor move a terminal's cursor.
 
-use crate::clock::{nanoseconds, unix_seconds};
-use crate::connection::Connection;
-use crate::engine::Engine;
-use crate::http::exchange::Ended;
-use fairlead_wire::{Field, Span, Version};
+use crate::clock::unix_seconds;
+use crate::config::Format;
 use std::io::Write;
 
-/// How a line looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// `host - - [time] "request" status bytes seconds`
-    Common,
-    /// Common, then `"referer" "user agent"`.
-    Combined,
-    /// One JSON object.
-    Json,
-}
-
-impl Format {
-    /// The format of that name.
-    pub fn from_name(name: &str) -> Option<Format> {
-        match name {
-            "common" => Some(Format::Common),
-            "combined" => Some(Format::Combined),
-            "json" => Some(Format::Json),
-            _ => None,
-        }
-    }
-}
-
-struct LogLine<'a> {
-    host: String,
-    method: &'a [u8],
-    target: &'a [u8],
-    protocol: &'static str,
-    referer: &'a [u8],
-    user_agent: &'a [u8],
-    status: u16,
-    bytes: u64,
-    seconds: f64,
-}
-
-impl Engine {
-    /// Logs a response and what was wrong with it.
-    pub(crate) fn record(&self, connection: &mut Connection, ended: &Ended) {
-        if let Some(fault) = ended.faulty {
-            let target = escaped(connection.head.target.of(&connection.input));
-            self.log.error(format_args!("{fault} ({target})"));
-        }
-        let seconds = nanoseconds().saturating_sub(connection.arrived()) as f64 / 1e9;
-        self.record_access(connection, true, ended.status, ended.body_bytes, seconds);
-    }
-
-    /// Logs what the server refused by itself; of a request that is not whole nothing is repeated.
-    pub(crate) fn record_refusal(&self, connection: &mut Connection, status: u16, bytes: u64) {
-        self.record_access(connection, false, status, bytes, 0.0);
-    }
-
-    fn record_access(&self, connection: &mut Connection, is_whole: bool, status: u16, bytes: u64, seconds: f64) {
-        let Some(format) = self.log.access_format() else {
-            return;
-        };
-        let host = connection
-            .peer()
-            .map_or_else(|| "-".to_string(), |peer| peer.ip().to_canonical().to_string());
-        let (head, input) = (&connection.head, &connection.input[..]);
-        let text = |span: Span| if is_whole { span.of(input) } else { b"-" };
-        let field = |name: &[u8]| {
-            let is_it = |field: &&Field| is_whole && field.name.of(input).eq_ignore_ascii_case(name);
-            head.fields
-                .iter()
-                .find(is_it)
-                .map_or(&b""[..], |field| field.value.of(input))
-        };
-        let line = LogLine {
-            host,
-            method: text(head.method),
-            target: text(head.target),
-            protocol: match head.version {
-                _ if !is_whole => "-",
-                Version::Http10 => "HTTP/1.0",
-                Version::Http11 => "HTTP/1.1",
-            },
-            referer: field(b"referer"),
-            user_agent: field(b"user-agent"),
-            status,
-            bytes,
-            seconds,
-        };
-        self.log.access(|out| line.write(format, out));
-    }
+/// What is said of one response.
+pub(crate) struct LogLine<'a> {
+    pub(crate) host: String,
+    pub(crate) method: &'a [u8],
+    pub(crate) target: &'a [u8],
+    pub(crate) protocol: &'static str,
+    pub(crate) referer: &'a [u8],
+    pub(crate) user_agent: &'a [u8],
+    pub(crate) status: u16,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
 }
 
 impl LogLine<'_> {
-    fn write(&self, format: Format, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, format: Format, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match format {
             Format::Json => self.write_json(out),
@@ -150,7 +74,7 @@ fn dash(bytes: &[u8]) -> String {
 }
 
 /// Printable ASCII as it is; quotes, backslashes and everything else as `\xHH`.
-fn escaped(bytes: &[u8]) -> String {
+pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
         match byte {

@@ -1,8 +1,7 @@
 //! The logs: lines are handed over in memory and written by a native thread, so that neither a slow disk nor a full pipe
 //! holds a request. The thread starts with the first line. What its reader cannot take is dropped and counted.
 
-use super::access_log::Format;
-use crate::config::Logs;
+use crate::config::{Format, Logs};
 use parking_lot::{Condvar, Mutex};
 use std::fmt::{Arguments, Write as _};
 use std::os::fd::BorrowedFd;

@@ -1,8 +1,5 @@
 //! Figures of one worker, for people and for the other workers.
 
-use crate::engine::Engine;
-use std::sync::atomic::Ordering::Relaxed;
-
 /// A snapshot; counters since the start of the worker, gauges of this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -46,40 +43,4 @@ pub struct Stats {
     pub mail_lost: u64,
     /// Log lines that were lost because their reader was too slow.
     pub lost_log_lines: u64,
-}
-
-impl Engine {
-    /// The figures of this moment.
-    pub fn stats(&self) -> Stats {
-        let counters = self.counters();
-        Stats {
-            connections: counters.connections.load(Relaxed),
-            requests: counters.requests.load(Relaxed),
-            files: counters.files.load(Relaxed),
-            queued: self.ready.len(),
-            threads: self.threads.now().begun(),
-            busy_threads: self.threads.now().busy(),
-            moved_out: counters.moved_out.load(Relaxed),
-            moved_in: counters.moved_in.load(Relaxed),
-            refused_requests: counters.refused_requests.load(Relaxed),
-            refused_connections: counters.refused_connections.load(Relaxed),
-            clients: counters.clients.load(Relaxed).max(0) as u64,
-            events: counters.events.load(Relaxed),
-            pending_message_bytes: self.intake.bytes(),
-            dropped: counters.dropped.load(Relaxed),
-            overflowed: counters.overflowed.load(Relaxed),
-            published: self.hub.counters().published.load(Relaxed),
-            delivered: self.hub.counters().delivered.load(Relaxed),
-            mail_waits: self.hub.counters().mail_waits.load(Relaxed),
-            mail_lost: self.hub.counters().mail_lost.load(Relaxed),
-            lost_log_lines: self.log.lost(),
-        }
-    }
-
-    /// Writes the gauges to the scoreboard.
-    pub(crate) fn publish_gauges(&self) {
-        let counters = self.counters();
-        counters.queued.store(self.ready.len() as u64, Relaxed);
-        counters.busy_threads.store(self.threads.now().busy() as u64, Relaxed);
-    }
 }

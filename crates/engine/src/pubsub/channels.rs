@@ -3,8 +3,8 @@
 //! The dispatcher takes the recipients of a channel as a list that is made when it is first needed and thrown away when they
 //! change, so it delivers without the lock, and a close of many subscribers of one channel costs each of them one look-up.
 
-use super::pattern::{Match, Pattern};
 use super::subscriber::{Delivery, Subscriber};
+use fairlead_wire::pattern::{Match, Pattern};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

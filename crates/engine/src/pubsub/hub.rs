@@ -3,11 +3,11 @@
 use super::bus::Bus;
 use super::channels::{Channels, Recipient};
 use super::dispatcher::Dispatcher;
-use super::pattern::Match;
 use super::publication::Publication;
 use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
 use crate::cluster::scoreboard::Slot;
+use fairlead_wire::pattern::Match;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::BorrowedFd;
 use std::io;

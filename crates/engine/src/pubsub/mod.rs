@@ -8,7 +8,7 @@
 //!           └─> Bus ────────────────────> Mailbox ──> Dispatcher ──> Subscribers
 //! ```
 //!
-//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` and `pattern.rs` know who subscribed to what.
+//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` knows who subscribed to what.
 //! * `queue.rs` holds what was published here, `dispatcher.rs` is the thread that delivers it to each [`Subscriber`], as a
 //!   [`Publication`] that makes each of its wire forms once.
 //! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
@@ -22,14 +22,12 @@ mod dispatcher;
 mod envelope;
 mod hub;
 mod mailbox;
-mod pattern;
 mod publication;
 mod queue;
 mod subscriber;
 
 pub use bus::Bus;
+pub use fairlead_wire::pattern::Match;
 pub use hub::{Hub, Posted, PubSubStats, Scope};
-pub(crate) use pattern::glob_matches;
-pub use pattern::Match;
 pub use publication::{Publication, ENCODINGS};
 pub use subscriber::{Delivery, Subscriber};

@@ -1,10 +1,10 @@
 //! Accepting: the listeners of a worker, in the poll set or out of it, and what to do when there is no place for a connection.
 
+use super::accept_order::AcceptOrder;
+use super::{Accepted, Handler};
 use crate::clock::{milliseconds, nanoseconds};
-use crate::engine::Engine;
-use crate::reactor::accept_order::AcceptOrder;
-use crate::reactor::listener::{refuse, Accepted, Listener, Reserve};
-use crate::reactor::poller::token;
+use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
+use crate::transport::poller::token;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const PAUSE_MILLISECONDS: u64 = 100;
 pub(crate) const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-pub(crate) struct Accepting {
+pub(super) struct Accepting {
     /// Empty once draining has begun.
     listeners: Vec<Listener>,
     /// Those of them that are out of the poll set.
@@ -35,7 +35,7 @@ pub(crate) struct Accepting {
 
 impl Accepting {
     /// None of the listeners is in the poll set yet.
-    pub(crate) fn new(listeners: Vec<Listener>) -> Accepting {
+    pub(super) fn new(listeners: Vec<Listener>) -> Accepting {
         Accepting {
             resting: (0..listeners.len()).collect(),
             listeners,
@@ -47,7 +47,7 @@ impl Accepting {
     }
 
     /// Puts the listeners that rest back into the poll set, or says how long they still rest. Called before each poll.
-    pub(crate) fn end_rest(&mut self, engine: &Engine) -> Option<Duration> {
+    pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         self.reserve.hold();
         if self.resting.is_empty() {
             return None;
@@ -59,23 +59,24 @@ impl Accepting {
             }
             self.paused_until = 0;
         }
-        if let Some(left) = self.accept_order.rest(nanoseconds, || engine.is_ahead()) {
+        if let Some(left) = self.accept_order.rest(nanoseconds, || handler.is_ahead()) {
             return Some(left);
         }
         let resting = std::mem::take(&mut self.resting);
-        resting.into_iter().for_each(|index| self.watch(engine, index));
+        resting.into_iter().for_each(|index| self.watch(handler, index));
         (self.paused_until > 0).then(|| Duration::from_millis(PAUSE_MILLISECONDS))
     }
 
     /// Puts a listener into the poll set. Where that cannot be, it rests for a while and the log says so.
-    fn watch(&mut self, engine: &Engine, index: usize) {
+    fn watch(&mut self, handler: &impl Handler, index: usize) {
         let Some(listener) = self.listeners.get(index) else {
             return;
         };
-        let watched = if engine.fault("watch a listener") {
+        let watched = if handler.worker().fault("watch a listener") {
             Err(Errno::NOSPC)
         } else {
-            engine
+            handler
+                .worker()
                 .poller
                 .add_shared(listener.socket(), token::LISTENER - index as u64)
         };
@@ -86,7 +87,7 @@ impl Accepting {
                 let now = milliseconds();
                 self.paused_until = now + PAUSE_MILLISECONDS;
                 self.log(
-                    engine,
+                    handler,
                     now,
                     format_args!("cannot watch a listener ({error}); it is tried again"),
                 );
@@ -95,105 +96,112 @@ impl Accepting {
     }
 
     /// Somebody waits at a listener.
-    pub(crate) fn accept(&mut self, engine: &Engine, index: usize, now: u64) {
-        if engine.has_siblings() {
-            self.accept_some(engine, index, 1, now);
-            self.step_out(engine, index);
+    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: u64) {
+        if handler.has_siblings() {
+            self.accept_some(handler, index, 1, now);
+            self.step_out(handler, index);
         } else {
-            self.accept_some(engine, index, ACCEPTS_ALONE, now);
+            self.accept_some(handler, index, ACCEPTS_ALONE, now);
         }
     }
 
-    fn accept_some(&mut self, engine: &Engine, index: usize, most: usize, now: u64) {
+    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: u64) {
         for _ in 0..most {
             let Some(listener) = self.listeners.get(index) else {
                 return;
             };
-            engine.fault("accept");
+            handler.worker().fault("accept");
             match listener.accept() {
-                Accepted::Connection(socket, peer) => {
-                    let permit = match engine.permit_connection() {
+                Incoming::Connection(socket, peer) => {
+                    let permit = match handler.permit() {
                         Ok(permit) => permit,
                         Err(reason) => {
                             refuse(&socket, NO_PLACE);
-                            self.complain(engine, now, reason);
+                            self.complain(handler, now, reason);
                             continue;
                         }
                     };
-                    if let Err((socket, error)) = engine.admit(socket, permit, peer, listener.origin(), now) {
+                    let origin = listener.origin();
+                    let accepted = Accepted {
+                        socket,
+                        permit,
+                        peer,
+                        origin,
+                    };
+                    if let Err((socket, error)) = handler.admit(accepted, now) {
                         refuse(&*socket, NO_PLACE);
-                        self.complain(engine, now, &error.to_string());
+                        self.complain(handler, now, &error.to_string());
                     }
                 }
-                Accepted::Nobody => return,
-                Accepted::OutOfResources(error) => {
+                Incoming::Nobody => return,
+                Incoming::OutOfResources(error) => {
                     if !self.reserve.refuse_one(listener, NO_PLACE) {
-                        self.pause(engine, now);
+                        self.pause(handler, now);
                     }
-                    return self.complain(engine, now, &error.to_string());
+                    return self.complain(handler, now, &error.to_string());
                 }
             }
         }
     }
 
     /// Takes a listener out of the line of those that wait for it.
-    fn step_out(&mut self, engine: &Engine, index: usize) {
+    fn step_out(&mut self, handler: &impl Handler, index: usize) {
         let Some(listener) = self.listeners.get(index) else {
             return;
         };
         if self.paused_until == 0 {
-            engine.poller.remove(listener.socket());
+            handler.worker().poller.remove(listener.socket());
             self.resting.push(index);
-            self.accept_order.accepted(nanoseconds(), || engine.is_ahead());
+            self.accept_order.accepted(nanoseconds(), || handler.is_ahead());
         }
     }
 
-    fn complain(&mut self, engine: &Engine, now: u64, reason: &str) {
-        engine.counters().refused_connections.fetch_add(1, Relaxed);
-        let total = engine.counters().refused_connections.load(Relaxed);
+    fn complain(&mut self, handler: &impl Handler, now: u64, reason: &str) {
+        handler.worker().counters().refused_connections.fetch_add(1, Relaxed);
+        let total = handler.worker().counters().refused_connections.load(Relaxed);
         self.log(
-            engine,
+            handler,
             now,
             format_args!("refused 503 a connection ({reason}); {total} so far"),
         );
     }
 
     /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
-    fn log(&mut self, engine: &Engine, now: u64, line: std::fmt::Arguments<'_>) {
+    fn log(&mut self, handler: &impl Handler, now: u64, line: std::fmt::Arguments<'_>) {
         if now >= self.quiet_until {
             self.quiet_until = now + 1_000;
-            engine.log.error(line);
+            handler.worker().log.error(line);
         }
     }
 
     /// Takes all listeners out of the poll set for a while.
-    pub(crate) fn pause(&mut self, engine: &Engine, now: u64) {
+    pub(super) fn pause(&mut self, handler: &impl Handler, now: u64) {
         self.paused_until = now + PAUSE_MILLISECONDS;
         self.listeners
             .iter()
-            .for_each(|listener| engine.poller.remove(listener.socket()));
+            .for_each(|listener| handler.worker().poller.remove(listener.socket()));
         self.resting = (0..self.listeners.len()).collect();
     }
 
     /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others.
     /// False if that was done before.
-    pub(crate) fn drain(&mut self, engine: &Engine, now: u64) -> bool {
+    pub(super) fn drain(&mut self, handler: &impl Handler, now: u64) -> bool {
         if self.listeners.is_empty() {
             return false;
         }
-        if !engine.is_stopped() {
-            (0..self.listeners.len()).for_each(|index| self.accept_some(engine, index, usize::MAX, now));
+        if !handler.worker().is_stopped() {
+            (0..self.listeners.len()).for_each(|index| self.accept_some(handler, index, usize::MAX, now));
         }
-        self.close(engine);
+        self.close(handler);
         true
     }
 
     /// Lets go of the listening sockets; other workers that have them go on.
-    pub(crate) fn close(&mut self, engine: &Engine) {
+    pub(super) fn close(&mut self, handler: &impl Handler) {
         self.resting.clear();
         self.paused_until = 0;
         for listener in self.listeners.drain(..) {
-            engine.poller.remove(listener.socket());
+            handler.worker().poller.remove(listener.socket());
         }
     }
 }

@@ -8,12 +8,12 @@ use super::ending::Ending;
 use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
 use super::reader::Reader;
+use super::{Realtime, Turn};
 use crate::clock::milliseconds;
-use crate::connection::meter::Meter;
-use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
+use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
-use crate::reactor::parked::Key;
+use crate::transport::poller::Key;
 use fairlead_wire::websocket::{Deflate, Deflater};
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -103,7 +103,7 @@ pub struct Client {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
-    pub(super) engine: Weak<Engine>,
+    pub(super) realtime: Weak<Realtime>,
     state: AtomicU8,
     wanted: AtomicU8,
     /// Whether reading has stopped because the app does not keep up.
@@ -153,7 +153,7 @@ pub(super) fn next_id() -> u64 {
 }
 
 impl Client {
-    pub(super) fn new(engine: Weak<Engine>, beginning: Beginning) -> Arc<Client> {
+    pub(super) fn new(realtime: Weak<Realtime>, beginning: Beginning) -> Arc<Client> {
         let now = milliseconds();
         Arc::new_cyclic(|me| Client {
             me: me.clone(),
@@ -162,7 +162,7 @@ impl Client {
             protocol: beginning.protocol,
             deflate: beginning.deflate,
             peer: beginning.peer,
-            engine,
+            realtime,
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             paused: AtomicBool::new(false),
@@ -233,17 +233,17 @@ impl Client {
     /// Sets [`Client::timeout`].
     pub fn set_timeout(&self, seconds: u32) {
         self.timeout.store(seconds, Relaxed);
-        if let (Some(engine), true) = (self.engine.upgrade(), seconds > 0) {
+        if let (Some(realtime), true) = (self.realtime.upgrade(), seconds > 0) {
             let deadline = milliseconds() + u64::from(seconds) * 1000;
-            engine.expect_client(deadline);
+            realtime.expect(deadline);
         }
     }
 
     /// Adds an event and, if it is the only one, puts the client into the ready queue.
     pub(super) fn tell(&self, event: Event) {
         if self.inbox.lock().push(event) {
-            if let (Some(engine), Some(client)) = (self.engine.upgrade(), self.me.upgrade()) {
-                engine.schedule(client);
+            if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
+                realtime.schedule(Turn::Client(client));
             }
         }
     }
@@ -263,7 +263,7 @@ impl Client {
     /// Subscribes to a channel, or to those that match a pattern. Returns the number of this process's subscribers of that
     /// name and, if the client had subscribed to it before, the id of that time; `None` when the client is not open.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, Option<u64>)> {
-        let (engine, me) = (self.engine.upgrade()?, self.me.upgrade()?);
+        let (realtime, me) = (self.realtime.upgrade()?, self.me.upgrade()?);
         let mut subscriptions = self.subscriptions.lock();
         if !self.is_open() {
             return None;
@@ -279,25 +279,25 @@ impl Client {
                 None
             }
         };
-        Some((engine.hub.subscribe(me, name, kind, delivery), before))
+        Some((realtime.hub.subscribe(me, name, kind, delivery), before))
     }
 
     /// Ends a subscription. Returns how many of that name are left in this process and the id of its events; `None` when
     /// there was none.
     pub fn unsubscribe(&self, name: &[u8]) -> Option<(usize, u64)> {
-        let engine = self.engine.upgrade()?;
+        let realtime = self.realtime.upgrade()?;
         let mut subscriptions = self.subscriptions.lock();
         let index = subscriptions.iter().position(|(known, _)| **known == *name)?;
         let (_, id) = subscriptions.swap_remove(index);
-        engine.hub.unsubscribe(self.id, name).map(|left| (left, id))
+        realtime.hub.unsubscribe(self.id, name).map(|left| (left, id))
     }
 
     /// Ends all subscriptions; returns the names that nobody in this process is subscribed to any more.
-    pub(super) fn unsubscribe_all(&self, engine: &Engine) -> Vec<Box<[u8]>> {
+    pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
         let subscriptions = std::mem::take(&mut *self.subscriptions.lock());
         subscriptions
             .into_iter()
-            .filter(|(name, _)| engine.hub.unsubscribe(self.id, name) == Some(0))
+            .filter(|(name, _)| realtime.hub.unsubscribe(self.id, name) == Some(0))
             .map(|(name, _)| name)
             .collect()
     }

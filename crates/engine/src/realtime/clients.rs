@@ -2,8 +2,9 @@
 //! gone finds nobody.
 
 use super::client::Client;
-use crate::engine::Engine;
-use crate::reactor::parked::{Key, NEVER};
+use super::Realtime;
+use crate::clock::NEVER;
+use crate::transport::poller::Key;
 use parking_lot::Mutex;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -60,28 +61,25 @@ impl Clients {
         self.slots.lock().values().flatten().cloned().collect()
     }
 
+    /// Makes sure that [`Clients::tick`] does something at `deadline` (milliseconds).
+    pub(super) fn expect(&self, deadline: u64) {
+        self.due.fetch_min(deadline, SeqCst);
+    }
+
     /// Looks after every client, if something is due; returns when to do so again, in milliseconds.
-    pub(crate) fn tick(&self, engine: &Engine, now: u64) -> u64 {
+    pub(crate) fn tick(&self, realtime: &Realtime, now: u64) -> u64 {
         let due = self.due.load(SeqCst);
         if due > now {
             return due;
         }
         // What is expected from here on counts from scratch, so that nothing is forgotten while this thread looks.
         self.due.store(NEVER, SeqCst);
-        let earliest = self.all().iter().map(|client| client.tick(engine, now)).min();
+        let earliest = self.all().iter().map(|client| client.tick(realtime, now)).min();
         let earliest = match earliest {
             None | Some(NEVER) => NEVER,
             Some(earliest) => earliest.max(now + STEP_MILLISECONDS),
         };
         self.due.fetch_min(earliest, SeqCst).min(earliest)
-    }
-}
-
-impl Engine {
-    /// Makes sure that the clients are looked after at `deadline`.
-    pub(super) fn expect_client(&self, deadline: u64) {
-        self.clients.due.fetch_min(deadline, SeqCst);
-        self.timer.expect(deadline, &self.poller);
     }
 }
 

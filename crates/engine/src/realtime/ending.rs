@@ -12,11 +12,10 @@ use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
 use super::inbox::{Event, Farewell};
 use super::outbox::Frame;
+use super::Realtime;
 use crate::clock::milliseconds;
-use crate::connection::place::reset;
-use crate::connection::LINGER_MILLISECONDS;
-use crate::engine::Engine;
-use crate::reactor::parked::NEVER;
+use crate::clock::NEVER;
+use crate::transport::{reset, shut_down, LINGER_MILLISECONDS};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
 use rustix::net::{shutdown, Shutdown};
@@ -85,8 +84,8 @@ impl Client {
     }
 
     /// The peer does not take what it is sent. It may not take the close frame soon either.
-    pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>, engine: &Engine) {
-        let patience = engine.write_timeout().max(LINGER_MILLISECONDS);
+    pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>, realtime: &Realtime) {
+        let patience = realtime.worker.write_timeout().max(LINGER_MILLISECONDS);
         self.fail_within(outbox, TRY_AGAIN_LATER, "does not take what it is sent", patience);
     }
 
@@ -94,8 +93,9 @@ impl Client {
         if !self.advance(State::Failed) {
             return;
         }
-        if let Some(engine) = self.engine.upgrade() {
-            engine
+        if let Some(realtime) = self.realtime.upgrade() {
+            realtime
+                .worker
                 .log
                 .error(format_args!("closed {} ({code}: {reason})", self.describe()));
         }
@@ -125,13 +125,13 @@ impl Client {
             outbox.begin();
             outbox.frames.push(Frame::Own(self.last_word(code, reason)));
         }
-        if let Some(engine) = self.engine.upgrade() {
-            engine.expect_client(now + patience);
+        if let Some(realtime) = self.realtime.upgrade() {
+            realtime.expect(now + patience);
         }
         self.flush_locked(outbox);
         // What the peer still says does not go to the app, so it need not wait for that.
-        if let Some(engine) = self.engine.upgrade() {
-            self.resume(&engine);
+        if let Some(realtime) = self.realtime.upgrade() {
+            self.resume(&realtime);
         }
     }
 
@@ -172,7 +172,7 @@ impl Client {
 
     /// Ends the connection, whoever else has the socket; false if that has happened before.
     pub(super) fn end_now(&self) -> bool {
-        self.end_by(|socket| _ = shutdown(socket, Shutdown::Both))
+        self.end_by(shut_down)
     }
 
     fn end_by(&self, how: impl FnOnce(&OwnedFd)) -> bool {
@@ -181,9 +181,9 @@ impl Client {
         }
         let mut outbox = self.outbox.lock();
         outbox.frames.clear();
-        if let (Some(engine), Some(socket)) = (self.engine.upgrade(), &outbox.socket) {
-            if engine.is_at_home() {
-                engine.poller.remove(socket);
+        if let (Some(realtime), Some(socket)) = (self.realtime.upgrade(), &outbox.socket) {
+            if realtime.worker.is_at_home() {
+                realtime.worker.poller.remove(socket);
                 how(socket);
             }
         }
@@ -193,8 +193,11 @@ impl Client {
     /// Ends the connection without a farewell, so that the kernel does not keep, for minutes, what nobody reads.
     fn cut_off(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
-        if let Some(engine) = self.engine.upgrade() {
-            engine.log.error(format_args!("closed {} ({why})", self.describe()));
+        if let Some(realtime) = self.realtime.upgrade() {
+            realtime
+                .worker
+                .log
+                .error(format_args!("closed {} ({why})", self.describe()));
         }
         if self.end_by(reset) {
             self.tell(Event::Close);
@@ -214,7 +217,7 @@ impl Client {
     }
 
     /// Does what is due; returns when to look again, in milliseconds.
-    pub(super) fn tick(&self, engine: &Engine, now: u64) -> u64 {
+    pub(super) fn tick(&self, realtime: &Realtime, now: u64) -> u64 {
         let outbox = self.outbox.lock();
         let mut next = NEVER;
         if self.state() == State::Closed {
@@ -229,9 +232,9 @@ impl Client {
             }
         }
         if !outbox.frames.is_empty() {
-            let due = outbox.meter.deadline(engine.config.write_rate());
+            let due = outbox.meter.deadline(realtime.worker.config.write_rate());
             if due <= now {
-                return self.offer_again(engine, outbox, now);
+                return self.offer_again(realtime, outbox, now);
             }
             next = next.min(due);
         }
@@ -244,14 +247,14 @@ impl Client {
 
     /// The poller speaks up only when a third of the socket's buffer is free: whether the client takes anything at all
     /// shows when it is offered more.
-    fn offer_again(&self, engine: &Engine, outbox: MutexGuard<'_, Outbox>, now: u64) -> u64 {
+    fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: u64) -> u64 {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
         let outbox = self.outbox.lock();
-        let due = outbox.meter.deadline(engine.config.write_rate());
+        let due = outbox.meter.deadline(realtime.worker.config.write_rate());
         let stands_still = outbox.frames.bytes() >= before;
         if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
-            let seconds = engine.write_timeout() / 1000;
+            let seconds = realtime.worker.write_timeout() / 1000;
             let how_much = if stands_still { "nothing" } else { "too little" };
             self.cut_off(outbox, &format!("it has taken {how_much} for {seconds} s"));
             return NEVER;
@@ -297,20 +300,20 @@ impl Client {
 
     /// Gives everything back after the last event has run. Returns the names of channels that nobody in this process is
     /// subscribed to any more.
-    pub(super) fn release(&self, engine: &Engine) -> Vec<Box<[u8]>> {
+    pub(super) fn release(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
         self.reader.lock().end();
         let unheard = self.inbox.lock().clear();
-        engine.intake.remove(unheard, &engine.poller);
+        realtime.intake.remove(unheard, &realtime.worker.poller);
         let mut outbox = self.outbox.lock();
         let socket: Option<Arc<_>> = outbox.socket.take();
         outbox.deflater = None;
         drop(outbox);
         drop(socket);
-        if engine.clients.release(self.key) {
-            engine.counters().clients.fetch_sub(1, Relaxed);
-            engine.counters().connections.fetch_sub(1, SeqCst);
-            engine.tell_of_place();
+        if realtime.clients.release(self.key) {
+            realtime.worker.counters().clients.fetch_sub(1, Relaxed);
+            realtime.worker.counters().connections.fetch_sub(1, SeqCst);
+            realtime.worker.give_place_back();
         }
-        self.unsubscribe_all(engine)
+        self.unsubscribe_all(realtime)
     }
 }

@@ -12,8 +12,7 @@
 //! Whoever is paused leaves what comes in the kernel, and that makes its peer wait.
 
 use super::client::Client;
-use crate::reactor::is_in_reactor;
-use crate::reactor::poller::Poller;
+use crate::transport::poller::{Dispatching, Poller};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -99,13 +98,13 @@ impl Intake {
     /// The poller is to read a client on in its next turn.
     pub(super) fn read_on(&self, client: Arc<Client>, poller: &Poller) {
         self.behind.push(client);
-        if !is_in_reactor() {
+        if !Dispatching::is_here() {
             poller.wake();
         }
     }
 
     fn call_in(&self, poller: &Poller) {
-        if self.waiting.len() > 0 && self.room() > 0 && !is_in_reactor() {
+        if self.waiting.len() > 0 && self.room() > 0 && !Dispatching::is_here() {
             poller.wake();
         }
     }

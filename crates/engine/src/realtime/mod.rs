@@ -3,9 +3,9 @@
 //! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it (`sending.rs`); `ending.rs` is how it comes to its
 //!   end.
 //! * `reader.rs` turns what the peer sends into events, `inbox.rs` keeps those in order until a thread runs them, one at a
-//!   time, and `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the peer has not taken yet; `encoding.rs`
-//!   makes frames.
-//! * `clients.rs` is the register of an engine; `upgrade.rs` makes a client of a connection, `turns.rs` runs its events.
+//!   time (`turns.rs`), and `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the peer has not taken yet;
+//!   `encoding.rs` makes frames.
+//! * `clients.rs` is the register of an engine.
 //! * `process.rs` is a subscription that belongs to no client but to the process.
 
 mod client;
@@ -19,12 +19,78 @@ mod process;
 mod reader;
 mod sending;
 mod turns;
-mod upgrade;
 
 pub use client::{Client, Events, Protocol};
-pub(crate) use clients::{is_client, Clients};
+pub(crate) use clients::is_client;
 pub use inbox::Event;
-pub(crate) use intake::Intake;
 pub use process::ProcessSubscription;
 pub use sending::Offered;
-pub(crate) use upgrade::{is_own_field, upgrade_offer, Given, Upgrade};
+pub(crate) use turns::EventEnd;
+
+use crate::pubsub::Hub;
+use crate::worker::Worker;
+use clients::Clients;
+use intake::Intake;
+use std::sync::{Arc, Weak};
+
+/// The clients of one engine, and what they need of it.
+pub(crate) struct Realtime {
+    me: Weak<Realtime>,
+    worker: Arc<Worker>,
+    hub: Arc<Hub>,
+    clients: Clients,
+    intake: Intake,
+    host: Weak<dyn Host>,
+}
+
+/// Who gives clients their turns.
+pub(crate) trait Host: Send + Sync {
+    /// Puts somebody with something to run into the ready queue.
+    fn schedule(&self, turn: Turn);
+}
+
+/// Whose turn it is to be.
+pub(crate) enum Turn {
+    /// Of a client with at least one event.
+    Client(Arc<Client>),
+    /// Something was published for the process.
+    Subscription(Arc<ProcessSubscription>),
+}
+
+impl Realtime {
+    /// No clients yet. What they subscribe to is known to `hub`.
+    pub(crate) fn new(worker: Arc<Worker>, hub: Arc<Hub>, host: Weak<dyn Host>) -> Arc<Realtime> {
+        Arc::new_cyclic(|me| Realtime {
+            me: me.clone(),
+            intake: Intake::new(worker.config.messages_pending_bytes),
+            worker,
+            hub,
+            clients: Clients::default(),
+            host,
+        })
+    }
+
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub(crate) fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    fn schedule(&self, turn: Turn) {
+        if let Some(host) = self.host.upgrade() {
+            host.schedule(turn);
+        }
+    }
+
+    /// Makes sure that the clients are looked after at `deadline` (milliseconds).
+    fn expect(&self, deadline: u64) {
+        self.clients.expect(deadline);
+        self.worker.expect(deadline);
+    }
+}

@@ -2,7 +2,7 @@
 //! requests and with the events of clients.
 
 use super::client::next_id;
-use crate::engine::Engine;
+use super::{Realtime, Turn};
 use crate::pubsub::{Delivery, Publication, Subscriber};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Default)]
 struct Backlog {
     /// Where the events run.
-    engine: Weak<Engine>,
+    realtime: Weak<Realtime>,
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     scheduled: bool,
@@ -43,27 +43,27 @@ impl std::fmt::Debug for ProcessSubscription {
 
 impl ProcessSubscription {
     /// A subscription whose events run in `engine`; to be given to [`Hub::subscribe`](crate::pubsub::Hub::subscribe).
-    pub fn new(engine: &Arc<Engine>) -> Arc<ProcessSubscription> {
+    pub(crate) fn new(realtime: &Arc<Realtime>) -> Arc<ProcessSubscription> {
         Arc::new_cyclic(|me| ProcessSubscription {
             me: me.clone(),
             id: next_id(),
             is_open: AtomicBool::new(true),
             waiting: Mutex::new(Backlog {
-                engine: Arc::downgrade(engine),
+                realtime: Arc::downgrade(realtime),
                 ..Backlog::default()
             }),
         })
     }
 
     /// Has the events run in another engine: that of before has ended.
-    pub fn move_to(&self, engine: &Arc<Engine>) {
+    pub(crate) fn move_to(&self, realtime: &Arc<Realtime>) {
         let mut waiting = self.waiting.lock();
-        waiting.engine = Arc::downgrade(engine);
+        waiting.realtime = Arc::downgrade(realtime);
         waiting.scheduled = !waiting.publications.is_empty();
         let schedule = waiting.scheduled;
         drop(waiting);
         if let (true, Some(me)) = (schedule, self.me.upgrade()) {
-            engine.schedule_subscription(me);
+            realtime.schedule(Turn::Subscription(me));
         }
     }
 
@@ -95,10 +95,12 @@ impl ProcessSubscription {
     }
 
     fn drop_one(waiting: &mut Backlog) {
-        let Some(engine) = waiting.engine.upgrade() else { return };
-        engine.counters().dropped.fetch_add(1, Relaxed);
+        let Some(realtime) = waiting.realtime.upgrade() else {
+            return;
+        };
+        realtime.worker.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {
-            engine.log.error(format_args!(
+            realtime.worker.log.error(format_args!(
                 "a subscription of the process does not keep up with what is published; messages are dropped"
             ));
         }
@@ -120,10 +122,10 @@ impl Subscriber for ProcessSubscription {
         waiting.bytes += publication.message.len();
         waiting.publications.push_back(Arc::clone(publication));
         let schedule = !std::mem::replace(&mut waiting.scheduled, true);
-        let engine = waiting.engine.upgrade();
+        let realtime = waiting.realtime.upgrade();
         drop(waiting);
-        if let (true, Some(engine), Some(me)) = (schedule, engine, self.me.upgrade()) {
-            engine.schedule_subscription(me);
+        if let (true, Some(realtime), Some(me)) = (schedule, realtime, self.me.upgrade()) {
+            realtime.schedule(Turn::Subscription(me));
         }
         false
     }

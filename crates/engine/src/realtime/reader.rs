@@ -3,8 +3,8 @@
 
 use super::client::{Client, Events, Protocol, State};
 use super::inbox::{Event, Farewell, Room};
+use super::Realtime;
 use crate::clock::milliseconds;
-use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
 use crate::limits::request_totals::Taken;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
@@ -121,18 +121,18 @@ impl Remark {
 impl Client {
     /// The socket is readable, or there is a rest to decode: takes what has come. Called by the poller alone; true when the
     /// client has to be put into the ready queue.
-    pub(crate) fn read(&self, scratch: &mut [u8], engine: &Engine, now: u64) -> bool {
+    pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: u64) -> bool {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
         let mut reader = self.reader.lock();
         let Some(socket) = reader.socket.clone() else {
             return false;
         };
-        if self.keeps_messages() && engine.intake.room() == 0 {
-            self.pause(engine);
+        if self.keeps_messages() && realtime.intake.room() == 0 {
+            self.pause(realtime);
         }
         if !reader.rest.is_empty() && !self.paused.load(SeqCst) {
-            schedule |= self.take_in_rest(&mut reader, &mut turn, engine, now);
+            schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
         while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
             match recv(&socket, &mut *scratch, RecvFlags::DONTWAIT) {
@@ -144,7 +144,7 @@ impl Client {
                 Ok((count, _)) => {
                     self.heard.store(now, Relaxed);
                     turn.read += count;
-                    schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, engine, now);
+                    schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, realtime, now);
                     if count < scratch.len() {
                         break;
                     }
@@ -162,9 +162,9 @@ impl Client {
     }
 
     /// Bytes that came with the handshake.
-    pub(super) fn read_ahead(&self, bytes: &mut [u8], engine: &Engine) -> bool {
+    pub(super) fn read_ahead(&self, bytes: &mut [u8], realtime: &Realtime) -> bool {
         let mut reader = self.reader.lock();
-        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), engine, milliseconds())
+        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, milliseconds())
     }
 
     /// From now on the poller reads, unless the app has enough to do already.
@@ -180,38 +180,38 @@ impl Client {
         reader: &mut Reader,
         bytes: &mut [u8],
         turn: &mut ReadTurn,
-        engine: &Engine,
+        realtime: &Realtime,
         now: u64,
     ) -> bool {
-        let (schedule, taken) = self.take_in(reader, bytes, turn, engine, now);
+        let (schedule, taken) = self.take_in(reader, bytes, turn, realtime, now);
         if taken < bytes.len() {
             reader.rest = Rest {
                 bytes: bytes[taken..].to_vec(),
                 decoded: 0,
             };
-            self.stay_behind(engine);
+            self.stay_behind(realtime);
         }
         schedule
     }
 
     /// Takes in what an earlier turn has left.
-    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, engine: &Engine, now: u64) -> bool {
+    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: u64) -> bool {
         let mut rest = take(&mut reader.rest);
         self.is_behind.store(false, SeqCst);
-        let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, engine, now);
+        let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, realtime, now);
         rest.decoded += taken;
         if !rest.is_empty() {
             reader.rest = rest;
-            self.stay_behind(engine);
+            self.stay_behind(realtime);
         }
         schedule
     }
 
     /// Something is left: whoever is not paused has it decoded in its next turn, all others when they are resumed.
-    fn stay_behind(&self, engine: &Engine) {
+    fn stay_behind(&self, realtime: &Realtime) {
         self.is_behind.store(true, SeqCst);
         if !self.paused.load(SeqCst) {
-            self.catch_up(engine);
+            self.catch_up(realtime);
         }
     }
 
@@ -222,20 +222,20 @@ impl Client {
         reader: &mut Reader,
         bytes: &mut [u8],
         turn: &mut ReadTurn,
-        engine: &Engine,
+        realtime: &Realtime,
         now: u64,
     ) -> (bool, usize) {
         let (Some(decoder), true) = (&mut reader.decoder, self.state() < State::Failed) else {
             return (false, bytes.len());
         };
         let limits = Limits {
-            message_bytes: engine.config.message_max_bytes,
+            message_bytes: realtime.worker.config.message_max_bytes,
             fragments: MOST_FRAGMENTS,
         };
         let mut messages = Vec::new();
         let mut remarks = Vec::new();
         let keeps = self.keeps_messages();
-        let mut room = self.room(engine);
+        let mut room = self.room(realtime);
         let fed = decoder.feed_while(bytes, &limits, &mut |incoming| {
             let (text, data) = match incoming {
                 Incoming::Text(data) => (true, data),
@@ -259,13 +259,13 @@ impl Client {
             }
         });
         let unfinished = decoder.unfinished();
-        let has_room = reader.taken.memory(&engine.config.request_totals, unfinished);
+        let has_room = reader.taken.memory(&realtime.worker.config.request_totals, unfinished);
         let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
             .iter()
-            .try_for_each(|remark| self.answer(reader, remark, engine, now));
-        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, engine);
+            .try_for_each(|remark| self.answer(reader, remark, realtime, now));
+        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
         if let Err(failure) = fed.and(heard.map(|()| 0)) {
             reader.decoder = None;
             reader.taken = Taken::default();
@@ -286,47 +286,47 @@ impl Client {
     }
 
     /// What the app may be left to hear later.
-    fn room(&self, engine: &Engine) -> Room {
-        let own = self.inbox.lock().room(engine.config.client_pending_bytes);
+    fn room(&self, realtime: &Realtime) -> Room {
+        let own = self.inbox.lock().room(realtime.worker.config.client_pending_bytes);
         Room {
-            bytes: own.bytes.min(engine.intake.room()),
+            bytes: own.bytes.min(realtime.intake.room()),
             ..own
         }
     }
 
     /// Gives messages to the app, and stops reading when it does not keep up.
-    fn hand_in(&self, messages: Vec<Event>, engine: &Engine) -> bool {
+    fn hand_in(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
         let mut inbox = self.inbox.lock();
         if inbox.is_closed() {
             return false;
         }
-        engine.intake.add(messages.iter().map(Event::own_bytes).sum());
+        realtime.intake.add(messages.iter().map(Event::own_bytes).sum());
         let mut schedule = false;
         for message in messages {
             schedule |= inbox.push(message);
         }
         drop(inbox);
-        if self.room(engine).is_empty() {
-            self.pause(engine);
+        if self.room(realtime).is_empty() {
+            self.pause(realtime);
         }
         schedule
     }
 
-    fn pause(&self, engine: &Engine) {
+    fn pause(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
         self.paused.store(true, SeqCst);
         outbox.reads = false;
         self.watch(&mut outbox);
         drop(outbox);
         // The app may have caught up meanwhile, and then it has not seen that there was a pause to end.
-        self.resume(engine);
+        self.resume(realtime);
     }
 
-    fn answer(&self, reader: &mut Reader, remark: &Remark, engine: &Engine, now: u64) -> Result<(), Failure> {
+    fn answer(&self, reader: &mut Reader, remark: &Remark, realtime: &Realtime, now: u64) -> Result<(), Failure> {
         if let Remark::Close(_) = remark {
             return Ok(());
         }
-        if !reader.count_control(now, engine.config.max_pings) {
+        if !reader.count_control(now, realtime.worker.config.max_pings) {
             return Err(Failure {
                 code: 1008,
                 reason: "too many control frames",
@@ -347,16 +347,20 @@ impl Client {
     }
 
     /// The app has caught up, or hears no more: goes on reading, once there is room in the inboxes of all.
-    pub(crate) fn resume(&self, engine: &Engine) {
+    pub(crate) fn resume(&self, realtime: &Realtime) {
         if !self.paused.load(SeqCst) {
             return;
         }
         if self.keeps_messages() {
-            if !self.inbox.lock().has_room(engine.config.client_pending_bytes / 2) {
+            if !self
+                .inbox
+                .lock()
+                .has_room(realtime.worker.config.client_pending_bytes / 2)
+            {
                 return;
             }
-            if engine.intake.room() == 0 {
-                return self.wait_in_line(engine);
+            if realtime.intake.room() == 0 {
+                return self.wait_in_line(realtime);
             }
         }
         let mut outbox = self.outbox.lock();
@@ -366,22 +370,22 @@ impl Client {
         outbox.reads = true;
         self.watch(&mut outbox);
         drop(outbox);
-        self.catch_up(engine);
+        self.catch_up(realtime);
     }
 
     /// Has the poller decode what is left of a read.
-    fn catch_up(&self, engine: &Engine) {
+    fn catch_up(&self, realtime: &Realtime) {
         if self.is_behind.load(SeqCst) {
             if let Some(client) = self.me.upgrade() {
-                engine.intake.read_on(client, &engine.poller);
+                realtime.intake.read_on(client, &realtime.worker.poller);
             }
         }
     }
 
-    fn wait_in_line(&self, engine: &Engine) {
+    fn wait_in_line(&self, realtime: &Realtime) {
         if !self.in_line.swap(true, SeqCst) {
             if let Some(client) = self.me.upgrade() {
-                engine.intake.wait(client, &engine.poller);
+                realtime.intake.wait(client, &realtime.worker.poller);
             }
         }
     }

@@ -57,11 +57,12 @@ impl Client {
     /// Gives a stream its next piece, if the client has taken enough of those before.
     pub fn offer(&self, data: &[u8]) -> Offered {
         let mut outbox = self.outbox.lock();
-        let (Protocol::Stream { chunked }, Some(engine), true) = (self.protocol, self.engine.upgrade(), self.is_open())
+        let (Protocol::Stream { chunked }, Some(realtime), true) =
+            (self.protocol, self.realtime.upgrade(), self.is_open())
         else {
             return Offered::Gone;
         };
-        if outbox.frames.bytes() > engine.config.response_memory_bytes {
+        if outbox.frames.bytes() > realtime.worker.config.response_memory_bytes {
             return Offered::Full;
         }
         outbox.begin();
@@ -104,9 +105,9 @@ impl Client {
 
     fn is_worth_deflating(&self, data: &[u8]) -> bool {
         let least = self
-            .engine
+            .realtime
             .upgrade()
-            .map_or(0, |engine| engine.config.deflate_min_bytes);
+            .map_or(0, |realtime| realtime.worker.config.deflate_min_bytes);
         data.len() >= least
     }
 
@@ -144,23 +145,23 @@ impl Client {
     }
 
     pub(super) fn most_bytes(&self) -> usize {
-        self.engine
+        self.realtime
             .upgrade()
-            .map_or(usize::MAX, |engine| engine.config.client_pending_bytes)
+            .map_or(usize::MAX, |realtime| realtime.worker.config.client_pending_bytes)
     }
 
     /// The client does not take what it is sent.
     fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
-        let Some(engine) = self.engine.upgrade() else {
+        let Some(realtime) = self.realtime.upgrade() else {
             return false;
         };
-        match engine.config.client_overflow {
+        match realtime.worker.config.client_overflow {
             Overflow::Drop => {
-                engine.counters().dropped.fetch_add(1, Relaxed);
+                realtime.worker.counters().dropped.fetch_add(1, Relaxed);
             }
             Overflow::Close => {
-                engine.counters().overflowed.fetch_add(1, Relaxed);
-                self.fail_slow(outbox, &engine);
+                realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
+                self.fail_slow(outbox, &realtime);
             }
         }
         false
@@ -182,8 +183,8 @@ impl Client {
         let flushed = frames.flush(socket, &mut taken);
         if taken > 0 {
             *moved = milliseconds();
-            if let (Ok(Flushed::Part), Some(engine)) = (flushed, self.engine.upgrade()) {
-                meter.moved(taken as u64, *moved, engine.config.write_rate());
+            if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
+                meter.moved(taken as u64, *moved, realtime.worker.config.write_rate());
             }
         }
         match flushed {
@@ -220,15 +221,16 @@ impl Client {
 
     /// Tells the poller what is wanted of the socket.
     pub(super) fn watch(&self, outbox: &mut Outbox) {
-        let (Some(engine), Some(socket)) = (self.engine.upgrade(), &outbox.socket) else {
+        let (Some(realtime), Some(socket)) = (self.realtime.upgrade(), &outbox.socket) else {
             return;
         };
-        let _ = engine
+        let _ = realtime
+            .worker
             .poller
             .change_client(socket, self.key, outbox.reads, outbox.writes);
         if outbox.writes {
-            let deadline = outbox.meter.deadline(engine.config.write_rate());
-            engine.expect_client(deadline);
+            let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
+            realtime.expect(deadline);
         }
     }
 

@@ -1,37 +1,82 @@
-//! Turns of what is no request: an event of a client, something published for the process, a task of the app. Each joins
-//! the ready queue and runs like a request.
+//! The life of a client as the ready queue sees it: it begins, has a turn for each of its events, one at a time and in order,
+//! and ends.
 
-use super::client::Client;
+use super::client::{Beginning, Client, Protocol};
 use super::inbox::Event;
+use super::outbox::Frame;
 use super::process::ProcessSubscription;
-use crate::app::App;
-use crate::engine::Engine;
-use crate::scheduler::queue::Job;
+use super::{Realtime, Turn};
+use crate::clock::milliseconds;
+use crate::limits::descriptors::Counted;
+use crate::pubsub::Publication;
+use fairlead_wire::websocket::Deflate;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Close code of a server that goes away (RFC 6455 §7.4.1).
 const GOING_AWAY: u16 = 1001;
 
-/// What has panicked, in the log.
-const AN_EVENT: &str = "an event";
+/// What follows the turn of a client.
+#[derive(Debug)]
+pub(crate) enum EventEnd {
+    /// Nothing, until there is another event.
+    Nothing,
+    /// It has more events: another turn.
+    Again,
+    /// That was its last one: its place is free. The names of channels of which it was the last subscriber in this process.
+    Gone(Vec<Box<[u8]>>),
+}
 
-impl Engine {
-    /// Puts a client that has events into the ready queue.
-    pub(crate) fn schedule(&self, client: Arc<Client>) {
-        self.ready.push(Job::Client(client));
-        self.notify();
+impl Realtime {
+    /// A client that is about to begin: its first event comes when [`Realtime::begin`] is called.
+    pub(crate) fn new_client(
+        &self,
+        socket: &Arc<Counted<OwnedFd>>,
+        peer: Option<SocketAddr>,
+        protocol: Protocol,
+        deflate: Option<Deflate>,
+    ) -> Arc<Client> {
+        let beginning = Beginning {
+            key: self.clients.reserve(),
+            protocol,
+            deflate,
+            peer,
+            socket: Arc::clone(socket),
+            timeout: match protocol {
+                Protocol::Stream { .. } => 0,
+                _ => self.worker.config.ping_interval,
+            },
+        };
+        let client = Client::new(self.me.clone(), beginning);
+        self.clients.put(&client);
+        self.worker.counters().clients.fetch_add(1, Relaxed);
+        client
     }
 
-    pub(super) fn schedule_subscription(&self, subscription: Arc<ProcessSubscription>) {
-        self.ready.push(Job::Subscription(subscription));
-        self.notify();
-    }
-
-    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
-    pub fn defer(&self) {
-        self.ready.push(Job::Task);
-        self.notify();
+    /// From now on the client has the socket: `head` is sent first, and `ahead` was read of what the peer says.
+    pub(crate) fn begin(&self, client: &Arc<Client>, head: Vec<u8>, mut ahead: Vec<u8>) {
+        // The first event is there before all others, but runs only when nothing can overtake the head any more; and the
+        // poller reads only what comes behind that which has been read.
+        let is_there = client.inbox.lock().push(Event::Open);
+        client.send_first(client.outbox.lock(), Frame::Own(head));
+        let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
+        client.start_reading();
+        if is_there || has_more {
+            self.schedule(Turn::Client(Arc::clone(client)));
+        }
+        if self.worker.is_draining() {
+            client.dismiss();
+        }
+        if self.worker.is_stopped() {
+            // Whoever has stopped the engine may have ended its clients before this one was there.
+            self.end_client(client);
+        }
+        match client.timeout() {
+            0 => {}
+            seconds => self.expect(milliseconds() + u64::from(seconds) * 1000),
+        }
     }
 
     /// Tells every client that the server is about to end.
@@ -39,30 +84,28 @@ impl Engine {
         self.clients.all().iter().for_each(|client| client.dismiss());
     }
 
-    pub(crate) fn run_event(&self, client: &Arc<Client>, app: &impl App) {
+    /// Has `run` run the next event of a client.
+    pub(crate) fn run_event(&self, client: &Client, run: impl FnOnce(Event)) -> EventEnd {
         let mut inbox = client.inbox.lock();
         let Some(event) = inbox.take() else {
             inbox.end_turn();
-            return;
+            return EventEnd::Nothing;
         };
         drop(inbox);
         let is_shutdown = matches!(event, Event::Shutdown);
         let is_close = matches!(event, Event::Close);
         let bytes = event.own_bytes();
-        self.guard(AN_EVENT, || app.event(client, event));
+        run(event);
         if bytes > 0 {
-            self.intake.remove(bytes, &self.poller);
+            self.intake.remove(bytes, &self.worker.poller);
         }
-        self.counters().events.fetch_add(1, Relaxed);
+        self.worker.counters().events.fetch_add(1, Relaxed);
         if is_shutdown {
             client.close(Some(GOING_AWAY), "");
         }
         if is_close {
             client.inbox.lock().end_turn();
-            let forgotten = client.release(self);
-            self.guard(AN_EVENT, || app.gone(client, forgotten));
-            self.finish_if_drained();
-            return;
+            return EventEnd::Gone(client.release(self));
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
@@ -73,23 +116,19 @@ impl Engine {
             client.part(farewell);
         }
         if has_more {
-            self.ready.push(Job::Client(Arc::clone(client)));
+            EventEnd::Again
+        } else {
+            EventEnd::Nothing
         }
     }
 
-    pub(crate) fn run_published(&self, subscription: &Arc<ProcessSubscription>, app: &impl App) {
+    /// Has `run` run what was published next for the process; true when there is more.
+    pub(crate) fn run_published(&self, subscription: &ProcessSubscription, run: impl FnOnce(&Publication)) -> bool {
         if let Some(publication) = subscription.take() {
-            self.guard(AN_EVENT, || app.published(subscription.id(), &publication));
-            self.counters().events.fetch_add(1, Relaxed);
+            run(&publication);
+            self.worker.counters().events.fetch_add(1, Relaxed);
         }
-        if subscription.end_turn() {
-            self.ready.push(Job::Subscription(Arc::clone(subscription)));
-        }
-    }
-
-    pub(crate) fn run_task(&self, app: &impl App) {
-        self.guard(AN_EVENT, || app.task());
-        self.counters().events.fetch_add(1, Relaxed);
+        subscription.end_turn()
     }
 
     /// Ends every client without its last events: the engine has been stopped.
@@ -97,7 +136,7 @@ impl Engine {
         self.clients.all().iter().for_each(|client| self.end_client(client));
     }
 
-    pub(super) fn end_client(&self, client: &Client) {
+    fn end_client(&self, client: &Client) {
         client.end_now();
         client.release(self);
     }

@@ -2,12 +2,12 @@
 //!
 //! * Nobody has finished anything for a tick: it wakes a thread, or polls in the place of all of them, so that a long request
 //!   never stops reads, time-outs, files and refusals (`states/help.rs`).
-//! * What has waited too long where nobody can run it goes to the waiting room.
+//! * What has waited too long where nobody can run it is sent away.
 
-use crate::clock::{nanoseconds, processor_nanoseconds};
-use crate::engine::Engine;
-use crate::reactor::poller::Poller;
-use crate::scheduler::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
+use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
+use super::Workplace;
+use crate::clock::processor_nanoseconds;
+use crate::transport::poller::Poller;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -30,7 +30,7 @@ const PATIENCE_NANOSECONDS: u64 = 1_000_000;
 const LONG_PATIENCE_NANOSECONDS: u64 = 20_000_000;
 
 #[derive(Default)]
-pub(crate) struct Monitor {
+pub(super) struct Monitor {
     parking: Parking,
     /// Whether it holds the reactor.
     polls: AtomicBool,
@@ -38,34 +38,38 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     /// Something runs: makes sure that the monitor looks. One load in the usual case.
-    pub(crate) fn look(&self) {
+    pub(super) fn look(&self) {
         self.parking.end();
     }
 
     /// A thread is free to poll again: ends the monitor's poll.
-    pub(crate) fn release_reactor(&self, poller: &Poller) {
+    pub(super) fn release_reactor(&self, poller: &Poller) {
         if self.polls.load(SeqCst) {
             poller.wake();
         }
     }
-
-    /// Starts the thread; it holds no engine alive. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
-    pub(crate) fn start(engine: &Arc<Engine>, hands_over: bool) -> std::io::Result<()> {
-        let engine = Arc::downgrade(engine);
-        std::thread::Builder::new()
-            .name("fairlead monitor".into())
-            .spawn(move || watch(&engine, &mut Watch::new(hands_over)))?;
-        Ok(())
-    }
 }
 
-fn watch(engine: &Weak<Engine>, watch: &mut Watch) {
-    while let Some(engine) = engine.upgrade() {
-        if engine.is_stopped() {
+/// Starts the thread; it holds no engine alive. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
+pub(crate) fn start<W>(workplace: &Arc<W>, hands_over: bool) -> std::io::Result<()>
+where
+    W: Workplace + Send + Sync + 'static,
+{
+    let workplace = Arc::downgrade(workplace);
+    std::thread::Builder::new()
+        .name("fairlead monitor".into())
+        .spawn(move || watch(&workplace, &mut Watch::new(hands_over)))?;
+    Ok(())
+}
+
+fn watch<W: Workplace>(workplace: &Weak<W>, watch: &mut Watch) {
+    while let Some(workplace) = workplace.upgrade() {
+        let worker = workplace.worker();
+        if worker.is_stopped() {
             return;
         }
-        if engine.guard("the monitor", || watch.tick(&engine)).is_none() {
-            engine.monitor.polls.store(false, SeqCst);
+        if worker.guard("the monitor", || watch.tick(&*workplace)).is_none() {
+            workplace.scheduler().monitor.polls.store(false, SeqCst);
             std::thread::sleep(PANIC_PAUSE);
         }
     }
@@ -95,29 +99,56 @@ impl Watch {
         }
     }
 
-    fn tick(&mut self, engine: &Engine) {
-        engine.fault("monitor");
-        let now = engine.threads.now();
-        engine.publish_gauges();
-        let ended = engine.counters().turns();
+    fn tick<W: Workplace>(&mut self, workplace: &W) {
+        let (worker, scheduler) = (workplace.worker(), workplace.scheduler());
+        worker.fault("monitor");
+        let now = scheduler.now();
+        workplace.publish_gauges();
+        let ended = worker.counters().turns();
         let progress = std::mem::replace(&mut self.ended, ended) != ended;
         let is_active = now.is_active();
         self.quiet = if is_active || progress { 0 } else { self.quiet + 1 };
         self.stuck = if !is_active || progress { 0 } else { self.stuck + 1 };
         let tick = Tick {
             now,
-            has_jobs: !engine.ready.is_empty(),
+            has_jobs: !scheduler.ready.is_empty(),
             lock_is_taken: self.lock_is_taken(now),
             is_patience_over: self.stuck >= PATIENT_TICKS,
         };
         if is_stuck(tick) {
-            engine.shed(progress);
+            let patience = if progress {
+                LONG_PATIENCE_NANOSECONDS
+            } else {
+                PATIENCE_NANOSECONDS
+            };
+            workplace.shed(patience);
         }
         match self.stuck {
-            0 => engine.pause(self.quiet),
-            _ => engine.help(tick, self.hands_over),
+            0 => pause(workplace, self.quiet),
+            _ => self.help(workplace, tick),
         }
-        engine.look_after_transfers();
+        workplace.tick();
+    }
+
+    /// A tick has passed in which threads ran and no turn ended.
+    fn help<W: Workplace>(&self, workplace: &W, tick: Tick) {
+        let scheduler = workplace.scheduler();
+        match help(tick) {
+            Help::Nothing => {}
+            Help::WakeToPoll => scheduler.threads.wake_one(),
+            Help::WakeToRun => {
+                scheduler.threads.wake_one();
+                if !self.hands_over {
+                    scheduler.cadence.become_eager();
+                }
+            }
+            Help::Poll => {
+                if poll_for_all(workplace) {
+                    return;
+                }
+            }
+        }
+        std::thread::sleep(TICK);
     }
 
     /// Whether a thread has the language's lock and uses it. Where the language tells when it is given up, that is known of the
@@ -132,60 +163,22 @@ impl Watch {
     }
 }
 
-impl Engine {
-    fn pause(&self, quiet: u32) {
-        if quiet < QUIET_TICKS || self.owes_transfers() {
-            std::thread::sleep(TICK);
-        } else {
-            self.monitor.parking.rest(|| self.threads.now(), || self.is_stopped());
-        }
-    }
-
-    /// A tick has passed in which threads ran and no turn ended.
-    fn help(&self, tick: Tick, hands_over: bool) {
-        match help(tick) {
-            Help::Nothing => {}
-            Help::WakeToPoll => self.threads.wake_one(),
-            Help::WakeToRun => {
-                self.threads.wake_one();
-                if !hands_over {
-                    self.cadence.become_eager();
-                }
-            }
-            Help::Poll => {
-                if self.poll_for_all() {
-                    return;
-                }
-            }
-        }
+fn pause<W: Workplace>(workplace: &W, quiet: u32) {
+    if quiet < QUIET_TICKS || workplace.needs_ticks() {
         std::thread::sleep(TICK);
+    } else {
+        let scheduler = workplace.scheduler();
+        let is_over = || workplace.worker().is_stopped();
+        scheduler.monitor.parking.rest(|| scheduler.now(), is_over);
     }
+}
 
-    /// Polls for a tick, unless somebody has the reactor.
-    fn poll_for_all(&self) -> bool {
-        let Some(mut reactor) = self.reactor.try_lock() else {
-            return false;
-        };
-        reactor.watch_room(self, false);
-        self.monitor.polls.store(true, SeqCst);
-        reactor.poll(self, Some(TICK));
-        self.monitor.polls.store(false, SeqCst);
-        drop(reactor);
-        self.hand_over();
-        true
+/// Polls for a tick, unless somebody has the reactor.
+fn poll_for_all<W: Workplace>(workplace: &W) -> bool {
+    let scheduler = workplace.scheduler();
+    let has_polled = workplace.poll_for_all(TICK, &scheduler.monitor.polls);
+    if has_polled {
+        scheduler.threads.hand_over(workplace);
     }
-
-    /// Sends to the waiting room what waits while nobody here can run it.
-    fn shed(&self, progress: bool) {
-        if self.waiting_room.is_none() || self.ready.is_empty() || self.is_draining() {
-            return;
-        }
-        let patience = if progress {
-            LONG_PATIENCE_NANOSECONDS
-        } else {
-            PATIENCE_NANOSECONDS
-        };
-        let time = nanoseconds().saturating_sub(patience);
-        while self.move_out(time) {}
-    }
+    has_polled
 }

@@ -1,52 +1,51 @@
-//! The ready queue: what a thread of the app can run, first come, first served: whole requests, events of clients, what
-//! was published for the process, tasks.
+//! The ready queue: what a thread of the app can run, first come, first served.
 
-use crate::connection::Connection;
-use crate::realtime::{Client, ProcessSubscription};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::Arc;
 
-/// One turn.
-pub(crate) enum Job {
-    /// A connection with a whole request.
-    Request(Box<Connection>),
-    /// A client with at least one event.
-    Client(Arc<Client>),
-    /// Something was published for the process.
-    Subscription(Arc<ProcessSubscription>),
-    /// Something of the app's own.
-    Task,
+/// One turn of a thread.
+pub(crate) trait Job {
+    /// When it came, in nanoseconds, if it can be run by another worker as well.
+    fn arrived(&self) -> Option<u64>;
 }
 
 /// Places that are kept when a burst is over.
 const USUAL_PLACES: usize = 64;
 
-#[derive(Default)]
-pub(crate) struct ReadyQueue {
-    queue: Mutex<VecDeque<Job>>,
+pub(crate) struct ReadyQueue<J> {
+    queue: Mutex<VecDeque<J>>,
     /// The length, readable without the lock; written only while it is held.
     length: AtomicUsize,
 }
 
-impl ReadyQueue {
-    pub(crate) fn push(&self, job: Job) {
+impl<J> Default for ReadyQueue<J> {
+    fn default() -> Self {
+        ReadyQueue {
+            queue: Mutex::default(),
+            length: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl<J: Job> ReadyQueue<J> {
+    pub(crate) fn push(&self, job: J) {
         let mut queue = self.queue.lock();
         queue.push_back(job);
         self.length.store(queue.len(), SeqCst);
     }
 
     /// Puts back at its place in the order of arrival what could not leave.
-    pub(crate) fn put_back(&self, connection: Box<Connection>) {
+    pub(crate) fn put_back(&self, job: J) {
         let mut queue = self.queue.lock();
-        let is_younger = |job: &Job| matches!(job, Job::Request(other) if other.arrived() > connection.arrived());
+        let arrived = job.arrived();
+        let is_younger = |other: &J| other.arrived().is_some() && other.arrived() > arrived;
         let index = queue.iter().position(is_younger).unwrap_or(0);
-        queue.insert(index, Job::Request(connection));
+        queue.insert(index, job);
         self.length.store(queue.len(), SeqCst);
     }
 
-    pub(crate) fn pop(&self) -> Option<Job> {
+    pub(crate) fn pop(&self) -> Option<J> {
         if self.is_empty() {
             return None;
         }
@@ -56,23 +55,22 @@ impl ReadyQueue {
         job
     }
 
-    /// Takes the oldest request but `skipped` ones if it came before `time` (nanoseconds).
-    pub(crate) fn pop_older_than(&self, time: u64, skipped: usize) -> Option<Box<Connection>> {
+    /// Takes the oldest job but `skipped` ones of those that can leave, if it came before `time` (nanoseconds).
+    pub(crate) fn pop_older_than(&self, time: u64, skipped: usize) -> Option<J> {
         if self.is_empty() {
             return None;
         }
         let mut queue = self.queue.lock();
-        let is_request = |(_, job): &(usize, &Job)| matches!(job, Job::Request(_));
-        let (index, _) = queue.iter().enumerate().filter(is_request).nth(skipped)?;
-        if matches!(&queue[index], Job::Request(connection) if connection.arrived() > time) {
+        let arrivals = queue.iter().map(Job::arrived).enumerate();
+        let (index, arrived) = arrivals
+            .filter_map(|(index, arrived)| Some((index, arrived?)))
+            .nth(skipped)?;
+        if arrived > time {
             return None;
         }
         let job = queue.remove(index);
         self.length.store(queue.len(), SeqCst);
-        match job {
-            Some(Job::Request(connection)) => Some(connection),
-            _ => None,
-        }
+        job
     }
 
     /// Gives back places that a burst has left.
@@ -92,36 +90,30 @@ impl ReadyQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::place::Place;
-    use crate::limits::descriptors::Counted;
-    use crate::reactor::listener::Origin;
-    use rustix::event::{eventfd, EventfdFlags};
 
-    /// Requests that came one after another, by their keys.
-    fn queue(count: u64) -> ReadyQueue {
-        let queue = ReadyQueue::default();
-        let origin = Arc::new(Origin {
-            scheme: "http".into(),
-            host: "localhost".into(),
-            port: 80,
-            unix: true,
-        });
-        for key in 0..count {
-            let socket = Arc::new(Counted::alone(eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")));
-            let connection = Connection::new(socket, Place::nowhere(key), Arc::clone(&origin), None, 0);
-            queue.push(Job::Request(Box::new(connection.complete_at(key))));
-            queue.push(Job::Task);
-        }
-        queue
+    #[derive(Debug, PartialEq, Eq)]
+    enum Task {
+        Request(u64),
+        Own,
     }
 
-    fn keys(queue: &ReadyQueue) -> Vec<u64> {
-        std::iter::from_fn(|| queue.pop())
-            .filter_map(|job| match job {
-                Job::Request(connection) => Some(connection.key()),
-                _ => None,
-            })
-            .collect()
+    impl Job for Task {
+        fn arrived(&self) -> Option<u64> {
+            match self {
+                Task::Request(arrived) => Some(*arrived),
+                Task::Own => None,
+            }
+        }
+    }
+
+    /// Requests that came one after another, and between them what cannot leave.
+    fn queue(count: u64) -> ReadyQueue<Task> {
+        let queue = ReadyQueue::default();
+        for arrived in 0..count {
+            queue.push(Task::Request(arrived));
+            queue.push(Task::Own);
+        }
+        queue
     }
 
     #[test]
@@ -131,16 +123,18 @@ mod tests {
         let second = queue.pop_older_than(9, 0).expect("the second");
         queue.put_back(second);
         queue.put_back(first);
-        let third = queue.pop_older_than(9, 2).expect("the third");
-        assert_eq!(third.key(), 2);
-        assert_eq!(keys(&queue), [0, 1, 3]);
+        assert_eq!(queue.pop_older_than(9, 2), Some(Task::Request(2)));
+        let left: Vec<Task> = std::iter::from_fn(|| queue.pop())
+            .filter(|task| *task != Task::Own)
+            .collect();
+        assert_eq!(left, [Task::Request(0), Task::Request(1), Task::Request(3)]);
     }
 
     #[test]
     fn only_what_has_waited_since_before_a_time_is_taken() {
         let queue = queue(3);
-        assert!(queue.pop_older_than(1, 2).is_none());
-        assert!(queue.pop_older_than(9, 3).is_none());
-        assert_eq!(queue.pop_older_than(1, 1).expect("the second").key(), 1);
+        assert_eq!(queue.pop_older_than(1, 2), None);
+        assert_eq!(queue.pop_older_than(9, 3), None);
+        assert_eq!(queue.pop_older_than(1, 1), Some(Task::Request(1)));
     }
 }

@@ -7,8 +7,9 @@ mod spooled;
 mod spooler;
 mod totals;
 
-pub(crate) use pressure::{Slowness, Verdict};
+pub(crate) use pressure::{Relief, Slowness, Verdict};
 pub(crate) use spooled::Spooled;
+pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;

@@ -1,9 +1,8 @@
 //! Who has to give way when the totals are reached: nobody, as long as only those wait who have written the responses; but the
 //! slowest reader as soon as others wait for the threads that wait for memory.
 
+use super::Spool;
 use crate::clock::milliseconds;
-use crate::connection::Connection;
-use crate::engine::Engine;
 
 /// Nobody is judged who has stood still for less than this.
 const GRACE_MILLISECONDS: u64 = 100;
@@ -53,7 +52,7 @@ impl Slowness {
     }
 
     /// Whether the client may be cut off: one that would be done within `limit` milliseconds may not.
-    fn is_too_much(self, limit: u64) -> bool {
+    pub(crate) fn is_too_much(self, limit: u64) -> bool {
         self.behind >= GRACE_MILLISECONDS && self.needs > limit
     }
 }
@@ -69,44 +68,18 @@ pub(crate) enum Verdict {
     Own,
 }
 
-impl Engine {
-    /// Whether requests wait for a thread while every one is busy.
-    fn is_starving(&self) -> bool {
-        let are_all_busy = self.threads.now().busy() >= self.threads.most();
-        are_all_busy && (!self.ready.is_empty() || self.has_transfers())
+impl Spool {
+    /// Notes whether requests wait for a thread while every one is busy; says whether that has lasted for long.
+    pub(crate) fn is_starved(&self, is_starving: bool) -> bool {
+        self.starved.lock().see(is_starving, milliseconds())
     }
+}
 
+/// Has others give way when a response finds no memory.
+pub(crate) trait Relief: Send + Sync {
     /// Called by a thread that finds no memory for a response, time and again: cuts off the slowest reader if others have
     /// waited for such threads. `own`: how slow the client of the thread is.
-    pub(crate) fn relieve(&self, own: Option<Slowness>) -> Verdict {
-        let now = milliseconds();
-        if !self.spool.starved.lock().see(self.is_starving(), now) {
-            return Verdict::Wait;
-        }
-        let limit = self.write_timeout();
-        let from_disk = self.spool.is_disk_full();
-        let slowness = |connection: &Connection| {
-            let slowness = connection.slowness(now, from_disk)?;
-            slowness.is_too_much(limit).then_some(slowness)
-        };
-        let worst = self.parked.lock().take_worst(slowness);
-        match worst {
-            Some((mut connection, _)) => {
-                self.tell_of_cut();
-                connection.place().reset();
-                self.close(connection);
-                Verdict::Relieved
-            }
-            None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
-            None => Verdict::Wait,
-        }
-    }
-
-    pub(crate) fn tell_of_cut(&self) {
-        self.log.error(format_args!(
-            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
-        ));
-    }
+    fn relieve(&self, own: Option<Slowness>) -> Verdict;
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use super::totals::{Charge, Claim};
 use super::Spool;
-use crate::connection::output::{send_file, write_some};
 use crate::limits::descriptors::Counted;
+use crate::transport::{send_file, write_some};
 use parking_lot::Mutex;
 use rustix::fs::{fallocate, FallocateFlags};
 use rustix::io;

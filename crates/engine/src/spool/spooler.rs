@@ -6,11 +6,9 @@
 
 use super::spooled::{Moved, Spooled};
 use super::Spool;
-use crate::clock::milliseconds;
-use crate::connection::{Connection, Next};
-use crate::engine::Engine;
 use crate::limits::descriptors::Counted;
 use crate::work_queue::Turn;
+use crate::worker::Worker;
 use std::fs::File;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,42 +25,52 @@ const LOOK: Duration = Duration::from_secs(60);
 /// How often it looks whether there is memory to be given back, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
 
+/// A request with a large body, of which the spooler stores a slice in each turn. Dropping it closes its connection.
+pub(crate) trait Upload: Send + std::fmt::Debug {
+    /// Stores what has come, and hands the connection on.
+    fn store(self: Box<Self>, scratch: &mut [u8]);
+}
+
 /// What it does in one turn.
 #[derive(Debug)]
 pub(super) enum Task {
     Response(Weak<Spooled>),
-    Upload(Box<Connection>),
+    Upload(Box<dyn Upload>),
     /// A file that nobody needs any more, and its length.
     Discard(Option<Arc<Counted<File>>>, u64),
 }
 
 impl Spool {
     /// Starts the thread; it holds no engine alive.
-    pub(crate) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
-        let spool = Arc::clone(&engine.spool);
-        let engine = Arc::downgrade(engine);
+    pub(crate) fn start(self: &Arc<Self>, worker: &Arc<Worker>) -> std::io::Result<()> {
+        let spool = Arc::clone(self);
+        let worker = Arc::downgrade(worker);
         std::thread::Builder::new()
             .name("fairlead spooler".into())
-            .spawn(move || spool.run(&engine))?;
+            .spawn(move || spool.run(&worker))?;
         Ok(())
     }
 
-    /// Ends the thread; returns the connections that are left.
-    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
-    pub(crate) fn stop(&self) -> Vec<Box<Connection>> {
-        let mut left = Vec::new();
+    /// Ends the thread; the connections that are left are closed.
+    pub(crate) fn stop(&self) {
         for task in self.tasks.stop() {
             match task {
-                Task::Upload(connection) => left.push(connection),
                 Task::Discard(file, length) => self.close_file(file, length),
-                Task::Response(_) => {}
+                Task::Upload(_) | Task::Response(_) => {}
             }
         }
-        left
+    }
+
+    /// Has an upload stored. It comes back when the spooler has ended.
+    pub(crate) fn store(&self, upload: Box<dyn Upload>) -> Result<(), Box<dyn Upload>> {
+        match self.tasks.push(Task::Upload(upload)) {
+            Err(Task::Upload(upload)) => Err(upload),
+            _ => Ok(()),
+        }
     }
 
     /// Whether something would go to the disk if its total allowed it.
-    pub(super) fn is_disk_full(&self) -> bool {
+    pub(crate) fn is_disk_full(&self) -> bool {
         !self.stalled.lock().is_empty()
     }
 
@@ -77,17 +85,19 @@ impl Spool {
         }
     }
 
-    fn run(&self, engine: &Weak<Engine>) {
+    fn run(&self, worker: &Weak<Worker>) {
         let mut scratch = vec![0; SCRATCH_BYTES];
         loop {
             let may_recede = self.totals.may_recede();
             let next = self.tasks.next(if may_recede { LOOK_AT_MEMORY } else { LOOK });
-            let Some(engine) = engine.upgrade() else { return };
+            let Some(worker) = worker.upgrade() else { return };
             match next {
                 Turn::Of(Task::Response(spooled)) => {
-                    engine.guard("the spooler", || self.move_parts(&spooled));
+                    worker.guard("the spooler", || self.move_parts(&spooled));
                 }
-                Turn::Of(Task::Upload(connection)) => engine.store_slice(connection, &mut scratch),
+                Turn::Of(Task::Upload(upload)) => {
+                    worker.guard("the spooler", || upload.store(&mut scratch));
+                }
                 Turn::Of(Task::Discard(file, length)) => self.close_file(file, length),
                 Turn::Idle if self.totals.has_receded() => (self.trim)(),
                 Turn::Idle => {}
@@ -126,26 +136,6 @@ impl Spool {
         // Those that came first are first again.
         while let Some(response) = stalled.pop_back() {
             let _ = self.tasks.push_front(Task::Response(response));
-        }
-    }
-}
-
-impl Engine {
-    fn store_slice(&self, mut connection: Box<Connection>, scratch: &mut [u8]) {
-        self.guard("the spooler", || {
-            let next = connection.store(scratch, &self.config, milliseconds());
-            let may_bring_work = next == Next::Ready;
-            self.settle(connection, next);
-            if may_bring_work && !self.ready.is_empty() {
-                self.notify();
-            }
-        });
-    }
-
-    /// Hands a connection whose body is large to the spooler.
-    pub(crate) fn hand_to_spooler(&self, connection: Box<Connection>) {
-        if let Err(Task::Upload(connection)) = self.spool.tasks.push(Task::Upload(connection)) {
-            self.close(connection);
         }
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn leave(engine: &Arc<Engine>) {
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
     if let Some(next) = process.engine() {
         let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
-        subscriptions.for_each(|subscription| subscription.move_to(&next));
+        subscriptions.for_each(|subscription| next.take_over(&subscription));
         drop(process);
         // SAFETY: an Array that is kept.
         let tasks = unsafe { RARRAY_LEN(TASKS.load(Relaxed) as VALUE) };
@@ -151,7 +151,7 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     let (Some(engine), Some(hub)) = (process.engine(), process.hub.clone()) else {
         return Ok(None);
     };
-    let subscription = ProcessSubscription::new(&engine);
+    let subscription = engine.new_subscription();
     set_block(subscription.id(), block.as_raw());
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
     let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);

@@ -2,8 +2,7 @@
 //! descriptor of its connection. A body in a temporary file travels as another descriptor. Many bytes travel in a file in
 //! memory, whose descriptor is one more: the kernel keeps short datagrams only.
 
-use crate::connection::body::Body;
-use crate::connection::Connection;
+use crate::http::body::Body;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{memfd_create, MemfdFlags};
 use std::fs::File;
@@ -44,6 +43,18 @@ pub(crate) struct Transfer {
     pub(crate) body: Body,
 }
 
+/// A request that is about to go into the room.
+#[derive(Debug)]
+pub(crate) struct Departure<'a> {
+    pub(crate) socket: BorrowedFd<'a>,
+    pub(crate) origin: usize,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) arrived: u64,
+    pub(crate) served: u64,
+    pub(crate) input: &'a [u8],
+    pub(crate) body: &'a Body,
+}
+
 /// A message to be sent.
 pub(super) struct Message<'a> {
     header: [u8; HEADER],
@@ -56,19 +67,19 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn new(connection: &'a Connection, origin: usize) -> Message<'a> {
-        let (body_kind, body, file): (u64, &[u8], Option<&File>) = match &connection.body {
+    pub(super) fn new(request: &Departure<'a>) -> Message<'a> {
+        let (body_kind, body, file): (u64, &[u8], Option<&File>) = match request.body {
             Body::Empty => (0, &[], None),
             Body::Memory(bytes) => (kind::MEMORY, bytes, None),
             Body::File(file, _) => (kind::FILE, &[], Some(file)),
         };
-        let [peer, address_high, address_low] = peer_numbers(connection.peer());
+        let [peer, address_high, address_low] = peer_numbers(request.peer);
         let numbers = [
-            connection.arrived(),
-            connection.served(),
-            connection.input.len() as u64,
-            connection.body.len(),
-            (origin as u64) << 8 | body_kind,
+            request.arrived,
+            request.served,
+            request.input.len() as u64,
+            request.body.len(),
+            (request.origin as u64) << 8 | body_kind,
             peer,
             address_high,
             address_low,
@@ -79,9 +90,9 @@ impl<'a> Message<'a> {
         }
         Message {
             header,
-            input: &connection.input,
+            input: request.input,
             body,
-            socket: connection.socket().as_fd(),
+            socket: request.socket,
             long: None,
             file: file.map(AsFd::as_fd),
         }
@@ -215,12 +226,8 @@ fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::place::Place;
-    use crate::limits::descriptors::Counted;
-    use crate::reactor::listener::Origin;
     use rustix::event::{eventfd, EventfdFlags};
     use std::io::{Read, Seek};
-    use std::sync::Arc;
 
     const PEER: &str = "[fe80::1%7]:9292";
 
@@ -228,23 +235,16 @@ mod tests {
         eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
     }
 
-    fn connection(input: &[u8], body: Body) -> Connection {
-        let origin = Origin {
-            scheme: "http".into(),
-            host: "localhost".into(),
-            port: 80,
-            unix: false,
-        };
-        let peer = Some(PEER.parse().expect("an address"));
-        let mut connection = Connection::new(
-            Arc::new(Counted::alone(descriptor())),
-            Place::nowhere(0),
-            Arc::new(origin),
-            peer,
-            0,
-        );
-        (connection.input, connection.body) = (input.to_vec(), body);
-        connection
+    fn departure<'a>(socket: &'a OwnedFd, input: &'a [u8], body: &'a Body) -> Departure<'a> {
+        Departure {
+            socket: socket.as_fd(),
+            origin: 3,
+            peer: Some(PEER.parse().expect("an address")),
+            arrived: 1,
+            served: 2,
+            input,
+            body,
+        }
     }
 
     fn sent(message: &Message<'_>) -> (Vec<u8>, Vec<OwnedFd>) {
@@ -266,15 +266,17 @@ mod tests {
     fn what_comes_out_is_what_went_in() {
         let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
         for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
-            let connection = connection(b"GET / and more", body());
-            let mut message = Message::new(&connection, 3);
+            let (socket, stored) = (descriptor(), body());
+            let departure = departure(&socket, b"GET / and more", &stored);
+            let mut message = Message::new(&departure);
             if is_long {
                 message.lengthen().expect("a file in memory");
             }
             let (datagram, descriptors) = sent(&message);
             let transfer = open(&datagram, descriptors).expect("whole");
-            assert_eq!((transfer.origin, transfer.peer), (3, connection.peer()));
-            assert_eq!(transfer.input, connection.input);
+            assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
+            assert_eq!((transfer.arrived, transfer.served), (1, 2));
+            assert_eq!(transfer.input, departure.input);
             let mut text = String::new();
             match (transfer.body, body()) {
                 (Body::Empty, Body::Empty) => continue,
@@ -289,15 +291,17 @@ mod tests {
     #[test]
     fn what_is_longer_than_a_datagram_is_not_short() {
         for (length, is_short) in [(DATAGRAM_BYTES - HEADER, true), (DATAGRAM_BYTES - HEADER + 1, false)] {
-            let connection = connection(&vec![7; length / 2], Body::Memory(vec![7; length - length / 2]));
-            assert_eq!(Message::new(&connection, 0).is_short(), is_short);
+            let (socket, body) = (descriptor(), Body::Memory(vec![7; length - length / 2]));
+            let input = vec![7; length / 2];
+            assert_eq!(Message::new(&departure(&socket, &input, &body)).is_short(), is_short);
         }
     }
 
     #[test]
     fn of_what_is_not_whole_the_socket_is_left() {
-        let connection = connection(b"GET /", file("body"));
-        let mut message = Message::new(&connection, 0);
+        let (socket, body) = (descriptor(), file("body"));
+        let departure = departure(&socket, b"GET /", &body);
+        let mut message = Message::new(&departure);
         message.lengthen().expect("a file in memory");
         for count in 0..DESCRIPTORS {
             let (datagram, mut descriptors) = sent(&message);
@@ -305,8 +309,8 @@ mod tests {
             let rest = open(&datagram, descriptors).expect_err("not whole");
             assert_eq!(rest.is_some(), count > 0);
         }
-        let short = Message::new(&connection, 0);
-        for length in 0..HEADER + connection.input.len() {
+        let short = Message::new(&departure);
+        for length in 0..HEADER + departure.input.len() {
             let (datagram, descriptors) = sent(&short);
             assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
         }

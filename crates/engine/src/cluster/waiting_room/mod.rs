@@ -3,17 +3,16 @@
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
 //! inherited (`message.rs`). The worker that has a thread to spare receives it. The kernel keeps the order and the
 //! messages, so nothing is lost when a worker dies; how many there are is counted beside it (`attendance.rs`). Who may
-//! go in and who takes out is the engine's business (`../transfers.rs`).
+//! go in and who takes out is the engine's business (`engine/transfers.rs`).
 
 mod attendance;
 mod message;
 
 pub(crate) use attendance::Attendance;
-pub(crate) use message::Transfer;
+pub(crate) use message::{Departure, Transfer};
 
 use crate::cluster::scoreboard::Scoreboard;
-use crate::connection::Connection;
-use crate::reactor::poller::{token, Poller};
+use crate::transport::poller::{token, Poller};
 use attendance::Visit;
 use message::{open, Message, DATAGRAM_BYTES, DESCRIPTORS};
 use rustix::event::{eventfd, EventfdFlags};
@@ -117,9 +116,9 @@ impl WaitingRoom {
         self.scoreboard.attendance.count() > 0
     }
 
-    /// Puts a connection into the room, from the worker in `slot`; it stays with the caller, too.
-    pub(crate) fn send(&self, connection: &Connection, origin: usize, slot: usize) -> Sent {
-        let mut message = Message::new(connection, origin);
+    /// Puts a request into the room, from the worker in `slot`; it stays with the caller, too.
+    pub(crate) fn send(&self, request: &Departure<'_>, slot: usize) -> Sent {
+        let mut message = Message::new(request);
         if !message.is_short() && message.lengthen().is_err() {
             return Sent::TooLong;
         }

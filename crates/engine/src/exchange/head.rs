@@ -1,9 +1,9 @@
 //! The head of a response: interim responses, the status line, the app's fields, and what follows for the framing of the body
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
+use super::upgrade::is_own_field;
 use super::{BodyFraming, Exchange, FieldError, ResponsePhase};
 use crate::files::Named;
-use crate::realtime::is_own_field;
 use fairlead_wire::{fields, has_no_body, reason, Version};
 
 impl Exchange<'_> {
@@ -12,7 +12,7 @@ impl Exchange<'_> {
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != ResponsePhase::NotStarted
             || self.head().version == Version::Http10
-            || !self.engine.config.early_hints
+            || !self.services.config().early_hints
         {
             return false;
         }
@@ -102,7 +102,7 @@ impl Exchange<'_> {
                 return Ok(());
             }
             10 if name.eq_ignore_ascii_case(b"keep-alive") => return Ok(()),
-            10 | 16 if self.engine.files.has_roots() => {
+            10 | 16 if self.services.files.has_roots() => {
                 if let Some(named) = Named::from_field(name, value) {
                     // Of two names nobody can tell which one is meant: they are none.
                     let is_second = self.named.is_some();
@@ -181,7 +181,7 @@ impl Exchange<'_> {
         // Without `chunked` as the last coding only the end of the connection ends the body (RFC 9112 §6.3).
         self.close |= framing == BodyFraming::Raw && (is_http10 || self.announced.chunked != Some(true));
         // What began before the drain ends its connection as well.
-        self.close |= self.engine.is_draining();
+        self.close |= self.services.worker.is_draining();
         let close = self.close;
         let date = self.date.text();
         let buffer = self.connection.output.buffer();

@@ -6,25 +6,35 @@
 
 mod body;
 mod compression;
+mod file;
 mod head;
+mod relay;
+mod sendfile;
+mod upgrade;
 mod wait;
 mod written;
 
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
+pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
 use crate::clock::DateCache;
-use crate::connection::body::Body;
+use crate::config::Config;
+use crate::connection::output::Spill;
 use crate::connection::Connection;
-use crate::engine::{Engine, HTML};
+use crate::files::Files;
 use crate::files::Named;
-use crate::reactor::listener::Origin;
-use crate::realtime::{Client, Given, Upgrade};
+use crate::http::body::Body;
+use crate::realtime::{Client, Realtime};
+use crate::spool::{Relief, Spool};
+use crate::transport::listener::Origin;
+use crate::worker::Worker;
 use fairlead_wire::{reason, Head, Span};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use upgrade::{Given, Upgrade};
 
 /// Why a response field is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +92,40 @@ struct Announced {
     date: bool,
 }
 
+/// What all exchanges of an engine need of it.
+pub(crate) struct Services {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) files: Files,
+    pub(crate) realtime: Arc<Realtime>,
+    pub(crate) relief: Weak<dyn Relief>,
+}
+
+impl Services {
+    fn config(&self) -> &Config {
+        &self.worker.config
+    }
+
+    /// Where a response goes that its connection's buffer does not hold.
+    fn spill(&self) -> Spill<'_> {
+        Spill::new(&self.worker.config, &self.spool)
+    }
+
+    /// Logs that a client had to give way to others.
+    pub(crate) fn log_cut(&self) {
+        self.worker.log.error(format_args!(
+            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
+        ));
+    }
+}
+
+/// Content types of the server's own responses.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+
 /// A request to be answered.
 pub struct Exchange<'a> {
     pub(crate) connection: &'a mut Connection,
-    pub(crate) engine: &'a Engine,
+    services: &'a Arc<Services>,
     pub(crate) date: &'a mut DateCache,
     pub(crate) phase: ResponsePhase,
     announced: Announced,
@@ -111,12 +151,16 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(connection: &'a mut Connection, engine: &'a Engine, date: &'a mut DateCache) -> Exchange<'a> {
+    pub(crate) fn new(
+        connection: &'a mut Connection,
+        services: &'a Arc<Services>,
+        date: &'a mut DateCache,
+    ) -> Exchange<'a> {
         let close = !connection.head.keep_alive;
         let start = connection.output.buffer().len();
         Exchange {
             connection,
-            engine,
+            services,
             date,
             phase: ResponsePhase::NotStarted,
             announced: Announced::default(),
@@ -173,7 +217,7 @@ impl<'a> Exchange<'a> {
 
     /// Whether the app may send interim responses.
     pub fn offers_early_hints(&self) -> bool {
-        self.engine.config.early_hints
+        self.services.config().early_hints
     }
 
     /// Whether the response has a body that can be seen by the client; if not, the app need not make one.
@@ -199,7 +243,7 @@ impl<'a> Exchange<'a> {
         let socket = if ahead.is_empty() {
             self.connection.socket().try_clone()?
         } else {
-            crate::http::relay::open(self.connection.socket(), ahead, &self.engine.config.descriptors)?
+            relay::open(self.connection.socket(), ahead, &self.services.config().descriptors)?
         };
         self.hijacked = true;
         self.phase = ResponsePhase::Ended;
@@ -278,7 +322,7 @@ impl<'a> Exchange<'a> {
 
     /// A whole response with the error page for `status`. False, with nothing begun, if there is none.
     pub fn respond_with_error_page(&mut self, status: u16) -> bool {
-        let has_page = self.engine.files.page(status).is_some();
+        let has_page = self.services.files.page(status).is_some();
         if has_page {
             self.respond_plainly(status);
         }
@@ -289,7 +333,7 @@ impl<'a> Exchange<'a> {
     pub fn wants_error_page(&self) -> bool {
         let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
         self.status >= 400
-            && self.engine.files.page(self.status).is_some()
+            && self.services.files.page(self.status).is_some()
             && self.phase == ResponsePhase::Head
             && !has_body
             && !self.has_field(b"content-type")
@@ -299,8 +343,8 @@ impl<'a> Exchange<'a> {
     /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
     /// own: neither Content-Type nor a length.
     pub fn write_error_page(&mut self) -> bool {
-        let engine = self.engine;
-        let Some(page) = engine.files.page(self.status).filter(|_| self.wants_error_page()) else {
+        let services = self.services;
+        let Some(page) = services.files.page(self.status).filter(|_| self.wants_error_page()) else {
             return false;
         };
         self.announced.length = None;
@@ -334,27 +378,38 @@ impl<'a> Exchange<'a> {
     }
 
     /// Ends the response; called by the engine when the app has returned.
-    pub(crate) fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> (Ended, Outcome) {
         self.end_body();
-        Ended {
+        let ended = Ended {
             status: self.status,
             body_bytes: self.body_bytes,
-            close: self.close,
-            gone: self.gone,
             faulty: self.faulty,
-            client: self.client,
-            hijacked: self.hijacked,
-        }
+        };
+        let outcome = match self.client {
+            Some(client) => Outcome::Client(client),
+            None if self.hijacked => Outcome::Hijacked,
+            None if self.gone => Outcome::Gone,
+            None => Outcome::Answered { close: self.close },
+        };
+        (ended, outcome)
     }
 }
 
-/// How an exchange ended.
+/// What is to be said of a response that has ended.
 pub(crate) struct Ended {
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
-    pub(crate) close: bool,
-    pub(crate) gone: bool,
     pub(crate) faulty: Option<&'static str>,
-    pub(crate) client: Option<Arc<Client>>,
-    pub(crate) hijacked: bool,
+}
+
+/// What becomes of the connection.
+pub(crate) enum Outcome {
+    /// The response is written: its rest is sent, then comes the next request, or the end.
+    Answered { close: bool },
+    /// It is a client from now on.
+    Client(Arc<Client>),
+    /// Its socket is the app's.
+    Hijacked,
+    /// It is closed: the client is gone, or cannot be told where the response ends.
+    Gone,
 }

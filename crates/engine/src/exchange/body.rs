@@ -1,7 +1,6 @@
 //! The body of a response: framed, counted, and handed to the kernel as far as it takes it.
 
 use super::{BodyFraming, Exchange, Gone, ResponsePhase, Wait};
-use crate::connection::output::Spill;
 use crate::limits::descriptors::Counted;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
@@ -25,7 +24,7 @@ impl Exchange<'_> {
         let Some(wanted) = self.begin_write(bytes.len())? else {
             return Ok(bytes.len());
         };
-        let pushed = self.connection.push_output(&bytes[..wanted], Spill::of(self.engine));
+        let pushed = self.connection.push_output(&bytes[..wanted], self.services.spill());
         let taken = pushed.map_err(|_| self.lost())?;
         self.end_write(taken);
         Ok(if taken == wanted { bytes.len() } else { taken })

@@ -1,9 +1,8 @@
 //! How a file becomes a response: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
 //! the file is one of the public folder or one that the app has named.
 
-use super::caching;
-use super::document::{Content, Description, Document};
-use crate::http::exchange::{Exchange, ResponsePhase};
+use super::{Exchange, ResponsePhase};
+use crate::files::{content_type, Content, Description, Document, Identity};
 use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
@@ -82,7 +81,7 @@ impl Exchange<'_> {
     /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
     /// error when there is no descriptor for it, or the disk fails.
     pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> io::Result<bool> {
-        let description = Description::new(super::document::Identity::of(stat), None);
+        let description = Description::new(Identity::of(stat), None);
         let size = description.identity.size();
         if name.is_some() {
             self.drop_own_framing();
@@ -90,7 +89,7 @@ impl Exchange<'_> {
         if self.has_own_framing() {
             return Ok(false);
         }
-        let Some(content) = Content::of(file, size, &self.engine.config.descriptors)? else {
+        let Some(content) = Content::of(file, size, &self.services.config().descriptors)? else {
             return Ok(false);
         };
         let written = Written::of(self);
@@ -121,7 +120,7 @@ impl Exchange<'_> {
         let content_type = match (written.content_type, name) {
             (Some(content_type), _) => Some(content_type),
             (None, Some(name)) => {
-                let guess = caching::content_type(name);
+                let guess = content_type(name);
                 if matches!(selection, Selection::Whole | Selection::Part(_)) {
                     let _ = self.field(b"content-type", guess.as_bytes());
                 }

@@ -3,22 +3,18 @@
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
 //! carries a version: an event for a connection that is gone finds nobody.
 
+use crate::clock::NEVER;
 use crate::connection::Connection;
 use crate::limits::descriptors::Counted;
-use crate::reactor::poller::{Interest, Poller};
+use crate::transport::poller::{Interest, Key, Poller};
 use rustix::io;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// A connection's key, which is also its epoll token: the version in the high half, and an index, which is below 2³¹, in the low.
-pub(crate) type Key = u64;
-
 /// Spare buffers kept, and the largest that is worth keeping.
 const SPARE_BUFFERS: usize = 64;
 const SPARE_CAPACITY: usize = 32 * 1024;
-
-pub(crate) const NEVER: u64 = u64::MAX;
 
 struct ParkedSlot {
     /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the

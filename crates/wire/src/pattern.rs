@@ -1,12 +1,12 @@
-//! How the text of a subscription is compared with the name of a channel: always the whole of it, byte by byte.
+//! Texts that may stand for more than one name (globs, subjects), compared with a name: always the whole of it, byte by byte.
 //!
-//! A glob is read once, when it is subscribed. Matching goes back to the last `*` only, never to one before it: what that one
+//! A glob is read once. Matching goes back to the last `*` only, never to one before it: what that one
 //! took can be no worse than what it would take on a second try. So the time is bounded by the product of the lengths.
 
-/// What the text of a subscription is.
+/// What a text is: a name, or a pattern of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Match {
-    /// The name of one channel.
+    /// One name.
     Exact,
     /// A glob, as Redis and iodine have it: `?` is any byte, `*` any run of them, `[a-z]` one of these, `[^x]` any other,
     /// `\` takes the next byte as it is.
@@ -17,15 +17,21 @@ pub enum Match {
 
 /// A text that may match more than one name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub enum Pattern {
+    /// See [`Match::Glob`].
     Glob(Box<[Element]>),
+    /// See [`Match::Subject`].
     Subject(Box<[u8]>),
 }
 
+/// A part of a glob.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub enum Element {
+    /// This byte.
     Byte(u8),
+    /// Any byte.
     One,
+    /// Any bytes, or none.
     Run,
     /// A bit for each byte.
     Class(Box<[u64; 4]>),
@@ -33,7 +39,7 @@ pub(super) enum Element {
 
 impl Pattern {
     /// `None` when the text is just a name.
-    pub(super) fn new(text: &[u8], kind: Match) -> Option<Pattern> {
+    pub fn new(text: &[u8], kind: Match) -> Option<Pattern> {
         let is_wild = |token: &[u8]| matches!(token, b"*" | b">");
         match kind {
             Match::Glob if text.iter().any(|byte| br"?*[\".contains(byte)) => Some(Pattern::Glob(read(text))),
@@ -42,7 +48,8 @@ impl Pattern {
         }
     }
 
-    pub(super) fn matches(&self, name: &[u8]) -> bool {
+    /// Whether the whole of `name` matches.
+    pub fn matches(&self, name: &[u8]) -> bool {
         match self {
             Pattern::Glob(elements) => matches_glob(elements, name),
             Pattern::Subject(text) => matches_subject(text, name),
@@ -51,7 +58,7 @@ impl Pattern {
 }
 
 /// Whether the whole of `name` matches a glob.
-pub(crate) fn glob_matches(glob: &[u8], name: &[u8]) -> bool {
+pub fn glob_matches(glob: &[u8], name: &[u8]) -> bool {
     Pattern::new(glob, Match::Glob).map_or(glob == name, |pattern| pattern.matches(name))
 }
 

@@ -13,8 +13,8 @@ impl Exchange<'_> {
     /// The coding for the body of the response whose head has been written, and is not yet ended. `total`: its length, where
     /// that is known. Notes in the head that another client may get something else, in that of a 304 as well.
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
-        let engine = self.engine;
-        let compression = engine.config.compression.as_ref()?;
+        let services = self.services;
+        let compression = services.config().compression.as_ref()?;
         let is_not_modified = self.status == 304 && self.phase == ResponsePhase::Head;
         if !is_not_modified && !self.is_worth_coding(compression, total) {
             return None;

@@ -8,8 +8,39 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{eventfd, EventfdFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::time::Duration;
+
+thread_local! {
+    static DISPATCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks this thread as the one that deals with the events of a poll: it sees what it has brought about when it is done, so
+/// nobody has to wake it for that.
+pub(crate) struct Dispatching;
+
+impl Dispatching {
+    pub(crate) fn enter() -> Dispatching {
+        DISPATCHES.set(true);
+        Dispatching
+    }
+
+    /// Whether this thread deals with events right now.
+    pub(crate) fn is_here() -> bool {
+        DISPATCHES.get()
+    }
+}
+
+impl Drop for Dispatching {
+    fn drop(&mut self) {
+        DISPATCHES.set(false);
+    }
+}
+
+/// The key of a connection or a client, which is also its token: the version in the high half, and an index, which is below 2³¹,
+/// in the low.
+pub(crate) type Key = u64;
 
 /// What an event belongs to, as the 64 bits that epoll keeps for us.
 pub(crate) mod token {

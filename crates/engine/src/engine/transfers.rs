@@ -6,17 +6,16 @@
 //! wakes one of them. Strangers, whom it accepts, leave those who wait their places: so there is always a
 //! worker with one.
 
-use crate::clock::milliseconds;
-use crate::cluster::waiting_room::{Received, Sent, Transfer};
-use crate::connection::place::Place;
+use super::jobs::Job;
+use super::Engine;
+use crate::clock::{milliseconds, NEVER};
+use crate::cluster::waiting_room::{Departure, Received, Sent, Transfer};
 use crate::connection::Connection;
-use crate::engine::{Counters, Engine};
 use crate::limits::descriptors::Counted;
-use crate::reactor::accept::NO_PLACE;
-use crate::reactor::listener::{refuse, Origin};
-use crate::reactor::parked::NEVER;
+use crate::reactor::{Reactor, NO_PLACE};
+use crate::transport::listener::{refuse, Origin};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// How long the others get who have more descriptors.
@@ -34,13 +33,11 @@ const QUIET_MILLISECONDS: u64 = 1_000;
 
 /// Whether transfers may come in. Times are in milliseconds; 0 for none.
 #[derive(Default)]
-pub(crate) struct Door {
+pub(super) struct Door {
     /// Until when this worker is short of descriptors.
     short_until: AtomicU64,
     /// Until when the count is not believed.
     vain_until: AtomicU64,
-    /// Whether somebody was not taken in because `max_connections` were open, which is to be told when one has closed.
-    full: AtomicBool,
     /// Since when the poller has been on its way to take somebody in: the kernel has woken nobody else for it.
     owed_since: AtomicU64,
     quiet_until: AtomicU64,
@@ -48,7 +45,7 @@ pub(crate) struct Door {
 
 impl Door {
     /// When the poller has to look again, if the door is closed until then.
-    pub(crate) fn opens_at(&self, now: u64) -> u64 {
+    pub(super) fn opens_at(&self, now: u64) -> u64 {
         let times = [&self.short_until, &self.vain_until].map(|time| time.load(Relaxed));
         times.into_iter().filter(|time| *time > now).min().unwrap_or(NEVER)
     }
@@ -62,18 +59,18 @@ fn is_over(time: &AtomicU64) -> bool {
 
 impl Engine {
     /// Whether somebody waits in the waiting room whom this worker is to take in now.
-    pub(crate) fn has_transfers(&self) -> bool {
+    pub(super) fn has_transfers(&self) -> bool {
         self.is_room_occupied() && self.serves_room() && is_over(&self.door.vain_until)
     }
 
     /// Whether somebody waits there who depends on this worker. One that drains leaves them to others, if there are any that do
     /// not: else it would never get done while there is more to do than they can.
-    pub(crate) fn awaits_transfers(&self) -> bool {
+    pub(super) fn awaits_transfers(&self) -> bool {
         self.is_room_occupied() && !self.leaves_transfers()
     }
 
     /// Whether this worker takes in who waits there.
-    pub(crate) fn serves_room(&self) -> bool {
+    pub(super) fn serves_room(&self) -> bool {
         self.waiting_room.is_some()
             && !self.leaves_transfers()
             && is_over(&self.door.short_until)
@@ -85,43 +82,51 @@ impl Engine {
     }
 
     fn leaves_transfers(&self) -> bool {
-        let others_serve =
-            || matches!(self.counters, Counters::Shared(scoreboard, slot) if scoreboard.others_serve(slot));
-        self.is_draining() && others_serve()
+        let others_serve = || {
+            let shared = self.worker.shared();
+            shared.is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
+        };
+        self.worker.is_draining() && others_serve()
+    }
+
+    /// Whether the poller is to tell of who waits there.
+    pub(super) fn watch_room(&self, reactor: &mut Reactor, watch: bool) {
+        if let Some(room) = &self.waiting_room {
+            reactor.watch_room(room, &self.worker.poller, watch);
+        }
     }
 
     /// The poller has seen somebody in the waiting room.
-    pub(crate) fn expect_transfers(&self) {
+    pub(super) fn expect_transfers(&self) {
         self.door.vain_until.store(0, Relaxed);
     }
 
     /// The poller was woken by a worker that leaves somebody to others.
-    pub(crate) fn hear_bell(&self) {
+    pub(super) fn hear_bell(&self) {
         self.waiting_room.iter().for_each(|room| room.silence());
-        self.expect_transfers();
     }
 
     /// The poller, which watched the waiting room, has been woken; perhaps for somebody there, and then nobody else was: takes
     /// him in soon, or has another worker woken.
-    pub(crate) fn answer_for_transfers(&self) {
+    pub(super) fn answer_for_transfers(&self) {
         if !self.is_room_occupied() {
             return;
         }
         if self.serves_room() {
             self.door.owed_since.store(milliseconds(), SeqCst);
-            self.monitor.look();
+            self.scheduler.wake_monitor();
         } else {
             self.leave_transfers();
         }
     }
 
     /// Whether a thread is on its way to take somebody in.
-    pub(crate) fn owes_transfers(&self) -> bool {
+    pub(super) fn owes_transfers(&self) -> bool {
         self.door.owed_since.load(SeqCst) > 0
     }
 
     /// Has another worker woken if that thread does not come; to be called every millisecond while it is on its way.
-    pub(crate) fn look_after_transfers(&self) {
+    pub(super) fn look_after_transfers(&self) {
         let owed_since = self.door.owed_since.load(SeqCst);
         if owed_since > 0 && milliseconds() >= owed_since + OWED_MILLISECONDS {
             self.leave_transfers();
@@ -134,71 +139,72 @@ impl Engine {
     }
 
     fn has_place(&self) -> bool {
-        let is_below = self.counters().connections.load(SeqCst) < self.config.max_connections as i64;
-        is_below && self.config.descriptors.has_place()
+        let is_below = self.worker.counters().connections.load(SeqCst) < self.worker.config.max_connections as i64;
+        is_below && self.worker.config.descriptors.has_place()
     }
 
     /// Whether one more connection may come from the waiting room.
     fn has_place_for_transfer(&self) -> bool {
         self.has_place() || {
-            self.door.full.store(true, SeqCst);
+            self.worker.want_place();
             // One may have closed in between.
             self.has_place()
         }
     }
 
     /// Whether one more connection may be accepted.
-    pub(crate) fn has_place_for_stranger(&self) -> bool {
-        let leaves_others_theirs = || match self.counters {
-            Counters::Shared(scoreboard, _) => scoreboard.has_place(self.config.max_connections as u64),
-            Counters::Own(_) => true,
+    pub(super) fn has_place_for_stranger(&self) -> bool {
+        let leaves_others_theirs = || match self.worker.shared() {
+            Some((scoreboard, _)) => scoreboard.has_place(self.worker.config.max_connections as u64),
+            None => true,
         };
         self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
     }
 
-    /// A connection was closed: lets the poller know if somebody may wait for its place.
-    pub(crate) fn tell_of_place(&self) {
-        if self.door.full.load(SeqCst) {
-            self.door.full.store(false, SeqCst);
-            self.poller.wake();
-        }
-    }
-
     /// Sends the oldest request that can go to the waiting room, if it has waited since before `time` (nanoseconds); false
     /// when there is none or no room.
-    pub(crate) fn move_out(&self, time: u64) -> bool {
-        let (Some(room), Counters::Shared(_, slot)) = (&self.waiting_room, &self.counters) else {
+    pub(super) fn move_out(&self, time: u64) -> bool {
+        let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return false;
         };
         let mut skipped = 0;
-        while let Some(connection) = self.ready.pop_older_than(time, skipped) {
-            match room.send(&connection, self.origin_index(&connection), *slot) {
+        while let Some(Job::Request(connection)) = self.scheduler.ready().pop_older_than(time, skipped) {
+            match room.send(&self.departure(&connection), slot) {
                 Sent::Done => {
-                    self.counters().moved_out.fetch_add(1, Relaxed);
+                    self.worker.counters().moved_out.fetch_add(1, Relaxed);
                     self.let_go(connection);
                     return true;
                 }
                 Sent::TooLong => skipped += 1,
                 Sent::Full => skipped = usize::MAX,
             }
-            self.ready.put_back(connection);
+            self.scheduler.ready().put_back(Job::Request(connection));
         }
         false
     }
 
-    /// The place of a connection's origin in the list that all workers share.
-    fn origin_index(&self, connection: &Connection) -> usize {
+    /// What another worker has to know to answer a request.
+    fn departure<'a>(&self, connection: &'a Connection) -> Departure<'a> {
+        // The place of the origin in the list that all workers share.
         let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, connection.origin());
-        self.origins.iter().position(is_its_own).unwrap_or(0)
+        Departure {
+            socket: connection.socket().as_fd(),
+            origin: self.origins.iter().position(is_its_own).unwrap_or(0),
+            peer: connection.peer(),
+            arrived: connection.arrived(),
+            served: connection.served(),
+            input: &connection.input,
+            body: &connection.body,
+        }
     }
 
     /// Takes in the connection that has waited longest in the waiting room.
-    pub(crate) fn move_in(&self) -> Option<Box<Connection>> {
-        let (Some(room), Counters::Shared(_, slot)) = (&self.waiting_room, &self.counters) else {
+    pub(super) fn move_in(&self) -> Option<Box<Connection>> {
+        let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return None;
         };
         self.door.owed_since.store(0, SeqCst);
-        match room.receive(*slot) {
+        match room.receive(slot) {
             Received::Transfer(transfer) => return self.take_in(transfer),
             Received::Nobody if room.is_occupied() => self.close_door(&self.door.vain_until, VAIN_MILLISECONDS),
             Received::Nobody => {}
@@ -217,7 +223,7 @@ impl Engine {
     fn close_door(&self, until: &AtomicU64, time: u64) {
         let deadline = milliseconds() + time;
         until.store(deadline, Relaxed);
-        self.timer.expect(deadline, &self.poller);
+        self.worker.expect(deadline);
     }
 
     fn take_in(&self, transfer: Transfer) -> Option<Box<Connection>> {
@@ -227,25 +233,26 @@ impl Engine {
             return None;
         };
         let (origin, peer) = (Arc::clone(origin), transfer.peer);
-        let socket = Arc::new(Counted::new(transfer.socket, self.config.descriptors.for_transfer()));
-        let place = Place::new(self);
-        if place.register(self, &socket, None).is_err() {
+        let socket = Arc::new(Counted::new(
+            transfer.socket,
+            self.worker.config.descriptors.for_transfer(),
+        ));
+        let Ok(connection) = self.connections.open(&socket, None, &origin, peer, milliseconds()) else {
             self.turn_away(Some(socket), "it cannot be watched");
             return None;
-        }
-        let connection = Connection::new(socket, place, origin, peer, milliseconds());
+        };
         let adopted = connection.adopted(
             transfer.input,
             transfer.body,
             transfer.arrived,
             transfer.served,
-            &self.config,
+            &self.worker.config,
         );
         let Some(connection) = adopted else {
             self.turn_away(None::<OwnedFd>, "it cannot be read");
             return None;
         };
-        self.counters().moved_in.fetch_add(1, Relaxed);
+        self.worker.counters().moved_in.fetch_add(1, Relaxed);
         Some(Box::new(connection))
     }
 
@@ -258,7 +265,7 @@ impl Engine {
         if let Some(socket) = socket {
             refuse(socket, NO_PLACE);
         }
-        self.counters().refused_connections.fetch_add(1, Relaxed);
+        self.worker.counters().refused_connections.fetch_add(1, Relaxed);
         self.complain_of_transfer(&format!("{outcome} a request of the waiting room ({reason})"));
     }
 
@@ -267,7 +274,7 @@ impl Engine {
         let now = milliseconds();
         let quiet_until = self.door.quiet_until.load(Relaxed);
         if now >= quiet_until && self.door.quiet_until.fetch_max(now + QUIET_MILLISECONDS, Relaxed) == quiet_until {
-            self.log.error(format_args!("{line}"));
+            self.worker.log.error(format_args!("{line}"));
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A read from a slow disk blocks whoever does it, and a large file takes long to copy: neither shall be felt by requests, so
 //! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
 
+use super::Engine;
 use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
-use crate::engine::Engine;
 use crate::work_queue::{Turn, WorkQueue};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -20,11 +20,11 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// Connections that are to have a turn, in its order.
 #[derive(Default)]
-pub(crate) struct FileSender(WorkQueue<Box<Connection>>);
+pub(super) struct FileSender(WorkQueue<Box<Connection>>);
 
 impl FileSender {
     /// Starts the thread; it holds no engine alive.
-    pub(crate) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
+    pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
         let file_sender = Arc::clone(&engine.file_sender);
         let engine = Arc::downgrade(engine);
         std::thread::Builder::new()
@@ -34,7 +34,7 @@ impl FileSender {
     }
 
     /// Ends the thread; returns the connections that are left.
-    pub(crate) fn stop(&self) -> VecDeque<Box<Connection>> {
+    pub(super) fn stop(&self) -> VecDeque<Box<Connection>> {
         self.0.stop()
     }
 
@@ -56,29 +56,25 @@ impl FileSender {
 
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
-        self.guard("the file sender", || {
+        self.worker.guard("the file sender", || {
             let was_late = connection.is_late();
-            let next = connection.send(&self.config, milliseconds());
+            let next = connection.send(&self.worker.config, milliseconds());
             if was_late && next == Next::Close {
                 self.tell_of_slow_client();
             }
-            let may_bring_work = next == Next::Ready;
-            self.settle(connection, next);
-            if may_bring_work && !self.ready.is_empty() {
-                self.notify();
-            }
+            self.settle_elsewhere(connection, next);
         });
     }
 
-    pub(crate) fn tell_of_slow_client(&self) {
-        let seconds = self.write_timeout() / 1000;
-        self.log.error(format_args!(
+    pub(super) fn tell_of_slow_client(&self) {
+        let seconds = self.worker.write_timeout() / 1000;
+        self.worker.log.error(format_args!(
             "closed a client that did not take its answer within {seconds} s"
         ));
     }
 
     /// Hands a connection with a file to the file sender.
-    pub(crate) fn hand_to_file_sender(&self, connection: Box<Connection>) {
+    pub(super) fn hand_to_file_sender(&self, connection: Box<Connection>) {
         if let Err(connection) = self.file_sender.0.push(connection) {
             self.close(connection);
         }

@@ -1,7 +1,7 @@
 //! Memory that a burst of clients has taken and left: given back to the system once it is over. An allocator keeps what was
 //! freed, as if the next burst were about to come.
 
-use crate::engine::Engine;
+use super::Engine;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Weak;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(super) struct Memory {
     /// Bytes that were in use at the height of the current burst; written by the poller alone.
     peak: AtomicU64,
     is_trimming: AtomicBool,
@@ -40,9 +40,9 @@ impl Memory {
 
 impl Engine {
     /// Looks whether a burst is over; called by the poller.
-    pub(crate) fn look_after_memory(&self) {
-        let connections = self.counters().connections.load(Relaxed).max(0) as u64;
-        let (counted, _) = self.config.request_totals.used();
+    pub(super) fn look_after_memory(&self) {
+        let connections = self.worker.counters().connections.load(Relaxed).max(0) as u64;
+        let (counted, _) = self.worker.config.request_totals.used();
         if self.memory.has_receded(connections * CONNECTION_BYTES + counted) {
             self.trim_soon();
         }
@@ -64,15 +64,15 @@ fn trim(engine: &Weak<Engine>) {
     for _ in 0..STEPS {
         std::thread::sleep(STEP);
         let Some(engine) = engine.upgrade() else { return };
-        if engine.threads.now().busy() == 0 {
+        if engine.scheduler.now().busy() == 0 {
             break;
         }
     }
     let Some(engine) = engine.upgrade() else { return };
     engine.memory.is_trimming.store(false, Relaxed);
-    engine.parked.lock().shrink();
-    engine.ready.shrink();
-    (engine.config.trim_memory)();
+    engine.connections.parked().shrink();
+    engine.scheduler.ready().shrink();
+    (engine.worker.config.trim_memory)();
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub struct Listener {
 
 /// What came of an attempt to accept.
 #[derive(Debug)]
-pub(crate) enum Accepted {
+pub(crate) enum Incoming {
     /// A connection, and who is at its other end: `None` only for a Unix socket. Later a peer may be gone, and with it
     /// what the kernel knows of it.
     Connection(OwnedFd, Option<SocketAddr>),
@@ -60,7 +60,7 @@ impl Listener {
         &self.socket
     }
 
-    pub(crate) fn accept(&self) -> Accepted {
+    pub(crate) fn accept(&self) -> Incoming {
         loop {
             return match net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok((socket, address)) => {
@@ -68,13 +68,13 @@ impl Listener {
                     if peer.is_none() && !self.origin.unix {
                         continue;
                     }
-                    Accepted::Connection(socket, peer)
+                    Incoming::Connection(socket, peer)
                 }
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
                 Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                    Accepted::OutOfResources(error)
+                    Incoming::OutOfResources(error)
                 }
-                Err(_) => Accepted::Nobody,
+                Err(_) => Incoming::Nobody,
             };
         }
     }
@@ -98,7 +98,7 @@ impl Reserve {
             return false;
         }
         let refused = match listener.accept() {
-            Accepted::Connection(socket, _) => {
+            Incoming::Connection(socket, _) => {
                 refuse(&socket, response);
                 true
             }

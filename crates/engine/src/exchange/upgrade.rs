@@ -1,16 +1,10 @@
-//! From a request to a client: the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2), and the hand-over of the socket.
+//! From a request to a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
 
-use super::client::{Beginning, Client, Protocol};
-use super::inbox::Event;
-use super::outbox::Frame;
-use crate::clock::milliseconds;
-use crate::connection::Connection;
-use crate::engine::Engine;
-use crate::http::exchange::{Exchange, ResponsePhase};
+use super::{Exchange, ResponsePhase};
+use crate::realtime::{Client, Protocol};
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::websocket::{handshake, negotiate, Deflate};
 use fairlead_wire::{Head, Version};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// What a request can become.
@@ -70,8 +64,8 @@ impl Exchange<'_> {
                 return false;
             };
             let accepted = self
-                .engine
-                .config
+                .services
+                .config()
                 .deflate
                 .and_then(|context| negotiate(head, bytes, context));
             self.status = 101;
@@ -123,11 +117,7 @@ impl Exchange<'_> {
         }
         buffer.extend_from_slice(b"\r\n");
         self.phase = ResponsePhase::Ended;
-        let client = self
-            .engine
-            .new_client(self.connection, upgrade.protocol, upgrade.deflate);
-        self.client = Some(Arc::clone(&client));
-        Some(client)
+        Some(self.become_client(upgrade.protocol, upgrade.deflate))
     }
 
     /// Takes the rest of the body out of the hands of this thread: what is still to be written goes through the client,
@@ -136,11 +126,14 @@ impl Exchange<'_> {
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         self.phase = ResponsePhase::Ended;
-        let client = self
-            .engine
-            .new_client(self.connection, Protocol::Stream { chunked }, None);
+        Some(self.become_client(Protocol::Stream { chunked }, None))
+    }
+
+    fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
+        let (socket, peer) = (self.connection.socket(), self.connection.peer());
+        let client = self.services.realtime.new_client(socket, peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));
-        Some(client)
+        client
     }
 }
 
@@ -154,53 +147,5 @@ impl Given {
         self.date |= name.eq_ignore_ascii_case(b"date");
         self.cache_control |= name.eq_ignore_ascii_case(b"cache-control");
         self.buffering |= name.eq_ignore_ascii_case(b"x-accel-buffering");
-    }
-}
-
-impl Engine {
-    fn new_client(&self, connection: &mut Connection, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
-        let beginning = Beginning {
-            key: self.clients.reserve(),
-            protocol,
-            deflate,
-            peer: connection.peer(),
-            socket: Arc::clone(connection.socket()),
-            timeout: match protocol {
-                Protocol::Stream { .. } => 0,
-                _ => self.config.ping_interval,
-            },
-        };
-        let client = Client::new(self.me.clone(), beginning);
-        self.clients.put(&client);
-        self.counters().clients.fetch_add(1, Relaxed);
-        client
-    }
-
-    /// The app has returned: what was a connection is a client from now on.
-    pub(crate) fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
-        let head = connection.output.take_unsent();
-        let mut ahead = connection.take_read_ahead();
-        connection.place().become_client();
-        drop(connection);
-        // The first event is there before all others, but runs only when nothing can overtake the head any more; and the
-        // poller reads only what comes behind that which has been read.
-        let is_there = client.inbox.lock().push(Event::Open);
-        client.send_first(client.outbox.lock(), Frame::Own(head));
-        let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
-        client.start_reading();
-        if is_there || has_more {
-            self.schedule(Arc::clone(client));
-        }
-        if self.is_draining() {
-            client.dismiss();
-        }
-        if self.is_stopped() {
-            // Whoever has stopped the engine may have ended its clients before this one was there.
-            self.end_client(client);
-        }
-        match client.timeout() {
-            0 => {}
-            seconds => self.expect_client(milliseconds() + u64::from(seconds) * 1000),
-        }
     }
 }

@@ -1,12 +1,11 @@
 //! Waits for a client, and long writes: what may take long is done apart from the exchange, without any lock of a language, and
 //! given back.
 
-use super::{Exchange, Gone};
+use super::{Exchange, Gone, Services};
 use crate::clock::milliseconds;
-use crate::connection::meter::Meter;
-use crate::connection::output::{FileParts, Flush, Output, Spill};
-use crate::engine::Engine;
+use crate::connection::output::{FileParts, Flush, Output};
 use crate::limits::descriptors::Counted;
+use crate::limits::meter::Meter;
 use crate::spool::{Claim, Verdict};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -20,7 +19,7 @@ const LOOK_MILLISECONDS: u64 = 20;
 /// What of an exchange is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
 /// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
 pub struct Wait {
-    engine: Arc<Engine>,
+    services: Arc<Services>,
     socket: Arc<Counted<OwnedFd>>,
     /// `None` where another wait has it.
     output: Option<Output>,
@@ -87,8 +86,7 @@ impl Exchange<'_> {
     pub(super) fn lend(&mut self, wanted: usize) -> Wait {
         let is_here = !std::mem::replace(&mut self.lent, true);
         Wait {
-            // An engine that runs a request is alive.
-            engine: self.engine.me.upgrade().expect("the engine is there"),
+            services: Arc::clone(self.services),
             socket: Arc::clone(self.connection.socket()),
             output: is_here.then(|| std::mem::take(&mut self.connection.output)),
             offered: 0,
@@ -127,7 +125,7 @@ impl Exchange<'_> {
 
     /// Whether the client takes enough in all the time that it is waited for, of which a part began at `began`.
     fn is_fast_enough(&mut self, began: u64) -> bool {
-        let rate = self.engine.config.write_rate();
+        let rate = self.services.config().write_rate();
         let now = milliseconds();
         let taken = self.body_bytes.saturating_sub(self.connection.output.pending());
         let waits = self.waits.get_or_insert(Waits {
@@ -169,7 +167,7 @@ impl Wait {
             let Some(output) = &mut self.output else {
                 return self.wait_for_the_other();
             };
-            let spill = Spill::of(&self.engine);
+            let spill = self.services.spill();
             match output.push(&self.socket, &bytes[self.taken..], spill, FileParts::Send) {
                 Ok(taken) => self.taken += taken,
                 Err(_) => self.end = End::Gone,
@@ -186,7 +184,7 @@ impl Wait {
     }
 
     fn wait_for_room(&mut self, output: &mut Output) -> End {
-        let until = milliseconds() + self.engine.write_timeout();
+        let until = milliseconds() + self.services.worker.write_timeout();
         loop {
             // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
             let before = output.progress();
@@ -201,11 +199,12 @@ impl Wait {
                 return End::Moved;
             }
             if output.claim().is_some() {
-                match self.engine.relieve(output.slowness(now)) {
+                let relief = self.services.relief.upgrade();
+                match relief.map_or(Verdict::Wait, |relief| relief.relieve(output.slowness(now))) {
                     Verdict::Relieved if has_memory(output) => return End::Moved,
                     Verdict::Relieved | Verdict::Wait => {}
                     Verdict::Own => {
-                        self.engine.tell_of_cut();
+                        self.services.log_cut();
                         return End::CutOff;
                     }
                 }

@@ -1,0 +1,155 @@
+//! What follows from what the reactor sees: connections and clients go on, are let in, or have waited too long.
+
+use super::Engine;
+use crate::connection::Next;
+use crate::limits::descriptors::{Counted, Permit};
+use crate::reactor::{Accepted, Handler};
+use crate::realtime::{is_client, Client, Host, Turn};
+use crate::transport::poller::{Happened, Interest, Key};
+use crate::worker::Worker;
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+/// How long an idle connection stays open after draining began.
+const DRAIN_IDLE_MILLISECONDS: u64 = 250;
+
+/// Clients that are read on in one turn, before others have theirs.
+const READ_ON: usize = 16;
+
+impl Handler for Engine {
+    fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    fn has_siblings(&self) -> bool {
+        self.worker.shared().is_some()
+    }
+
+    fn is_ahead(&self) -> bool {
+        let Some((scoreboard, slot)) = self.worker.shared() else {
+            return false;
+        };
+        let own = self.counters().connections.load(Relaxed);
+        scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
+    }
+
+    fn permit(&self) -> Result<Permit, &'static str> {
+        if !self.has_place_for_stranger() {
+            return Err("max_connections are open");
+        }
+        let permit = self.worker.config.descriptors.for_connection();
+        permit.ok_or("the application's share of descriptors is left")
+    }
+
+    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Arc<Counted<OwnedFd>>, Errno)> {
+        let socket = Arc::new(Counted::new(accepted.socket, accepted.permit));
+        let interest = Interest::Read;
+        match self
+            .connections
+            .open(&socket, Some(interest), accepted.origin, accepted.peer, now)
+        {
+            Ok(connection) => self.park(Box::new(connection), interest),
+            Err(error) => return Err((socket, error)),
+        }
+        Ok(())
+    }
+
+    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: u64) {
+        if !is_client(key) {
+            return self.step_connection(key, scratch, now);
+        }
+        if let Some(client) = self.services.realtime.clients().get(key) {
+            self.step_client(&client, happened, scratch, now);
+        }
+    }
+
+    fn transfer_waits(&self, rung: bool) {
+        if rung {
+            self.hear_bell();
+        }
+        self.expect_transfers();
+    }
+
+    fn has_more_to_read(&self) -> bool {
+        self.services.realtime.intake().is_due()
+    }
+
+    fn read_on(&self, scratch: &mut [u8], now: u64) {
+        let realtime = &self.services.realtime;
+        if !realtime.intake().is_due() {
+            return;
+        }
+        for _ in 0..realtime.intake().len().min(READ_ON) {
+            let Some(client) = realtime.intake().next() else { return };
+            client.resume(realtime);
+            let happened = Happened {
+                readable: true,
+                writable: false,
+            };
+            self.step_client(&client, happened, scratch, now);
+        }
+    }
+
+    fn expire(&self, now: u64) -> u64 {
+        let (expired, earliest) = self.connections.parked().take_expired(now);
+        let realtime = &self.services.realtime;
+        let next = earliest
+            .min(realtime.clients().tick(realtime, now))
+            .min(self.door.opens_at(now));
+        for mut connection in expired {
+            self.worker.guard("a connection", || {
+                self.worker.fault("expire");
+                let was_flushing = connection.is_flushing();
+                let next = connection.expire(&self.worker.config, now);
+                if was_flushing && next == Next::Close {
+                    self.tell_of_slow_client();
+                }
+                self.settle(connection, next);
+            });
+        }
+        next
+    }
+
+    fn listeners_closed(&self, now: u64) {
+        self.connections.hurry_idle(now + DRAIN_IDLE_MILLISECONDS);
+        self.finish_if_drained();
+    }
+
+    fn end_of_turn(&self, now: u64) {
+        self.resume_uploads(now);
+        self.look_after_memory();
+    }
+
+    fn polled(&self) {
+        self.scheduler.polled();
+    }
+}
+
+impl Engine {
+    fn step_connection(&self, key: Key, scratch: &mut [u8], now: u64) {
+        let Some(mut connection) = self.connections.take(key) else {
+            return;
+        };
+        self.worker.guard("a connection", || {
+            self.worker.fault("step");
+            let next = connection.step(scratch, &self.worker.config, now);
+            self.settle(connection, next);
+        });
+    }
+
+    fn step_client(&self, client: &Arc<Client>, happened: Happened, scratch: &mut [u8], now: u64) {
+        let step = self.worker.guard("a client", || {
+            if happened.writable {
+                client.writable();
+            }
+            if happened.readable && client.read(scratch, &self.services.realtime, now) {
+                self.schedule(Turn::Client(Arc::clone(client)));
+            }
+        });
+        if step.is_none() {
+            client.end();
+        }
+    }
+}

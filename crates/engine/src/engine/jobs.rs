@@ -1,0 +1,227 @@
+//! What threads of the app run: requests, events of clients, what was published for the process, and tasks.
+
+use super::Engine;
+use crate::app::App;
+use crate::clock::{milliseconds, nanoseconds, DateCache};
+use crate::connection::Connection;
+use crate::exchange::{Exchange, Outcome};
+use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Turn};
+use crate::scheduler::states::Site;
+use crate::scheduler::{self, Scheduler, Workplace};
+use crate::worker::Worker;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What has panicked, in the log.
+const AN_EVENT: &str = "an event";
+
+/// One turn.
+pub(crate) enum Job {
+    /// A connection with a whole request.
+    Request(Box<Connection>),
+    /// A client with at least one event.
+    Client(Arc<Client>),
+    /// Something was published for the process.
+    Subscription(Arc<ProcessSubscription>),
+    /// Something of the app's own.
+    Task,
+}
+
+impl scheduler::Job for Job {
+    fn arrived(&self) -> Option<u64> {
+        match self {
+            Job::Request(connection) => Some(connection.arrived()),
+            _ => None,
+        }
+    }
+}
+
+impl Host for Engine {
+    fn schedule(&self, turn: Turn) {
+        let job = match turn {
+            Turn::Client(client) => Job::Client(client),
+            Turn::Subscription(subscription) => Job::Subscription(subscription),
+        };
+        self.scheduler.schedule(job, self);
+    }
+}
+
+impl Engine {
+    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
+    pub fn defer(&self) {
+        self.scheduler.schedule(Job::Task, self);
+    }
+
+    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
+        let mut exchange = Exchange::new(&mut connection, &self.services, date);
+        if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
+            self.worker
+                .log
+                .error(format_args!("[BUG] the server panicked while it ran a request"));
+            if !exchange.has_started() || exchange.take_back() {
+                exchange.respond_plainly(500);
+            } else {
+                exchange.abort();
+            }
+        }
+        let (ended, outcome) = exchange.end();
+        self.counters().requests.fetch_add(1, Relaxed);
+        self.record(&connection, &ended);
+        match outcome {
+            Outcome::Client(client) => self.open_client(connection, &client),
+            Outcome::Hijacked => self.let_go(connection),
+            Outcome::Gone => self.close(connection),
+            Outcome::Answered { close } => {
+                let next = connection.answered(close, &self.worker.config, milliseconds());
+                self.settle(connection, next);
+            }
+        }
+    }
+
+    /// The app has returned: what was a connection is a client from now on.
+    fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
+        let head = connection.output.take_unsent();
+        let ahead = connection.take_read_ahead();
+        connection.place().become_client();
+        drop(connection);
+        self.services.realtime.begin(client, head, ahead);
+    }
+
+    fn run_event(&self, client: Arc<Client>, app: &impl App) {
+        let run = |event| _ = self.worker.guard(AN_EVENT, || app.event(&client, event));
+        match self.services.realtime.run_event(&client, run) {
+            EventEnd::Nothing => {}
+            EventEnd::Again => self.scheduler.ready().push(Job::Client(client)),
+            EventEnd::Gone(forgotten) => {
+                self.worker.guard(AN_EVENT, || app.gone(&client, forgotten));
+                self.finish_if_drained();
+            }
+        }
+    }
+
+    fn run_published(&self, subscription: Arc<ProcessSubscription>, app: &impl App) {
+        let id = subscription.id();
+        let has_more = self.services.realtime.run_published(&subscription, |publication| {
+            self.worker.guard(AN_EVENT, || app.published(id, publication));
+        });
+        if has_more {
+            self.scheduler.ready().push(Job::Subscription(subscription));
+        }
+    }
+
+    fn run_task(&self, app: &impl App) {
+        self.worker.guard(AN_EVENT, || app.task());
+        self.counters().events.fetch_add(1, Relaxed);
+    }
+}
+
+impl Workplace for Engine {
+    type Job = Job;
+
+    fn scheduler(&self) -> &Scheduler<Job> {
+        &self.scheduler
+    }
+
+    fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    fn run(&self, job: Job, app: &impl App, date: &mut DateCache) {
+        match job {
+            Job::Request(connection) => self.run_request(connection, app, date),
+            Job::Client(client) => self.run_event(client, app),
+            Job::Subscription(subscription) => self.run_published(subscription, app),
+            Job::Task => self.run_task(app),
+        }
+    }
+
+    fn take_transfer(&self) -> Option<Job> {
+        let connection = if self.has_transfers() { self.move_in() } else { None };
+        connection.map(Job::Request)
+    }
+
+    fn poll_now(&self) {
+        if let Some(mut reactor) = self.reactor.try_lock() {
+            reactor.poll(self, Some(Duration::ZERO));
+        }
+    }
+
+    fn poll_for_all(&self, time: Duration, polls: &AtomicBool) -> bool {
+        let Some(mut reactor) = self.reactor.try_lock() else {
+            return false;
+        };
+        self.watch_room(&mut reactor, false);
+        polls.store(true, SeqCst);
+        reactor.poll(self, Some(time));
+        polls.store(false, SeqCst);
+        true
+    }
+
+    fn publish_threads(&self) {
+        let begun = self.scheduler.now().begun();
+        self.counters().threads.store(begun as u64, Relaxed);
+    }
+
+    fn publish_gauges(&self) {
+        self.write_gauges();
+    }
+
+    fn shed(&self, patience: u64) {
+        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
+            return;
+        }
+        let time = nanoseconds().saturating_sub(patience);
+        while self.move_out(time) {}
+    }
+
+    fn needs_ticks(&self) -> bool {
+        self.owes_transfers()
+    }
+
+    fn tick(&self) {
+        self.look_after_transfers();
+    }
+}
+
+impl Site for Engine {
+    fn has_jobs(&self) -> bool {
+        !self.scheduler.ready().is_empty()
+    }
+
+    fn calls_back(&self) -> bool {
+        self.worker.is_stopped() || self.has_transfers()
+    }
+
+    fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
+        let Some(mut reactor) = self.reactor.try_lock() else {
+            return false;
+        };
+        let watches_room = self.serves_room();
+        self.watch_room(&mut reactor, watches_room);
+        if begin() {
+            reactor.poll(self, None);
+            if watches_room {
+                self.answer_for_transfers();
+            }
+        }
+        true
+    }
+
+    fn is_polled(&self) -> bool {
+        self.reactor.is_locked()
+    }
+
+    fn end_poll(&self) {
+        self.worker.poller.wake();
+    }
+
+    fn relieve_monitor(&self) {
+        self.scheduler.relieve_monitor(&self.worker);
+    }
+
+    fn notify_monitor(&self) {
+        self.scheduler.wake_monitor();
+    }
+}

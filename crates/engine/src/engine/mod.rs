@@ -1,0 +1,184 @@
+//! One worker's server, as the program that embeds it sees it. Here its parts are put together; none of them knows it.
+//!
+//! * `jobs.rs`: what the threads of the app run; `events.rs`: what follows from what the reactor sees.
+//! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`: requests that never reach the app.
+//! * `file_sender.rs`, `uploads.rs`: connections that native threads work on.
+//! * `transfers.rs`: connections that come from other workers and go to them.
+//! * `drain.rs`: the way out. `memory.rs`, `record.rs`, `stats.rs`: what is given back, logged and told.
+
+mod drain;
+mod events;
+mod file_sender;
+mod jobs;
+mod memory;
+mod moves;
+mod record;
+mod static_files;
+mod stats;
+mod transfers;
+mod uploads;
+
+use crate::app::App;
+use crate::cluster::scoreboard::Slot;
+use crate::cluster::waiting_room::WaitingRoom;
+use crate::config::{Config, Logs};
+use crate::connection::connections::Connections;
+use crate::exchange::Services;
+use crate::files::Files;
+use crate::pubsub::Hub;
+use crate::reactor::Reactor;
+use crate::realtime::{Host, ProcessSubscription, Realtime};
+use crate::scheduler::Scheduler;
+use crate::spool::{Relief, Spool};
+use crate::transport::listener::{Listener, Origin};
+use crate::worker::Worker;
+use file_sender::FileSender;
+use jobs::Job;
+use memory::Memory;
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Weak};
+use transfers::Door;
+use uploads::Uploads;
+
+/// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
+pub struct Engine {
+    me: Weak<Engine>,
+    worker: Arc<Worker>,
+    services: Arc<Services>,
+    connections: Arc<Connections>,
+    scheduler: Scheduler<Job>,
+    /// Held by the one thread that polls.
+    reactor: Mutex<Reactor>,
+    /// The addresses of the listeners, in the order that all workers share; the sockets are the reactor's.
+    origins: Vec<Arc<Origin>>,
+    file_sender: Arc<FileSender>,
+    uploads: Uploads,
+    memory: Memory,
+    waiting_room: Option<Arc<WaitingRoom>>,
+    door: Door,
+    finished: (Mutex<bool>, Condvar),
+}
+
+impl Engine {
+    /// An engine for `listeners`, alone or as worker number `slot` of those that share `room`. What its clients subscribe to
+    /// is known to `hub`, which all engines of a process share.
+    ///
+    /// # Errors
+    /// If the poller cannot be made, or a folder that is served cannot be opened.
+    pub fn new(
+        config: Config,
+        listeners: Vec<Listener>,
+        logs: Logs,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        hub: Arc<Hub>,
+    ) -> std::io::Result<Arc<Engine>> {
+        let files = Files::open(&config.files, &config.descriptors)?;
+        let has_room = config.waiting_room;
+        let place = shared.as_ref().map(|(room, slot)| (room.scoreboard(), *slot));
+        let worker = Arc::new(Worker::new(config, logs, place)?);
+        let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
+            let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
+            let services = Services {
+                worker: Arc::clone(&worker),
+                spool: Spool::new(&worker.config),
+                files,
+                realtime: Realtime::new(Arc::clone(&worker), hub, host),
+                relief,
+            };
+            Engine {
+                me: me.clone(),
+                services: Arc::new(services),
+                connections: Connections::new(Arc::clone(&worker)),
+                scheduler: Scheduler::new(worker.config.max_threads),
+                worker,
+                origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
+                reactor: Mutex::new(Reactor::new(listeners)),
+                file_sender: Arc::default(),
+                uploads: Uploads::default(),
+                memory: Memory::default(),
+                waiting_room: shared.map(|(room, _)| room).filter(|_| has_room),
+                door: Door::default(),
+                finished: Default::default(),
+            }
+        });
+        engine.counters().serving.store(1, SeqCst);
+        Ok(engine)
+    }
+
+    /// What this worker tells the others.
+    pub fn counters(&self) -> &Slot {
+        self.worker.counters()
+    }
+
+    /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
+    pub fn is_at_home(&self) -> bool {
+        self.worker.is_at_home()
+    }
+
+    /// Whether fields of a response may name files, so that the app can be told.
+    pub fn sends_named_files(&self) -> bool {
+        self.services.files.has_roots()
+    }
+
+    /// A subscription of the process, whose events run in this engine; to be given to [`Hub::subscribe`].
+    pub fn new_subscription(&self) -> Arc<ProcessSubscription> {
+        ProcessSubscription::new(&self.services.realtime)
+    }
+
+    /// Has the events of a subscription run here: the engine of before has ended.
+    pub fn take_over(&self, subscription: &ProcessSubscription) {
+        subscription.move_to(&self.services.realtime);
+    }
+
+    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted, or has
+    /// forked and this is the child. Returns at once if `max_threads` serve already.
+    pub fn serve(&self, app: &impl App) {
+        self.scheduler.serve(self, app);
+    }
+
+    /// Counts the threads to start at once (one that serves, and one to hand over to) as starting, and says how many they are.
+    /// Each has to [`Engine::serve`], or be given up by [`Engine::cancel_thread`].
+    pub fn initial_threads(&self) -> usize {
+        let threads = self.scheduler.threads();
+        let wanted = self.worker.config.min_threads.max(2).min(threads.most());
+        (0..wanted).take_while(|_| threads.reserve()).count()
+    }
+
+    /// Counts one more thread as starting; false if there are `max_threads`, or those that are left will do.
+    pub fn replace_thread(&self) -> bool {
+        self.scheduler.threads().reserve()
+    }
+
+    /// A thread that was counted as starting will not come.
+    pub fn cancel_thread(&self) {
+        self.scheduler.threads().cancel_start();
+    }
+
+    /// Wakes one waiting thread if there is something that it could do: run a request, or poll because nobody does.
+    /// Callable from any thread; takes no lock when there is nothing to do.
+    pub fn hand_over(&self) {
+        self.scheduler.threads().hand_over(self);
+    }
+
+    /// The app on this thread, which is in one of the calls of [`App`], has given the language's lock up: another thread is
+    /// woken if it could do something. [`Engine::resume`] must follow on the same thread, before the call ends.
+    pub fn suspend(&self) {
+        self.scheduler.threads().suspend(self);
+    }
+
+    /// The app on this thread wants the lock back.
+    pub fn resume(&self) {
+        self.scheduler.threads().resume();
+    }
+
+    /// Ends every wait inside [`App::block`], so that threads can look at what their language wants of them.
+    pub fn interrupt(&self) {
+        self.scheduler.threads().interrupt(self);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn faults(&self) -> &crate::fault::Faults {
+        &self.worker.faults
+    }
+}

@@ -1,0 +1,133 @@
+//! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
+
+use super::jobs::Job;
+use super::Engine;
+use crate::clock::{http_date, milliseconds};
+use crate::connection::{Connection, Next, Refusal};
+use crate::exchange::HTML;
+use crate::spool::{Relief, Slowness, Verdict};
+use crate::transport::poller::Interest;
+use fairlead_wire::http1::reason;
+use std::sync::atomic::Ordering::Relaxed;
+
+const PLAIN_TEXT: &str = "text/plain";
+
+impl Engine {
+    /// Does with a connection what it asks for.
+    pub(super) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
+        self.tell_uploads();
+        if next == Next::Ready {
+            next = self.serve_files(&mut connection);
+        }
+        if let Next::Refuse(refusal) = next {
+            next = self.refuse(&mut connection, refusal);
+        }
+        if let Next::Send | Next::Wait(Interest::Write) = next {
+            connection.output.settle(&self.services.spool);
+        }
+        match next {
+            Next::Ready => self.enqueue(connection),
+            Next::Send => self.hand_to_file_sender(connection),
+            Next::Store => self.hand_to_spooler(connection),
+            Next::Wait(interest) => self.park(connection, interest),
+            Next::PutOff => self.put_off(connection),
+            Next::Close | Next::Refuse(_) => self.close(connection),
+        }
+    }
+
+    /// The same on a native thread, which does not look into the ready queue itself.
+    pub(super) fn settle_elsewhere(&self, connection: Box<Connection>, next: Next) {
+        let may_bring_work = next == Next::Ready;
+        self.settle(connection, next);
+        if may_bring_work && !self.scheduler.ready().is_empty() {
+            self.scheduler.notify(self);
+        }
+    }
+
+    fn enqueue(&self, connection: Box<Connection>) {
+        self.scheduler.ready().push(Job::Request(connection));
+        if self.worker.is_stopped() {
+            self.empty_queue();
+        }
+    }
+
+    /// Lets the reactor own a connection until its next event, or its deadline.
+    pub(super) fn park(&self, connection: Box<Connection>, interest: Interest) {
+        if let Err(connection) = self.connections.park(connection, interest) {
+            self.close(connection);
+        }
+    }
+
+    /// Answers a request that the app never sees.
+    fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
+        self.counters().refused_requests.fetch_add(1, Relaxed);
+        let peer = connection
+            .peer()
+            .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
+        self.worker.log.error(format_args!(
+            "refused {} ({}) from {peer}",
+            refusal.status, refusal.reason
+        ));
+        let plain = format!("{}\n", reason(refusal.status));
+        let (content_type, body) = match self.services.files.page(refusal.status) {
+            Some(page) => (HTML, page),
+            None => (PLAIN_TEXT, plain.as_bytes()),
+        };
+        let head = format!(
+            "HTTP/1.1 {} {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\ndate: {}\r\n{}connection: close\r\n\r\n",
+            refusal.status,
+            reason(refusal.status),
+            body.len(),
+            http_date(),
+            if refusal.status == 503 { "retry-after: 1\r\n" } else { "" },
+        );
+        self.record_refusal(connection, refusal.status, body.len() as u64);
+        let buffer = connection.output.buffer();
+        buffer.extend_from_slice(head.as_bytes());
+        buffer.extend_from_slice(body);
+        connection.refused(milliseconds())
+    }
+
+    pub(super) fn close(&self, connection: Box<Connection>) {
+        drop(connection);
+        self.finish_if_drained();
+    }
+
+    /// Forgets a connection whose socket belongs to somebody else now.
+    pub(super) fn let_go(&self, mut connection: Box<Connection>) {
+        connection.place().give_away();
+        self.close(connection);
+    }
+
+    /// Whether requests wait for a thread while every one is busy.
+    fn is_starving(&self) -> bool {
+        let are_all_busy = self.scheduler.now().busy() >= self.scheduler.threads().most();
+        are_all_busy && (!self.scheduler.ready().is_empty() || self.has_transfers())
+    }
+}
+
+impl Relief for Engine {
+    fn relieve(&self, own: Option<Slowness>) -> Verdict {
+        if !self.services.spool.is_starved(self.is_starving()) {
+            return Verdict::Wait;
+        }
+        let now = milliseconds();
+        let limit = self.worker.write_timeout();
+        let from_disk = self.services.spool.is_disk_full();
+        let slowness = |connection: &Connection| {
+            let slowness = connection.slowness(now, from_disk)?;
+            slowness.is_too_much(limit).then_some(slowness)
+        };
+        let worst = self.connections.parked().take_worst(slowness);
+        match worst {
+            Some((mut connection, _)) => {
+                self.services.log_cut();
+                connection.place().reset();
+                self.close(connection);
+                Verdict::Relieved
+            }
+            None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
+            None => Verdict::Wait,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Requests for files of the public folder: answered before the ready queue, without the app.
+
+use super::Engine;
+use crate::clock::{milliseconds, DateCache};
+use crate::connection::{Connection, Next};
+use crate::exchange::{upgrade_offer, Exchange, Outcome};
+use crate::files::{Found, Public, UNREACHABLE};
+use fairlead_wire::content_encoding::Accepted;
+use fairlead_wire::{Framing, TargetForm};
+use std::cell::RefCell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Requests for files that one connection may have answered before others get their turn.
+const TURN: usize = 16;
+
+thread_local! {
+    static DATE: RefCell<DateCache> = RefCell::default();
+}
+
+impl Engine {
+    /// Answers the request that is ready on `connection`, and those that follow it, as long as they name files of the public
+    /// folder. `Ready` for one that does not.
+    pub(super) fn serve_files(&self, connection: &mut Connection) -> Next {
+        let Some(public) = self.services.files.public() else {
+            return Next::Ready;
+        };
+        for turn in 1.. {
+            let close = match catch_unwind(AssertUnwindSafe(|| self.serve_file(public, connection))) {
+                Ok(Some(close)) => close,
+                Ok(None) => break,
+                Err(_) => {
+                    self.worker.log.error(format_args!(
+                        "[BUG] a request for a file made the server panic; it is closed"
+                    ));
+                    return Next::Close;
+                }
+            };
+            let now = milliseconds();
+            let next = if turn == TURN {
+                connection.respond_later(close, now)
+            } else {
+                connection.answered(close, &self.worker.config, now)
+            };
+            if next != Next::Ready {
+                return next;
+            }
+        }
+        Next::Ready
+    }
+
+    /// Writes the response if the request is for a file; says whether the connection ends with it.
+    fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
+        let (head, bytes) = (&connection.head, &connection.input[..]);
+        let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
+            && matches!(head.framing, Framing::Empty | Framing::Length(0))
+            && head.parts.form != TargetForm::Asterisk
+            && upgrade_offer(head, bytes).is_none();
+        if !is_for_files {
+            return None;
+        }
+        let path = match head.parts.path.of(bytes) {
+            b"" => b"/",
+            path => path,
+        };
+        let found = public.find(path, &|| Accepted::of(head, bytes));
+        if let Ok(Found::Nothing) = found {
+            return None;
+        }
+        let (ended, outcome) = DATE.with_borrow_mut(|date| {
+            let mut exchange = Exchange::new(connection, &self.services, date);
+            match found {
+                Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
+                Ok(Found::Folder) => exchange.redirect_to_folder(),
+                Ok(Found::Nothing) => {}
+                Err(_) => {
+                    exchange.blame(UNREACHABLE);
+                    exchange.respond_plainly_with(503, &[(b"retry-after", b"1")]);
+                }
+            }
+            exchange.end()
+        });
+        self.counters().requests.fetch_add(1, Relaxed);
+        self.counters().files.fetch_add(1, Relaxed);
+        self.record(connection, &ended);
+        Some(!matches!(outcome, Outcome::Answered { close: false }))
+    }
+}

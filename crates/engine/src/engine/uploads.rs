@@ -1,0 +1,87 @@
+//! Uploads whose bodies have outgrown memory: the spooler stores them. Those for which there is no descriptor, because as many
+//! files are open as there may be, wait. They are not read meanwhile, so the wait is their clients' and costs no thread; who waits
+//! longest is next. Whoever gets none within `body_timeout` is refused with 503.
+
+use super::Engine;
+use crate::clock::milliseconds;
+use crate::connection::{Connection, Next};
+use crate::limits::request_totals::Waiting;
+use crate::spool::Upload;
+use crate::transport::poller::{Dispatching, Interest, Key};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Weak;
+
+/// How often the poller looks for free descriptors while somebody waits, should nobody tell it of one.
+const LOOK_MILLISECONDS: u64 = 50;
+
+/// In order of arrival. A key whose connection has ended or been refused is passed over when its turn comes.
+#[derive(Default)]
+pub(super) struct Uploads {
+    queue: Mutex<VecDeque<(Key, Waiting)>>,
+}
+
+/// A connection whose body is stored by the spooler.
+#[derive(Debug)]
+struct StoredBody {
+    engine: Weak<Engine>,
+    connection: Box<Connection>,
+}
+
+impl Upload for StoredBody {
+    fn store(mut self: Box<Self>, scratch: &mut [u8]) {
+        let Some(engine) = self.engine.upgrade() else { return };
+        let next = self.connection.store(scratch, &engine.worker.config, milliseconds());
+        engine.settle_elsewhere(self.connection, next);
+    }
+}
+
+impl Engine {
+    /// Hands a connection whose body is large to the spooler.
+    pub(super) fn hand_to_spooler(&self, connection: Box<Connection>) {
+        let engine = self.me.clone();
+        if let Err(refused) = self.services.spool.store(Box::new(StoredBody { engine, connection })) {
+            drop(refused);
+            self.finish_if_drained();
+        }
+    }
+
+    /// Parks a connection that cannot go on without a descriptor.
+    pub(super) fn put_off(&self, connection: Box<Connection>) {
+        let place = (connection.key(), self.worker.config.request_totals.wait());
+        // In this order: who looks for the next one finds the connection where it belongs.
+        self.park(connection, Interest::Nothing);
+        self.uploads.queue.lock().push_back(place);
+        self.worker.expect(milliseconds() + LOOK_MILLISECONDS);
+    }
+
+    /// Lets the poller know, if somebody waits, that there may be a descriptor.
+    pub(super) fn tell_uploads(&self) {
+        if self.worker.config.request_totals.has_waiting() && !Dispatching::is_here() {
+            self.worker.poller.wake();
+        }
+    }
+
+    /// Lets those go on for whom there is a descriptor; called by the poller.
+    pub(super) fn resume_uploads(&self, now: u64) {
+        if !self.worker.config.request_totals.has_waiting() {
+            return;
+        }
+        loop {
+            // One lock at a time: whoever is taken out here is still the next of those that wait.
+            let front = self.uploads.queue.lock().front().map(|(key, _)| *key);
+            let Some(key) = front else { return };
+            let waits = |connection: &Connection| connection.waits_for_descriptor();
+            let connection = self.connections.parked().take_if(key, waits);
+            let next = connection.map(|mut connection| (connection.go_on(&self.worker.config, now), connection));
+            if let Some((Next::PutOff, connection)) = next {
+                self.park(connection, Interest::Nothing);
+                return self.worker.expect(now + LOOK_MILLISECONDS);
+            }
+            self.uploads.queue.lock().pop_front();
+            if let Some((next, connection)) = next {
+                self.settle(connection, next);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What all parts of one worker's engine share: its configuration, poll set and log, what it counts, and how far it is on its
+//! way out. It knows none of those parts.
+
+use crate::clock::as_milliseconds;
+use crate::cluster::scoreboard::{Scoreboard, Slot};
+use crate::config::{Config, Logs};
+use crate::home::Home;
+use crate::observe::log_writer::LogWriter;
+use crate::transport::poller::Poller;
+use crate::transport::timer::Timer;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+
+pub(crate) struct Worker {
+    pub(crate) config: Config,
+    pub(crate) poller: Poller,
+    pub(crate) log: LogWriter,
+    timer: Timer,
+    counters: Counters,
+    /// A [`Lifecycle`].
+    phase: AtomicU8,
+    /// When idle connections are closed, in milliseconds, once that is known.
+    drain_deadline: AtomicU64,
+    /// Whether somebody waits until a connection is closed.
+    is_place_wanted: AtomicBool,
+    home: Home,
+    #[cfg(test)]
+    pub(crate) faults: crate::fault::Faults,
+}
+
+enum Counters {
+    Own(Box<Slot>),
+    Shared(&'static Scoreboard, usize),
+}
+
+/// Serving, on the way out, or at the end; only ever forward.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Lifecycle {
+    Serving,
+    Draining,
+    Stopped,
+}
+
+impl Worker {
+    /// `shared`: the scoreboard, and the number of this worker on it.
+    pub(crate) fn new(
+        config: Config,
+        logs: Logs,
+        shared: Option<(&'static Scoreboard, usize)>,
+    ) -> std::io::Result<Worker> {
+        Ok(Worker {
+            config,
+            poller: Poller::new()?,
+            log: LogWriter::new(logs),
+            timer: Timer::default(),
+            counters: match shared {
+                Some((scoreboard, slot)) => Counters::Shared(scoreboard, slot),
+                None => Counters::Own(Box::default()),
+            },
+            phase: AtomicU8::new(Lifecycle::Serving as u8),
+            drain_deadline: AtomicU64::new(u64::MAX),
+            is_place_wanted: AtomicBool::new(false),
+            home: Home::here(),
+            #[cfg(test)]
+            faults: crate::fault::Faults::default(),
+        })
+    }
+
+    /// What this worker tells the others.
+    pub(crate) fn counters(&self) -> &Slot {
+        match &self.counters {
+            Counters::Own(slot) => slot,
+            Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
+        }
+    }
+
+    /// The scoreboard of all workers, and the number of this one; `None` for one that is alone.
+    pub(crate) fn shared(&self) -> Option<(&'static Scoreboard, usize)> {
+        match self.counters {
+            Counters::Own(_) => None,
+            Counters::Shared(scoreboard, slot) => Some((scoreboard, slot)),
+        }
+    }
+
+    /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.home.is_here()
+    }
+
+    /// Makes sure that the poller looks for time-outs at `deadline` (milliseconds).
+    pub(crate) fn expect(&self, deadline: u64) {
+        self.timer.expect(deadline, &self.poller);
+    }
+
+    pub(crate) fn timer(&self) -> &Timer {
+        &self.timer
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase.load(Relaxed) != Lifecycle::Serving as u8
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.phase.load(Relaxed) == Lifecycle::Stopped as u8
+    }
+
+    /// Serves until what has arrived is answered.
+    pub(crate) fn begin_drain(&self) {
+        self.counters().serving.store(0, SeqCst);
+        let (serving, draining) = (Lifecycle::Serving as u8, Lifecycle::Draining as u8);
+        let _ = self.phase.compare_exchange(serving, draining, SeqCst, SeqCst);
+    }
+
+    /// Serves no more.
+    pub(crate) fn stop(&self) {
+        self.counters().serving.store(0, SeqCst);
+        self.phase.store(Lifecycle::Stopped as u8, SeqCst);
+    }
+
+    /// When idle connections are closed, in milliseconds; `None` while that is not known.
+    pub(crate) fn drain_deadline(&self) -> Option<u64> {
+        Some(self.drain_deadline.load(Relaxed)).filter(|deadline| *deadline != u64::MAX)
+    }
+
+    pub(crate) fn set_drain_deadline(&self, deadline: u64) {
+        self.drain_deadline.store(deadline, Relaxed);
+    }
+
+    /// The poller is to be woken when a connection is closed.
+    pub(crate) fn want_place(&self) {
+        self.is_place_wanted.store(true, SeqCst);
+    }
+
+    /// A connection was closed: lets the poller know if somebody waits for its place.
+    pub(crate) fn give_place_back(&self) {
+        if self.is_place_wanted.load(SeqCst) {
+            self.is_place_wanted.store(false, SeqCst);
+            self.poller.wake();
+        }
+    }
+
+    /// How long an unsent response may stand still, in milliseconds.
+    pub(crate) fn write_timeout(&self) -> u64 {
+        as_milliseconds(self.config.write_timeout)
+    }
+
+    /// Runs one turn of something; `None` when it panicked.
+    pub(crate) fn guard<T>(&self, what: &str, turn: impl FnOnce() -> T) -> Option<T> {
+        let result = catch_unwind(AssertUnwindSafe(turn));
+        if result.is_err() {
+            self.log
+                .error(format_args!("[BUG] {what} panicked; what it worked on is given up"));
+        }
+        result.ok()
+    }
+
+    /// Where a test lets the engine panic, or lets the call that follows fail (true); nothing anywhere else.
+    #[cfg(not(test))]
+    #[inline(always)]
+    pub(crate) fn fault(&self, _: &'static str) -> bool {
+        false
+    }
+
+    #[cfg(test)]
+    pub(crate) fn fault(&self, point: &'static str) -> bool {
+        self.faults.strike(point)
+    }
+}
