@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::connection::output::{FileParts, Output};
 use crate::connection::place::Place;
 use crate::http::body::Body;
+use crate::http::http1::CONTINUE;
 use crate::limits::descriptors::Counted;
 use crate::limits::meter::Meter;
 use crate::transport::listener::Origin;
@@ -383,7 +384,7 @@ impl Connection {
         };
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
-            self.output.buffer().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.output.buffer().extend_from_slice(CONTINUE);
             if self.output.flush(&self.socket, FileParts::Leave).is_err() {
                 return Next::Close;
             }

@@ -199,15 +199,6 @@ impl Output {
         }
     }
 
-    /// What stands in it now.
-    pub(crate) fn tail(&self) -> &[u8] {
-        match self.segments.back() {
-            None => &self.buffer,
-            Some(Segment::Bytes { bytes, .. }) => bytes,
-            Some(_) => &[],
-        }
-    }
-
     /// Gives the buffer away when there is nothing in it.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         self.sent = 0;

@@ -2,9 +2,9 @@
 
 use super::Engine;
 use crate::app::App;
-use crate::clock::{milliseconds, nanoseconds, DateCache};
+use crate::clock::{milliseconds, nanoseconds};
 use crate::connection::Connection;
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Turn};
 use crate::scheduler::states::Site;
 use crate::scheduler::{self, Scheduler, Workplace};
@@ -54,8 +54,8 @@ impl Engine {
         self.scheduler.schedule(Job::Task, self);
     }
 
-    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, date: &mut DateCache) {
-        let mut exchange = Exchange::new(&mut connection, &self.services, date);
+    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
+        let mut exchange = Exchange::new(&mut connection, &self.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.worker
                 .log
@@ -119,6 +119,7 @@ impl Engine {
 
 impl Workplace for Engine {
     type Job = Job;
+    type Workspace = Workspace;
 
     fn scheduler(&self) -> &Scheduler<Job> {
         &self.scheduler
@@ -128,9 +129,9 @@ impl Workplace for Engine {
         &self.worker
     }
 
-    fn run(&self, job: Job, app: &impl App, date: &mut DateCache) {
+    fn run(&self, job: Job, app: &impl App, workspace: &mut Workspace) {
         match job {
-            Job::Request(connection) => self.run_request(connection, app, date),
+            Job::Request(connection) => self.run_request(connection, app, workspace),
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),

@@ -5,6 +5,8 @@ use super::Engine;
 use crate::clock::{http_date, milliseconds};
 use crate::connection::{Connection, Next, Refusal};
 use crate::exchange::HTML;
+use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use crate::http::response::ResponseHead;
 use crate::spool::{Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
 use fairlead_wire::http1::reason;
@@ -73,17 +75,22 @@ impl Engine {
             Some(page) => (HTML, page),
             None => (PLAIN_TEXT, plain.as_bytes()),
         };
-        let head = format!(
-            "HTTP/1.1 {} {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\ndate: {}\r\n{}connection: close\r\n\r\n",
-            refusal.status,
-            reason(refusal.status),
-            body.len(),
-            http_date(),
-            if refusal.status == 503 { "retry-after: 1\r\n" } else { "" },
-        );
+        let mut head = ResponseHead::default();
+        head.start(refusal.status);
+        head.fields.add(b"content-type", content_type.as_bytes());
+        if refusal.status == 503 {
+            head.fields.add(b"retry-after", b"1");
+        }
+        let date = http_date();
+        let message = Message {
+            framing: Some(BodyFraming::Length(body.len() as u64)),
+            connection: ConnectionField::Close,
+            date: Some(date.as_bytes()),
+            is_head_request: false,
+        };
         self.record_refusal(connection, refusal.status, body.len() as u64);
         let buffer = connection.output.buffer();
-        buffer.extend_from_slice(head.as_bytes());
+        write_head(&head, message, buffer);
         buffer.extend_from_slice(body);
         connection.refused(milliseconds())
     }

@@ -1,9 +1,9 @@
 //! Requests for files of the public folder: answered before the ready queue, without the app.
 
 use super::Engine;
-use crate::clock::{milliseconds, DateCache};
+use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
-use crate::exchange::{upgrade_offer, Exchange, Outcome};
+use crate::exchange::{upgrade_offer, Exchange, Outcome, Workspace};
 use crate::files::{Found, Public, UNREACHABLE};
 use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::{Framing, TargetForm};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const TURN: usize = 16;
 
 thread_local! {
-    static DATE: RefCell<DateCache> = RefCell::default();
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
 impl Engine {
@@ -67,8 +67,8 @@ impl Engine {
         if let Ok(Found::Nothing) = found {
             return None;
         }
-        let (ended, outcome) = DATE.with_borrow_mut(|date| {
-            let mut exchange = Exchange::new(connection, &self.services, date);
+        let (ended, outcome) = WORKSPACE.with_borrow_mut(|workspace| {
+            let mut exchange = Exchange::new(connection, &self.services, workspace);
             match found {
                 Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
                 Ok(Found::Folder) => exchange.redirect_to_folder(),

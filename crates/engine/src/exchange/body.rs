@@ -1,10 +1,10 @@
 //! The body of a response: framed, counted, and handed to the kernel as far as it takes it.
 
-use super::{BodyFraming, Exchange, Gone, ResponsePhase, Wait};
+use super::{Exchange, Gone, ResponsePhase, Wait};
+use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::limits::descriptors::Counted;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -51,12 +51,7 @@ impl Exchange<'_> {
             }
             BodyFraming::Chunked if length == 0 => Some(0),
             BodyFraming::Chunked => {
-                let mut line = [0u8; 20];
-                let mut rest = &mut line[..];
-                let _ = write!(rest, "{length:x}\r\n");
-                let unused = rest.len();
-                let used = line.len() - unused;
-                self.connection.output.add(&line[..used]);
+                self.connection.output.add(chunk_line(length, &mut [0; 20]));
                 self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
                 Some(length)
             }
@@ -77,7 +72,7 @@ impl Exchange<'_> {
                 *left -= taken as u64;
                 if *left == 0 {
                     *framing = BodyFraming::Chunked;
-                    self.connection.output.add(b"\r\n");
+                    self.connection.output.add(CHUNK_END);
                 }
             }
             _ => {}

@@ -15,13 +15,13 @@ impl Exchange<'_> {
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let services = self.services;
         let compression = services.config().compression.as_ref()?;
-        let is_not_modified = self.status == 304 && self.phase == ResponsePhase::Head;
+        let is_not_modified = self.response.status == 304 && self.phase == ResponsePhase::Head;
         if !is_not_modified && !self.is_worth_coding(compression, total) {
             return None;
         }
         let names_it = |value: &[u8]| fields::has_member(value, b"accept-encoding") || fields::has_member(value, b"*");
-        if !self.any_field(b"vary", names_it) {
-            self.prepared(b"vary: accept-encoding\r\n");
+        if !self.response.fields.values(b"vary").any(names_it) {
+            self.response.fields.add(b"vary", b"accept-encoding");
         }
         let accepted = Accepted::of(self.head(), self.bytes());
         let coding = accepted.ranked(Coding::QUICKEST_FIRST).next();
@@ -33,13 +33,19 @@ impl Exchange<'_> {
     }
 
     fn weaken_etag(&mut self) {
-        if self.written_field(b"etag").is_some_and(|etag| etag.starts_with(b"\"")) {
-            self.prefix_field(b"etag", b"W/");
+        if self
+            .response
+            .fields
+            .get(b"etag")
+            .is_some_and(|etag| etag.starts_with(b"\""))
+        {
+            self.response.fields.prefix(b"etag", b"W/");
         }
     }
 
     fn is_worth_coding(&self, compression: &Compression, total: Option<u64>) -> bool {
-        let has = |name: &[u8]| self.has_field(name);
+        let has = |name: &[u8]| self.response.fields.has(name);
+        let forbids_it = |value: &[u8]| fields::has_member(value, b"no-transform");
         let total = if self.is_head_request() {
             self.announced_length()
         } else {
@@ -52,15 +58,15 @@ impl Exchange<'_> {
             types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
         };
         self.phase == ResponsePhase::Head
-            && !has_no_body(self.status)
-            && self.status != 206
+            && !has_no_body(self.response.status)
+            && self.response.status != 206
             && total.is_none_or(|total| total >= compression.min_bytes)
             && !self.has_own_framing()
-            && self.written_field(b"content-type").is_some_and(is_of_type)
+            && self.response.fields.get(b"content-type").is_some_and(is_of_type)
             && !has(b"content-encoding")
             && !has(b"content-range")
             && !DIGESTS.into_iter().any(has)
-            && !self.any_field(b"cache-control", |value| fields::has_member(value, b"no-transform"))
+            && !self.response.fields.values(b"cache-control").any(forbids_it)
     }
 
     /// Begins to code the body; its bytes are added before or after the head is ended.
@@ -80,7 +86,7 @@ impl Exchange<'_> {
         } else {
             let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
             // Ranges would be of other bytes, and bytes that are equal before need not be equal after.
-            self.remove_field(b"accept-ranges");
+            self.response.fields.remove(b"accept-ranges");
             self.weaken_etag();
         }
         self.end_head(is_whole.then_some(coder.coded.len() as u64));

@@ -49,12 +49,12 @@ impl Exchange<'_> {
         }
         self.start(selection.status());
         if !matches!(selection, Selection::Unsatisfiable) {
-            self.prepared(&document.fields);
+            self.response.fields.extend(&document.fields);
         }
         if let Selection::Whole | Selection::Part(_) = selection {
-            self.prepared(b"content-type: ");
-            self.prepared(document.content_type.as_bytes());
-            self.prepared(b"\r\n");
+            self.response
+                .fields
+                .add(b"content-type", document.content_type.as_bytes());
         }
         if let (Some(coding), Selection::Whole | Selection::Part(_) | Selection::Parts(_)) =
             (document.coding, &selection)
@@ -105,7 +105,7 @@ impl Exchange<'_> {
             return Ok(true);
         }
         if !matches!(selection, Selection::Whole) {
-            self.change_status(selection.status());
+            self.response.status = selection.status();
         }
         if written.may_be_selected {
             for (is_given, name, value) in [
@@ -129,7 +129,7 @@ impl Exchange<'_> {
             (None, None) => None,
         };
         if let Selection::Parts(_) = selection {
-            self.remove_field(b"content-type");
+            self.response.fields.remove(b"content-type");
         }
         let content_type = content_type.as_deref().unwrap_or("application/octet-stream");
         self.send_selected(selection, size, content_type.as_bytes(), &content);
@@ -182,8 +182,8 @@ impl Exchange<'_> {
     }
 
     fn add_accept_ranges(&mut self) {
-        if !self.has_field(b"accept-ranges") {
-            self.prepared(b"accept-ranges: bytes\r\n");
+        if !self.response.fields.has(b"accept-ranges") {
+            self.response.fields.add(b"accept-ranges", b"bytes");
         }
     }
 
@@ -237,18 +237,19 @@ struct Written {
 impl Written {
     fn of(exchange: &Exchange<'_>) -> Written {
         let text = |name: &[u8]| {
-            let value = exchange.written_field(name)?;
+            let value = exchange.response.fields.get(name)?;
             Some(String::from_utf8_lossy(value).into_owned())
         };
         let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
         let method = exchange.text(exchange.head().method);
-        let is_plain =
-            exchange.status == 200 && matches!(method, b"GET" | b"HEAD") && exchange.phase == ResponsePhase::Head;
+        let is_plain = exchange.response.status == 200
+            && matches!(method, b"GET" | b"HEAD")
+            && exchange.phase == ResponsePhase::Head;
         Written {
             etag: text(b"etag"),
             modified,
             content_type: text(b"content-type"),
-            may_be_selected: is_plain && exchange.written_field(b"content-range").is_none(),
+            may_be_selected: is_plain && !exchange.response.fields.has(b"content-range"),
         }
     }
 }

@@ -2,9 +2,13 @@
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::upgrade::is_own_field;
-use super::{BodyFraming, Exchange, FieldError, ResponsePhase};
+use super::{Exchange, FieldError, ResponsePhase};
 use crate::files::Named;
-use fairlead_wire::{fields, has_no_body, reason, Version};
+use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use fairlead_wire::{fields, has_no_body, Version};
+
+/// The status of an interim response with fields of the final one (RFC 8297).
+const EARLY_HINTS: u16 = 103;
 
 impl Exchange<'_> {
     /// Begins an interim response (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
@@ -16,10 +20,7 @@ impl Exchange<'_> {
         {
             return false;
         }
-        self.connection
-            .output
-            .buffer()
-            .extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
+        self.response.start(EARLY_HINTS);
         self.phase = ResponsePhase::EarlyHints;
         true
     }
@@ -32,7 +33,13 @@ impl Exchange<'_> {
     /// Ends the interim response and sends it.
     pub fn end_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
-            self.connection.output.buffer().extend_from_slice(b"\r\n");
+            let message = Message {
+                framing: None,
+                connection: ConnectionField::Implied,
+                date: None,
+                is_head_request: false,
+            };
+            write_head(self.response, message, self.connection.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
             self.flushed = false;
@@ -43,7 +50,6 @@ impl Exchange<'_> {
     /// Takes back an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
-            self.connection.output.buffer().truncate(self.start);
             self.phase = ResponsePhase::NotStarted;
         }
     }
@@ -52,24 +58,14 @@ impl Exchange<'_> {
     pub fn start(&mut self, status: u16) {
         self.cancel_early_hints();
         self.phase = ResponsePhase::Head;
-        self.status = status;
-        let buffer = self.connection.output.buffer();
-        if status == 200 {
-            buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-            return;
-        }
-        buffer.extend_from_slice(b"HTTP/1.1 ");
-        buffer.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
-        buffer.push(b' ');
-        buffer.extend_from_slice(reason(status).as_bytes());
-        buffer.extend_from_slice(b"\r\n");
+        self.response.start(status);
     }
 
     /// Whether a head has been begun and not ended.
     pub fn takes_fields(&self) -> bool {
         matches!(
             self.phase,
-            ResponsePhase::EarlyHints | ResponsePhase::Head | ResponsePhase::Upgrade(..)
+            ResponsePhase::EarlyHints | ResponsePhase::Head | ResponsePhase::Upgrade(_)
         )
     }
 
@@ -84,19 +80,17 @@ impl Exchange<'_> {
         }
         if self.phase == ResponsePhase::EarlyHints {
             if !is_of_the_connection(name) {
-                push_field(self.connection.output.buffer(), name, value);
+                self.response.fields.add(name, value);
             }
             return Ok(());
         }
-        if let ResponsePhase::Upgrade(_, given) = &mut self.phase {
+        if let ResponsePhase::Upgrade(_) = self.phase {
             if !is_own_field(name) {
-                given.note(name);
-                push_field(self.connection.output.buffer(), name, value);
+                self.response.fields.add(name, value);
             }
             return Ok(());
         }
         match name.len() {
-            4 if name.eq_ignore_ascii_case(b"date") => self.announced.date = true,
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 self.close |= fields::has_member(value, b"close");
                 return Ok(());
@@ -125,13 +119,13 @@ impl Exchange<'_> {
                 let last = fields::members(value).last();
                 self.announced.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
                 // RFC 9112 §6.1: neither to a client of 1.0 nor where there is no body.
-                if self.head().version == Version::Http10 || has_no_body(self.status) {
+                if self.head().version == Version::Http10 || has_no_body(self.response.status) {
                     return Ok(());
                 }
             }
             _ => {}
         }
-        push_field(self.connection.output.buffer(), name, value);
+        self.response.fields.add(name, value);
         Ok(())
     }
 
@@ -152,7 +146,7 @@ impl Exchange<'_> {
     /// Forgets the transfer-encoding that the app has applied to a body in whose place another one is sent.
     pub(crate) fn drop_own_framing(&mut self) {
         if self.announced.chunked.take().is_some() {
-            self.remove_field(b"transfer-encoding");
+            self.response.fields.remove(b"transfer-encoding");
         }
     }
 
@@ -164,61 +158,35 @@ impl Exchange<'_> {
     /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
     /// HTTP/1.0 ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
-        let is_http10 = self.head().version == Version::Http10;
-        let is_head = self.is_head_request();
-        let length = self.announced.length.or(total);
-        let framing = if has_no_body(self.status) {
-            BodyFraming::None
-        } else if self.has_own_framing() {
-            BodyFraming::Raw
-        } else {
-            match length {
-                Some(length) => BodyFraming::Length(length),
-                None if is_http10 => BodyFraming::Raw,
-                None => BodyFraming::Chunked,
-            }
-        };
-        // Without `chunked` as the last coding only the end of the connection ends the body (RFC 9112 §6.3).
-        self.close |= framing == BodyFraming::Raw && (is_http10 || self.announced.chunked != Some(true));
+        let version = self.head().version;
+        let is_head_request = self.is_head_request();
+        let framing = self.announced.framing(self.response.status, version, total);
+        self.close |= self.announced.ends_connection(framing, version);
         // What began before the drain ends its connection as well.
         self.close |= self.services.worker.is_draining();
-        let close = self.close;
-        let date = self.date.text();
-        let buffer = self.connection.output.buffer();
-        match framing {
-            BodyFraming::Length(length) => {
-                buffer.extend_from_slice(b"content-length: ");
-                buffer.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-                buffer.extend_from_slice(b"\r\n");
-            }
-            BodyFraming::Chunked if !is_head => buffer.extend_from_slice(b"transfer-encoding: chunked\r\n"),
-            _ => {}
-        }
-        if !self.announced.date {
-            buffer.extend_from_slice(b"date: ");
-            buffer.extend_from_slice(date);
-            buffer.extend_from_slice(b"\r\n");
-        }
-        if close {
-            buffer.extend_from_slice(b"connection: close\r\n");
-        } else if is_http10 {
-            buffer.extend_from_slice(b"connection: keep-alive\r\n");
-        }
-        buffer.extend_from_slice(b"\r\n");
-        self.phase = ResponsePhase::Body(if is_head { BodyFraming::None } else { framing });
+        self.write_head(Some(framing), ConnectionField::of(version, self.close));
+        self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
+    }
+
+    /// Puts the head on the wire.
+    pub(super) fn write_head(&mut self, framing: Option<BodyFraming>, connection: ConnectionField) {
+        let has_date = self.response.fields.has(b"date");
+        let message = Message {
+            framing,
+            connection,
+            is_head_request: self.is_head_request(),
+            date: (!has_date).then(|| self.date.text()),
+        };
+        write_head(self.response, message, self.connection.output.buffer());
     }
 
     /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
     /// framing. False when the head does not name the protocol, as it has to (RFC 9110 §15.2.2).
     pub fn end_head_for_switch(&mut self) -> bool {
-        if !self.has_field(b"upgrade") {
+        if !self.response.fields.has(b"upgrade") {
             return false;
         }
-        let buffer = self.connection.output.buffer();
-        if !self.announced.date {
-            push_field(buffer, b"date", self.date.text());
-        }
-        buffer.extend_from_slice(b"connection: upgrade\r\n\r\n");
+        self.write_head(None, ConnectionField::Upgrade);
         self.close = true;
         self.phase = ResponsePhase::Body(BodyFraming::Raw);
         true
@@ -229,13 +197,4 @@ impl Exchange<'_> {
 fn is_of_the_connection(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 4] = [b"connection", b"content-length", b"keep-alive", b"transfer-encoding"];
     NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
-}
-
-fn push_field(buffer: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let start = buffer.len();
-    buffer.extend_from_slice(name);
-    buffer[start..].make_ascii_lowercase();
-    buffer.extend_from_slice(b": ");
-    buffer.extend_from_slice(value);
-    buffer.extend_from_slice(b"\r\n");
 }

@@ -12,7 +12,6 @@ mod relay;
 mod sendfile;
 mod upgrade;
 mod wait;
-mod written;
 
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
@@ -26,6 +25,8 @@ use crate::connection::Connection;
 use crate::files::Files;
 use crate::files::Named;
 use crate::http::body::Body;
+use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
+use crate::http::response::ResponseHead;
 use crate::realtime::{Client, Realtime};
 use crate::spool::{Relief, Spool};
 use crate::transport::listener::Origin;
@@ -34,7 +35,7 @@ use fairlead_wire::{reason, Head, Span};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
-use upgrade::{Given, Upgrade};
+use upgrade::Upgrade;
 
 /// Why a response field is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,36 +61,21 @@ impl FieldError {
 pub struct Gone;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodyFraming {
-    /// Status or method forbid a body.
-    None,
-    /// Bytes that are still to come.
-    Length(u64),
-    Chunked,
-    /// Inside a chunk, of which bytes are still to come.
-    Chunk(u64),
-    /// The end of the connection ends the body, or the app frames it itself.
-    Raw,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponsePhase {
     NotStarted,
     EarlyHints,
     Head,
     /// The head of a response after which the connection is a client.
-    Upgrade(Upgrade, Given),
+    Upgrade(Upgrade),
     Body(BodyFraming),
     Ended,
 }
 
-/// What the app's fields said about the framing.
+/// What a thread keeps from response to response.
 #[derive(Default)]
-struct Announced {
-    length: Option<u64>,
-    /// Whether the transfer-encoding that the app applies ends with `chunked`, if it applies any.
-    chunked: Option<bool>,
-    date: bool,
+pub(crate) struct Workspace {
+    date: DateCache,
+    head: ResponseHead,
 }
 
 /// What all exchanges of an engine need of it.
@@ -126,10 +112,11 @@ pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub struct Exchange<'a> {
     pub(crate) connection: &'a mut Connection,
     services: &'a Arc<Services>,
-    pub(crate) date: &'a mut DateCache,
-    pub(crate) phase: ResponsePhase,
+    date: &'a mut DateCache,
+    phase: ResponsePhase,
+    /// The head of the response, until it is written.
+    response: &'a mut ResponseHead,
     announced: Announced,
-    pub(crate) status: u16,
     close: bool,
     /// Length of the output before this response: where to cut if it has to be taken back.
     start: usize,
@@ -154,17 +141,18 @@ impl<'a> Exchange<'a> {
     pub(crate) fn new(
         connection: &'a mut Connection,
         services: &'a Arc<Services>,
-        date: &'a mut DateCache,
+        workspace: &'a mut Workspace,
     ) -> Exchange<'a> {
         let close = !connection.head.keep_alive;
         let start = connection.output.buffer().len();
+        workspace.head.start(0);
         Exchange {
             connection,
             services,
-            date,
+            date: &mut workspace.date,
             phase: ResponsePhase::NotStarted,
+            response: &mut workspace.head,
             announced: Announced::default(),
-            status: 0,
             close,
             start,
             body_bytes: 0,
@@ -332,19 +320,23 @@ impl<'a> Exchange<'a> {
     /// Whether [`Exchange::write_error_page`] would write one.
     pub fn wants_error_page(&self) -> bool {
         let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
-        self.status >= 400
-            && self.services.files.page(self.status).is_some()
+        self.response.status >= 400
+            && self.services.files.page(self.response.status).is_some()
             && self.phase == ResponsePhase::Head
             && !has_body
-            && !self.has_field(b"content-type")
-            && !self.has_field(b"content-encoding")
+            && !self.response.fields.has(b"content-type")
+            && !self.response.fields.has(b"content-encoding")
     }
 
     /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
     /// own: neither Content-Type nor a length.
     pub fn write_error_page(&mut self) -> bool {
         let services = self.services;
-        let Some(page) = services.files.page(self.status).filter(|_| self.wants_error_page()) else {
+        let Some(page) = services
+            .files
+            .page(self.response.status)
+            .filter(|_| self.wants_error_page())
+        else {
             return false;
         };
         self.announced.length = None;
@@ -364,12 +356,12 @@ impl<'a> Exchange<'a> {
             self.respond_plainly(500);
         }
         match self.phase {
-            ResponsePhase::Body(BodyFraming::Chunked) => self.connection.output.add(b"0\r\n\r\n"),
+            ResponsePhase::Body(BodyFraming::Chunked) => self.connection.output.add(LAST_CHUNK),
             ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
             }
-            ResponsePhase::Head | ResponsePhase::Upgrade(..) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
+            ResponsePhase::Head | ResponsePhase::Upgrade(_) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
                 self.gone = true
             }
             _ => {}
@@ -381,7 +373,7 @@ impl<'a> Exchange<'a> {
     pub(crate) fn end(mut self) -> (Ended, Outcome) {
         self.end_body();
         let ended = Ended {
-            status: self.status,
+            status: self.response.status,
             body_bytes: self.body_bytes,
             faulty: self.faulty,
         };

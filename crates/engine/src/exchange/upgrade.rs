@@ -1,6 +1,7 @@
 //! From a request to a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
 
 use super::{Exchange, ResponsePhase};
+use crate::http::http1::{BodyFraming, ConnectionField};
 use crate::realtime::{Client, Protocol};
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::websocket::{handshake, negotiate, Deflate};
@@ -12,14 +13,6 @@ use std::sync::Arc;
 pub(crate) struct Upgrade {
     protocol: Protocol,
     deflate: Option<Deflate>,
-}
-
-/// What the app has said already of what an event stream needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Given {
-    pub(crate) date: bool,
-    pub(crate) cache_control: bool,
-    pub(crate) buffering: bool,
 }
 
 /// Fields of which the server knows better when it upgrades.
@@ -34,6 +27,9 @@ const OWN_FIELDS: [&[u8]; 9] = [
     b"transfer-encoding",
     b"upgrade",
 ];
+
+/// What an event stream needs, unless the app says otherwise: neither caches nor proxies keep it back.
+const EVENT_STREAM_FIELDS: [(&[u8], &[u8]); 2] = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")];
 
 /// See [`Exchange::upgrade_offer`].
 pub(crate) fn upgrade_offer(head: &Head, bytes: &[u8]) -> Option<Protocol> {
@@ -68,54 +64,42 @@ impl Exchange<'_> {
                 .config()
                 .deflate
                 .and_then(|context| negotiate(head, bytes, context));
-            self.status = 101;
-            let buffer = self.connection.output.buffer();
-            buffer.extend_from_slice(
-                b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ",
-            );
-            buffer.extend_from_slice(&handshake.accept);
+            self.response.start(101);
+            let fields = &mut self.response.fields;
+            fields.add(b"upgrade", b"websocket");
+            fields.add(b"sec-websocket-accept", &handshake.accept);
             if let Some((parameters, response)) = accepted {
                 deflate = Some(parameters);
-                buffer.extend_from_slice(b"\r\nsec-websocket-extensions: ");
-                buffer.extend_from_slice(response.as_bytes());
+                fields.add(b"sec-websocket-extensions", response.as_bytes());
             }
-            buffer.extend_from_slice(b"\r\n");
         } else {
-            self.status = 200;
-            let buffer = self.connection.output.buffer();
-            buffer.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n");
+            self.response.start(200);
+            self.response.fields.add(b"content-type", b"text/event-stream");
         }
-        self.phase = ResponsePhase::Upgrade(Upgrade { protocol, deflate }, Given::default());
+        self.phase = ResponsePhase::Upgrade(Upgrade { protocol, deflate });
         true
     }
 
     /// Ends the head. The client gets its first event once the app has returned.
     pub fn end_upgrade(&mut self) -> Option<Arc<Client>> {
-        let ResponsePhase::Upgrade(upgrade, given) = self.phase else {
+        let ResponsePhase::Upgrade(upgrade) = self.phase else {
             return None;
         };
-        if !given.date {
-            let date = self.date.text();
-            let buffer = self.connection.output.buffer();
-            buffer.extend_from_slice(b"date: ");
-            buffer.extend_from_slice(date);
-            buffer.extend_from_slice(b"\r\n");
-        }
-        let buffer = self.connection.output.buffer();
-        if let Protocol::EventStream { chunked } = upgrade.protocol {
-            if !given.cache_control {
-                buffer.extend_from_slice(b"cache-control: no-cache\r\n");
+        let (framing, connection) = match upgrade.protocol {
+            Protocol::EventStream { chunked } => {
+                for (name, value) in EVENT_STREAM_FIELDS {
+                    if !self.response.fields.has(name) {
+                        self.response.fields.add(name, value);
+                    }
+                }
+                match chunked {
+                    true => (Some(BodyFraming::Chunked), ConnectionField::Implied),
+                    false => (None, ConnectionField::Close),
+                }
             }
-            if !given.buffering {
-                buffer.extend_from_slice(b"x-accel-buffering: no\r\n");
-            }
-            buffer.extend_from_slice(if chunked {
-                b"transfer-encoding: chunked\r\n"
-            } else {
-                b"connection: close\r\n"
-            });
-        }
-        buffer.extend_from_slice(b"\r\n");
+            _ => (None, ConnectionField::Upgrade),
+        };
+        self.write_head(framing, connection);
         self.phase = ResponsePhase::Ended;
         Some(self.become_client(upgrade.protocol, upgrade.deflate))
     }
@@ -140,12 +124,4 @@ impl Exchange<'_> {
 /// Whether the app may set a field of a response that upgrades.
 pub(crate) fn is_own_field(name: &[u8]) -> bool {
     OWN_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own))
-}
-
-impl Given {
-    pub(crate) fn note(&mut self, name: &[u8]) {
-        self.date |= name.eq_ignore_ascii_case(b"date");
-        self.cache_control |= name.eq_ignore_ascii_case(b"cache-control");
-        self.buffering |= name.eq_ignore_ascii_case(b"x-accel-buffering");
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::unix_seconds;
 use crate::files::folder::Folder;
+use crate::http::response::Fields;
 use crate::limits::descriptors::{Counted, Descriptors};
 use fairlead_wire::content_encoding::Coding;
 use parking_lot::Mutex;
@@ -126,8 +127,8 @@ pub(crate) struct Document {
     pub(crate) description: Description,
     pub(crate) content_type: String,
     pub(crate) coding: Option<Coding>,
-    /// What is said in every response about it, 304 too: whole field lines.
-    pub(crate) fields: Vec<u8>,
+    /// What is said in every response about it, 304 too.
+    pub(crate) fields: Fields,
     content: Stored,
 }
 
@@ -143,7 +144,7 @@ impl Document {
         description: Description,
         content_type: String,
         coding: Option<Coding>,
-        fields: Vec<u8>,
+        fields: Fields,
         content: &Content,
     ) -> Document {
         let content = match content {
@@ -189,7 +190,7 @@ impl Document {
             Stored::Memory(bytes) => bytes.len(),
             Stored::File(_) => 0,
         };
-        (content + self.fields.len() + size_of::<Document>() + OVERHEAD) as u64
+        (content + self.fields.bytes() + size_of::<Document>() + OVERHEAD) as u64
     }
 
     /// Whether it can be kept: a later change of the file will show.

@@ -6,6 +6,7 @@ use super::document::{Content, Description, Document, Identity};
 use super::folder::{is_folder, is_regular, unless_missing, Folder};
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
+use crate::http::response::Fields;
 use crate::limits::descriptors::Descriptors;
 use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
 use fairlead_wire::{relative_path, PathKind, PathRules};
@@ -171,16 +172,15 @@ impl Public {
         let name = String::from_utf8_lossy(&name[..name.len() - suffix]);
         let description = Description::new(identity, coding);
         let content_type = caching::content_type(&name);
-        let mut fields = format!(
-            "etag: {}\r\nlast-modified: {}\r\ncache-control: {}\r\n",
-            description.etag,
-            description.last_modified,
-            caching::cache_control(&self.cache_control, &name),
-        );
+        let mut fields = Fields::default();
+        fields.add(b"etag", description.etag.as_bytes());
+        fields.add(b"last-modified", description.last_modified.as_bytes());
+        let cache_control = caching::cache_control(&self.cache_control, &name);
+        fields.add(b"cache-control", cache_control.as_bytes());
         if is_compressible(content_type.as_bytes()) {
-            fields.push_str("vary: accept-encoding\r\n");
+            fields.add(b"vary", b"accept-encoding");
         }
-        Document::new(description, content_type, coding, fields.into_bytes(), content)
+        Document::new(description, content_type, coding, fields, content)
     }
 }
 

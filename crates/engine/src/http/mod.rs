@@ -1,3 +1,5 @@
-//! What requests and responses are, whatever carries them.
+//! What requests and responses are, whatever carries them; and how HTTP/1 puts a response on the wire.
 
 pub(crate) mod body;
+pub(crate) mod http1;
+pub(crate) mod response;

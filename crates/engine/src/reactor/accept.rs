@@ -3,6 +3,7 @@
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
 use crate::clock::{milliseconds, nanoseconds};
+use crate::http::http1::NO_PLACE;
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
 use rustix::io::Errno;
@@ -15,10 +16,6 @@ const ACCEPTS_ALONE: usize = 32;
 /// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them,
 /// or a turn of the reactor panicked.
 const PAUSE_MILLISECONDS: u64 = 100;
-
-/// Sent to a client for whom there is no place.
-pub(crate) const NO_PLACE: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 pub(super) struct Accepting {
     /// Empty once draining has begun.

@@ -5,8 +5,6 @@
 mod accept;
 mod accept_order;
 
-pub(crate) use accept::NO_PLACE;
-
 use crate::clock::milliseconds;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::limits::descriptors::{Counted, Permit};

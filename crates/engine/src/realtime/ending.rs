@@ -15,6 +15,7 @@ use super::outbox::Frame;
 use super::Realtime;
 use crate::clock::milliseconds;
 use crate::clock::NEVER;
+use crate::http::http1::LAST_CHUNK;
 use crate::transport::{reset, shut_down, LINGER_MILLISECONDS};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
@@ -31,9 +32,6 @@ const SILENT_PERIODS: u64 = 2;
 
 /// Close code for a client that is welcome back (RFC 6455 §11.7, registered later).
 const TRY_AGAIN_LATER: u16 = 1013;
-
-/// The end of a chunked body (RFC 9112 §7.1).
-const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// What is known of an end that has begun.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ pub(crate) use monitor::start as start_monitor;
 pub(crate) use queue::Job;
 
 use crate::app::App;
-use crate::clock::DateCache;
 use crate::transport::poller::Dispatching;
 use crate::worker::Worker;
 use cadence::Cadence;
@@ -34,12 +33,15 @@ pub(crate) struct Scheduler<J> {
 pub(crate) trait Workplace: Site {
     type Job: Job + Send;
 
+    /// What a thread keeps from job to job.
+    type Workspace: Default;
+
     fn scheduler(&self) -> &Scheduler<Self::Job>;
 
     fn worker(&self) -> &Worker;
 
     /// Runs a job on a thread of the app.
-    fn run(&self, job: Self::Job, app: &impl App, date: &mut DateCache);
+    fn run(&self, job: Self::Job, app: &impl App, workspace: &mut Self::Workspace);
 
     /// Takes a job that waits outside of the ready queue and is older than what is in it, if this worker is to.
     fn take_transfer(&self) -> Option<Self::Job>;

@@ -7,7 +7,6 @@
 use super::states::{Doing, Seat};
 use super::{Job, Scheduler, Workplace};
 use crate::app::App;
-use crate::clock::DateCache;
 use std::time::Duration;
 
 /// After a turn that panicked: one that always does shall not fill the log.
@@ -20,9 +19,9 @@ impl<J: Job> Scheduler<J> {
         let Some(seat) = self.threads.enter() else { return };
         workplace.publish_threads();
         let worker = workplace.worker();
-        let mut date = DateCache::default();
+        let mut workspace = W::Workspace::default();
         while !worker.is_stopped() {
-            let turn = worker.guard("a thread", || self.turn(workplace, &seat, app, &mut date));
+            let turn = worker.guard("a thread", || self.turn(workplace, &seat, app, &mut workspace));
             if turn.is_none() {
                 seat.becomes(Doing::Looking);
                 std::thread::sleep(PANIC_PAUSE);
@@ -37,10 +36,16 @@ impl<J: Job> Scheduler<J> {
     }
 
     /// One job, or one wait for it.
-    fn turn<W: Workplace<Job = J>>(&self, workplace: &W, seat: &Seat<'_>, app: &impl App, date: &mut DateCache) {
+    fn turn<W: Workplace<Job = J>>(
+        &self,
+        workplace: &W,
+        seat: &Seat<'_>,
+        app: &impl App,
+        workspace: &mut W::Workspace,
+    ) {
         workplace.worker().fault("turn");
         match self.next_job(workplace) {
-            Some(job) => self.run(workplace, seat, job, app, date),
+            Some(job) => self.run(workplace, seat, job, app, workspace),
             None => {
                 // Counted before the language's lock is given up: what comes from then on ends the wait.
                 let interrupts = self.threads.interrupts();
@@ -70,7 +75,14 @@ impl<J: Job> Scheduler<J> {
         self.ready.pop()
     }
 
-    fn run<W: Workplace<Job = J>>(&self, workplace: &W, seat: &Seat<'_>, job: J, app: &impl App, date: &mut DateCache) {
+    fn run<W: Workplace<Job = J>>(
+        &self,
+        workplace: &W,
+        seat: &Seat<'_>,
+        job: J,
+        app: &impl App,
+        workspace: &mut W::Workspace,
+    ) {
         let now = seat.becomes(Doing::Running);
         self.monitor.look();
         if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
@@ -78,7 +90,7 @@ impl<J: Job> Scheduler<J> {
         }
         workplace.worker().fault("run");
         let begun = self.cadence.begin(|| self.threads.hand_over(workplace));
-        workplace.run(job, app, date);
+        workplace.run(job, app, workspace);
         seat.becomes(Doing::Looking);
         self.cadence.end(begun);
     }

@@ -1,0 +1,252 @@
+//! Responses on the wire of HTTP/1 (RFC 9112): the one place that writes status lines and what frames a message.
+
+use super::response::ResponseHead;
+use fairlead_wire::{has_no_body, reason, Version};
+use std::io::Write;
+
+/// The end of a chunked body (RFC 9112 §7.1).
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// The end of a chunk.
+pub(crate) const CHUNK_END: &[u8] = b"\r\n";
+
+/// An interim response that lets the client send its body (RFC 9110 §15.2.1).
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Sent to a client for whom there is no place.
+pub(crate) const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// How the body of a response is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFraming {
+    /// Status or method forbid a body.
+    None,
+    /// Bytes that are still to come.
+    Length(u64),
+    Chunked,
+    /// Inside a chunk, of which bytes are still to come.
+    Chunk(u64),
+    /// The end of the connection ends the body, or the app frames it itself.
+    Raw,
+}
+
+/// What the app's fields say of the framing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Announced {
+    pub(crate) length: Option<u64>,
+    /// Whether the transfer-encoding that the app applies ends with `chunked`, if it applies any.
+    pub(crate) chunked: Option<bool>,
+}
+
+impl Announced {
+    /// How a body is delimited whose length is `total`, where that is known.
+    pub(crate) fn framing(self, status: u16, version: Version, total: Option<u64>) -> BodyFraming {
+        if has_no_body(status) {
+            return BodyFraming::None;
+        }
+        if self.chunked.is_some() {
+            return BodyFraming::Raw;
+        }
+        match self.length.or(total) {
+            Some(length) => BodyFraming::Length(length),
+            None if version == Version::Http10 => BodyFraming::Raw,
+            None => BodyFraming::Chunked,
+        }
+    }
+
+    /// Whether only the end of the connection ends a body of that framing: where `chunked` is not the last coding
+    /// (RFC 9112 §6.3).
+    pub(crate) fn ends_connection(self, framing: BodyFraming, version: Version) -> bool {
+        framing == BodyFraming::Raw && (version == Version::Http10 || self.chunked != Some(true))
+    }
+}
+
+/// What is said of the connection (RFC 9112 §9.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionField {
+    /// Nothing: it stays, as is usual in HTTP/1.1.
+    Implied,
+    KeepAlive,
+    Close,
+    Upgrade,
+}
+
+impl ConnectionField {
+    pub(crate) fn of(version: Version, close: bool) -> ConnectionField {
+        match version {
+            _ if close => ConnectionField::Close,
+            Version::Http10 => ConnectionField::KeepAlive,
+            Version::Http11 => ConnectionField::Implied,
+        }
+    }
+
+    fn line(self) -> &'static [u8] {
+        match self {
+            ConnectionField::Implied => b"",
+            ConnectionField::KeepAlive => b"connection: keep-alive\r\n",
+            ConnectionField::Close => b"connection: close\r\n",
+            ConnectionField::Upgrade => b"connection: upgrade\r\n",
+        }
+    }
+}
+
+/// What HTTP/1 adds to a head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    /// `None` for a response that has no body of its own kind: interim ones, and those after which the connection is no
+    /// longer HTTP.
+    pub(crate) framing: Option<BodyFraming>,
+    pub(crate) connection: ConnectionField,
+    /// The `Date`, if the head has none.
+    pub(crate) date: Option<&'a [u8]>,
+    /// Whether the request was HEAD: the coding of a body that does not come is not named.
+    pub(crate) is_head_request: bool,
+}
+
+/// Writes a head.
+pub(crate) fn write_head(head: &ResponseHead, message: Message<'_>, out: &mut Vec<u8>) {
+    write_status_line(head.status, out);
+    out.extend_from_slice(head.fields.as_lines());
+    match message.framing {
+        Some(BodyFraming::Length(length)) => {
+            out.extend_from_slice(b"content-length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        Some(BodyFraming::Chunked) if !message.is_head_request => {
+            out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        }
+        _ => {}
+    }
+    if let Some(date) = message.date {
+        out.extend_from_slice(b"date: ");
+        out.extend_from_slice(date);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(message.connection.line());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_status_line(status: u16, out: &mut Vec<u8>) {
+    if status == 200 {
+        return out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reason(status).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The line before a chunk of that length (RFC 9112 §7.1).
+pub(crate) fn chunk_line(length: usize, space: &mut [u8; 20]) -> &[u8] {
+    let mut rest = &mut space[..];
+    // Sixteen digits and a line end always fit.
+    let _ = write!(rest, "{length:x}\r\n");
+    let unused = rest.len();
+    let used = space.len() - unused;
+    &space[..used]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(status: u16) -> ResponseHead {
+        let mut head = ResponseHead::default();
+        head.start(status);
+        head.fields.add(b"X", b"y");
+        head
+    }
+
+    fn written(status: u16, message: Message<'_>) -> String {
+        let mut out = Vec::new();
+        write_head(&head(status), message, &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    const PLAIN: Message<'_> = Message {
+        framing: None,
+        connection: ConnectionField::Implied,
+        date: None,
+        is_head_request: false,
+    };
+
+    #[test]
+    fn a_head_is_a_status_fields_and_what_frames_the_body() {
+        assert_eq!(written(200, PLAIN), "HTTP/1.1 200 OK\r\nx: y\r\n\r\n");
+        assert_eq!(
+            written(599, PLAIN),
+            format!("HTTP/1.1 599 {}\r\nx: y\r\n\r\n", reason(599))
+        );
+        let message = Message {
+            framing: Some(BodyFraming::Length(u64::MAX)),
+            connection: ConnectionField::Close,
+            date: Some(b"now"),
+            ..PLAIN
+        };
+        assert_eq!(
+            written(404, message),
+            "HTTP/1.1 404 Not Found\r\nx: y\r\ncontent-length: 18446744073709551615\r\ndate: now\r\nconnection: close\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_coding_is_named_only_where_a_body_comes() {
+        for (is_head_request, expected) in [
+            (false, "x: y\r\ntransfer-encoding: chunked\r\n\r\n"),
+            (true, "x: y\r\n\r\n"),
+        ] {
+            let message = Message {
+                framing: Some(BodyFraming::Chunked),
+                is_head_request,
+                ..PLAIN
+            };
+            assert!(written(200, message).ends_with(expected));
+        }
+    }
+
+    #[test]
+    fn the_framing_follows_from_what_is_known() {
+        let (http10, http11) = (Version::Http10, Version::Http11);
+        let own = |chunked| Announced {
+            chunked: Some(chunked),
+            ..Announced::default()
+        };
+        let length = Announced {
+            length: Some(3),
+            chunked: None,
+        };
+        let nothing = Announced::default();
+        for (announced, status, version, total, framing, ends) in [
+            (nothing, 200, http11, Some(7), BodyFraming::Length(7), false),
+            (length, 200, http11, Some(7), BodyFraming::Length(3), false),
+            (nothing, 200, http11, None, BodyFraming::Chunked, false),
+            (nothing, 200, http10, None, BodyFraming::Raw, true),
+            (own(true), 200, http11, Some(7), BodyFraming::Raw, false),
+            (own(false), 200, http11, None, BodyFraming::Raw, true),
+            (own(true), 200, http10, None, BodyFraming::Raw, true),
+            (length, 204, http11, None, BodyFraming::None, false),
+            (nothing, 304, http10, Some(7), BodyFraming::None, false),
+        ] {
+            assert_eq!(
+                announced.framing(status, version, total),
+                framing,
+                "{announced:?} {status}"
+            );
+            assert_eq!(
+                announced.ends_connection(framing, version),
+                ends,
+                "{announced:?} {status}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chunk_begins_with_its_length() {
+        for (length, expected) in [(1, "1\r\n"), (255, "ff\r\n"), (usize::MAX, "ffffffffffffffff\r\n")] {
+            assert_eq!(chunk_line(length, &mut [0; 20]), expected.as_bytes());
+        }
+    }
+}
