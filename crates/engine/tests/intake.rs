@@ -22,6 +22,7 @@ struct Slow {
     may_go_on: AtomicBool,
     keeps_nothing: bool,
     closes_at_once: bool,
+    leaves: AtomicBool,
     most_pending: AtomicUsize,
     server: Mutex<Option<Arc<fairlead_engine::Engine>>>,
     messages: AtomicUsize,
@@ -56,6 +57,10 @@ impl App for Slow {
             Event::Close => _ = self.closed.fetch_add(1, SeqCst),
             _ => {}
         }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.leaves.load(SeqCst)
     }
 }
 
@@ -259,32 +264,64 @@ fn an_engine_that_drains_ends_clients_whose_messages_wait() {
     assert_eq!(server.engine.stats().pending_message_bytes, 0);
 }
 
+/// Has the calling thread poll once: it leaves instead of waiting.
+struct OnePoll;
+
+impl App for OnePoll {
+    fn call(&self, _: &mut Exchange<'_>) {}
+
+    fn block(&self, _: &mut dyn FnMut()) {}
+
+    fn is_interrupted(&self) -> bool {
+        true
+    }
+}
+
+/// Pongs that have come and were not received.
+fn waiting_pongs(client: &WebSocket) -> usize {
+    const PONG_BYTES: usize = 2;
+    client.stream.set_nonblocking(true).expect("a socket");
+    let bytes = client.stream.peek(&mut [0; 1024]).unwrap_or(0);
+    client.stream.set_nonblocking(false).expect("a socket");
+    bytes / PONG_BYTES
+}
+
 #[test]
 fn messages_that_nobody_wants_take_turns_with_other_clients() {
-    let app = Slow {
+    const MESSAGES: usize = 30;
+    let app = Arc::new(Slow {
         keeps_nothing: true,
         ..Slow::default()
-    };
+    });
     let limits = Config {
         max_pings: 0,
         ..config()
     };
-    let (server, _) = serve(limits, app);
+    let server = Server::without_monitor(&listen(), limits, None, Arc::clone(&app));
     let mut clients = [0; 2].map(|_| WebSocket::connect_deflating(server.address));
+    // From here on only this thread polls: all has been sent before, and both are looked at after each.
+    app.leaves.store(true, SeqCst);
+    server.engine.interrupt();
+    eventually("no thread", || server.engine.stats().threads == 0);
     // One is a turn, and the pong tells that it has been inflated.
     let message = [bomb(MEGABYTE / 4), frame(Opcode::Ping, b"")].concat();
-    let mut ahead = [0; 3].map(|_| {
-        for client in &mut clients {
-            client.stream.write_all(&message.repeat(30)).expect("the server reads");
-        }
-        (0..30).for_each(|_| assert_eq!(clients[0].receive(), Received::Pong(vec![])));
-        clients[1].stream.set_nonblocking(true).expect("a socket");
-        let behind = clients[1].stream.peek(&mut [0; 60]).unwrap_or(0) / 2;
-        clients[1].stream.set_nonblocking(false).expect("a socket");
-        (0..30).for_each(|_| assert_eq!(clients[1].receive(), Received::Pong(vec![])));
-        30 - behind
+    for client in &mut clients {
+        client.stream.write_all(&message.repeat(MESSAGES)).expect("it fits");
+    }
+    let mut polls = 0;
+    eventually("all turns", || {
+        server.engine.serve(&OnePoll);
+        polls += 1;
+        let mut turns = 0;
+        eventually("as many turns of one as of the other", || {
+            turns = waiting_pongs(&clients[0]);
+            turns == waiting_pongs(&clients[1])
+        });
+        assert!(turns <= 2 * polls, "{turns} turns in {polls} polls");
+        turns == MESSAGES
     });
-    ahead.sort_unstable();
-    assert!(ahead[1] < 10, "one client was {ahead:?} turns ahead of another one");
+    for client in &mut clients {
+        (0..MESSAGES).for_each(|_| assert_eq!(client.receive(), Received::Pong(vec![])));
+    }
     assert_eq!(server.engine.stats().pending_message_bytes, 0);
 }

@@ -83,9 +83,11 @@ pub fn config() -> Config {
     }
 }
 
-/// A socket on port 0 that several servers may share.
+/// A socket on port 0 that several servers may share. What is sent arrives at once, as with a real server.
 pub fn listen() -> TcpListener {
-    TcpListener::bind("127.0.0.1:0").expect("a free port")
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    rustix::net::sockopt::set_tcp_nodelay(&socket, true).expect("a socket");
+    socket
 }
 
 /// A waiting room for several servers.
@@ -117,6 +119,18 @@ impl Server {
         shared: Option<(Arc<WaitingRoom>, usize)>,
         app: Arc<A>,
     ) -> Server {
+        let server = Server::without_monitor(socket, config, shared, app);
+        server.engine.start(false).expect("a monitor");
+        server
+    }
+
+    /// Without the native threads: nobody polls but the threads that serve the app.
+    pub fn without_monitor<A: App + Send + Sync + 'static>(
+        socket: &TcpListener,
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        app: Arc<A>,
+    ) -> Server {
         let address = socket.local_addr().expect("an address");
         let origin = Origin {
             scheme: "http".into(),
@@ -129,7 +143,6 @@ impl Server {
         let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a dispatcher");
         let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
-        engine.start(false).expect("a monitor");
         let threads = (0..count)
             .map(|_| {
                 let (engine, app) = (Arc::clone(&engine), Arc::clone(&app));
