@@ -3,9 +3,9 @@
 use super::process;
 use super::settings::Settings;
 use super::shared::Shared;
-use crate::gvl::{check_interrupts, HANDS_OVER};
-use crate::rack_app::{OnThread, RackApp};
-use crate::request::{Template, ThreadTemplate};
+use crate::gvl::HANDS_OVER;
+use crate::protect::check_interrupts;
+use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
 use fairlead_engine::{Engine, Listener, Origin};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
@@ -84,15 +84,15 @@ fn new(
     let config = settings.config()?;
     let error_reporter: Value = settings.get("error_reporter")?;
     let error_details: bool = settings.get("error_details")?;
-    crate::response::set_lists(settings.get("field_lists")?);
+    crate::rack::set_lists(settings.get("field_lists")?);
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
     let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
-    crate::hijack::init_sockets(
+    crate::rack::init_sockets(
         ruby.class_object().const_get::<_, Value>("TCPSocket")?.as_raw(),
         ruby.class_object().const_get::<_, Value>("UNIXSocket")?.as_raw(),
     );
-    crate::request::init_input(
+    crate::rack::init_input(
         ruby.class_object().const_get::<_, Value>("StringIO")?.as_raw(),
         fairlead.const_get::<_, Value>("FileInput")?.as_raw(),
         fairlead.const_get::<_, Value>("EMPTY_INPUT")?.as_raw(),

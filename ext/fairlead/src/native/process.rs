@@ -1,8 +1,8 @@
 //! What belongs to the process rather than to one engine: its hub, the subscriptions that no client has made, tasks. These
 //! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
 
-use super::client::kind;
 use crate::gvl::wait_without_gvl;
+use crate::realtime::kind;
 use crate::strings::{bytes, ids, keep, new};
 use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
 use fairlead_engine::{Descriptors, Engine, ProcessSubscription};

@@ -2,10 +2,11 @@
 //! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
 //! the response names.
 
-use super::loan::{called_back, Lent, Way};
 use super::turn::{flush, wait_with, write_apart, Turn};
-use super::{compressed, stream, switch, Loan, Response, Stop};
-use crate::gvl::{protect, take_error};
+use super::{compressed, stream, switch, Response};
+use crate::protect::{protect, take_error};
+use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
 use rb_sys::{

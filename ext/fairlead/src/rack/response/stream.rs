@@ -5,10 +5,12 @@
 //! instead. Any thread may write.
 
 use super::body::put;
-use super::loan::{Lent, Loan, Stop};
 use super::turn::{check_interrupts, wait_for_client, Turn};
 use super::Response;
-use crate::gvl::{protect, wait_without_gvl};
+use crate::gvl::wait_without_gvl;
+use crate::protect::protect;
+use crate::rack::loan::{Lent, Loan};
+use crate::rack::stop::{closed_error, Stop};
 use crate::strings::{ids, keep};
 use fairlead_engine::{Client, Offered};
 use magnus::rb_sys::AsRawValue;
@@ -221,6 +223,6 @@ fn read(ruby: &Ruby, _this: &Stream, arguments: &[Value]) -> Result<Option<RStri
 }
 
 fn closed(ruby: &Ruby) -> Error {
-    let class = super::loan::closed_error(ruby);
+    let class = closed_error(ruby);
     Error::new(class, "the stream is closed")
 }

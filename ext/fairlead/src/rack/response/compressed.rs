@@ -2,10 +2,11 @@
 //! threads may change the Strings.
 
 use super::body::{each_part, string_bytes};
-use super::loan::Way;
 use super::turn::wait_for_client;
-use super::{Response, Stop};
+use super::Response;
 use crate::gvl::wait_without_gvl;
+use crate::rack::loan::Way;
+use crate::rack::stop::Stop;
 use fairlead_engine::{Coding, Gone, Until};
 use rb_sys::VALUE;
 

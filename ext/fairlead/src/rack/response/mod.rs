@@ -2,20 +2,17 @@
 
 mod body;
 mod compressed;
-pub(crate) mod early_hints;
 mod fields;
 mod io_methods;
-mod loan;
 mod stream;
 mod switch;
 mod turn;
-mod upgrade;
 
 pub(crate) use body::close;
-pub(crate) use fields::set_lists;
-pub(crate) use loan::{is_closed_error, Loan, Stop};
-pub(crate) use upgrade::Offer;
+pub(crate) use fields::{set_lists, write as write_fields, write_hints};
 
+use super::stop::Stop;
+use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
 use magnus::{Error, RModule, Ruby};
@@ -24,13 +21,11 @@ use std::cell::{Cell, RefCell};
 
 /// Defines the classes.
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    loan::init(ruby, native)?;
-    stream::init(ruby, native)?;
-    early_hints::init(ruby, native)
+    stream::init(ruby, native)
 }
 
 /// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
-/// [`Loan`], so it is only ever shared.
+/// [`super::Loan`], so it is only ever shared.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
     /// Borrowed for moments in which no Ruby runs.
@@ -43,7 +38,7 @@ pub(crate) struct Response<'a, 'e> {
     /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
     pub(crate) body: Cell<VALUE>,
     /// What the application can accept, if anything.
-    pub(crate) offer: Cell<Option<Offer>>,
+    pub(crate) offer: Cell<Option<UpgradeOffer>>,
     /// Whether the application has returned.
     pub(crate) has_returned: Cell<bool>,
     /// The socket that the application has taken, and what its response wants the socket to be given to; nil if there is none.
@@ -52,7 +47,7 @@ pub(crate) struct Response<'a, 'e> {
     /// Whether it was given to that.
     pub(crate) is_given_away: Cell<bool>,
     /// What all loans lead to; nil when there is none.
-    root: Cell<VALUE>,
+    pub(super) root: Cell<VALUE>,
     /// The thread that is in the middle of a String, or nil; whether there are no more turns after the next.
     writer: Cell<VALUE>,
     ends: Cell<bool>,
@@ -88,7 +83,7 @@ impl Response<'_, '_> {
     }
 
     /// Whether that thread runs the request.
-    fn is_of(&self, thread: VALUE) -> bool {
+    pub(super) fn is_of(&self, thread: VALUE) -> bool {
         self.thread == thread
     }
 
@@ -111,7 +106,7 @@ impl Response<'_, '_> {
             self.headers.set(rb_sys::rb_ary_entry(array, 1));
         }
         let number = number(self.status.get());
-        if upgrade::accept(self, number)? {
+        if accept_upgrade(self, number)? {
             return Ok(());
         }
         let status = status(number, self.with(|exchange| exchange.head().upgrade))?;

@@ -1,8 +1,10 @@
 //! Turns: several threads may write to one response, each a whole String at a time. A String takes long when the client does, or
 //! when it is compressed; meanwhile the GVL is given up, and the response may end. So nothing of it is held while one waits.
 
-use super::loan::{Stop, Way};
-use crate::gvl::{protect, wait_without_gvl};
+use crate::gvl::wait_without_gvl;
+use crate::protect::protect;
+use crate::rack::loan::Way;
+use crate::rack::stop::Stop;
 use fairlead_engine::{Gone, Wait};
 use rb_sys::{rb_thread_current, Qnil, VALUE};
 

@@ -2,9 +2,10 @@
 //! with Rack 2 also a String that is a list, with a line feed between its values. What could split the response is left out
 //! and logged.
 
-use super::loan::{called_back, Lent, Way};
-use super::{Loan, Response, Stop};
-use crate::gvl::protect;
+use super::Response;
+use crate::protect::protect;
+use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
 use rb_sys::{
@@ -22,7 +23,7 @@ pub(crate) fn set_lists(has_lists: bool) {
 }
 
 /// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
-pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
+pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let headers = response.headers.get();
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
@@ -38,7 +39,7 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
 }
 
 /// Writes the fields of an interim response while the loan lasts. Raises what the headers raise.
-pub(super) fn write_hints(loan: Loan, headers: VALUE) {
+pub(crate) fn write_hints(loan: Loan, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         write_hash(loan, headers);

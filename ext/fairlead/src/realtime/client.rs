@@ -1,7 +1,7 @@
 //! `Fairlead::Client`: what an application holds of a client that stays connected. Its engine's list of clients keeps it
 //! alive until the last callback has run; an application may keep it for longer.
 
-use crate::callbacks::Callbacks;
+use super::callbacks::Callbacks;
 use crate::strings::{bytes, strings};
 use fairlead_engine::pubsub::{Delivery, Match};
 use fairlead_engine::{Client, Protocol};
@@ -343,7 +343,7 @@ fn forget_block(this: &NativeClient, id: u64) {
 }
 
 /// 0: the name of one channel, 1: a glob, 2: a subject with wildcards.
-pub(super) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
+pub(crate) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
     match number {
         0 => Ok(Match::Exact),
         1 => Ok(Match::Glob),

@@ -1,11 +1,11 @@
 //! Events of clients, what is published for the process, and tasks become calls of the application. Whatever it raises is
 //! logged, and the connection stays.
 
-use crate::callbacks::{Callback, Callbacks};
+use super::callbacks::{Callback, Callbacks};
+use super::client::{self, NativeClient};
 use crate::gvl::InApp;
-use crate::native::client::{self, NativeClient};
 use crate::native::process;
-use crate::rack_app::OnThread;
+use crate::rack::OnThread;
 use crate::strings::{ids, new, new_text};
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{Client, Event};

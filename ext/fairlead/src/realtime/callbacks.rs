@@ -76,7 +76,7 @@ pub(crate) fn resolve(handler: VALUE) -> (VALUE, Callbacks) {
     let callbacks = Callbacks::of(handler);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
     unsafe {
-        if callbacks == Callbacks::default() && crate::response::is_a(handler, rb_cClass) && has_callbacks(handler) {
+        if callbacks == Callbacks::default() && crate::rack::is_a(handler, rb_cClass) && has_callbacks(handler) {
             let instance = rb_funcallv(handler, ids().new, 0, std::ptr::null());
             return (instance, Callbacks::of(instance));
         }

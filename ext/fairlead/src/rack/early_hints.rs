@@ -2,8 +2,9 @@
 //! thread that calls it; it has no effect in another thread or once the response has begun.
 
 use super::loan::{Lent, Way};
-use super::{fields, Loan, Response, Stop};
-use crate::gvl::protect;
+use super::response::write_hints;
+use super::{Loan, Response, Stop};
+use crate::protect::protect;
 use crate::strings::keep;
 use magnus::rb_sys::AsRawValue;
 use magnus::{method, prelude::*, Error, RModule, Ruby, Value};
@@ -44,7 +45,7 @@ fn send(hints: Loan, headers: VALUE) -> Result<(), Stop> {
     let mut made = None;
     protect(|| made = hints.response(|response| response.loan(None)).ok()).map_err(Stop::Jump)?;
     let lent = Lent(made.ok_or(Stop::Finished)?);
-    let written = protect(|| fields::write_hints(lent.0, headers)).map_err(Stop::Jump);
+    let written = protect(|| write_hints(lent.0, headers)).map_err(Stop::Jump);
     drop(lent);
     hints.exchange(|exchange| {
         if written.is_ok() {

@@ -1,7 +1,7 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of answering or after the head
 //! of its response. Each request has a callable of its own, which works until the application has returned.
 
-use crate::response::{Loan, Response, Stop};
+use super::{Loan, Response, Stop};
 use crate::strings::{ids, keep, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};

@@ -1,0 +1,97 @@
+//! Why a response goes no further, and how Ruby hears of it: each reason becomes an exception where Ruby has called.
+
+use crate::protect::Jump;
+use crate::strings::keep;
+use magnus::rb_sys::{AsRawValue, FromRawValue};
+use magnus::{prelude::*, Error, ExceptionClass, RModule, Ruby, TryConvert, Value};
+use rb_sys::{Qnil, VALUE};
+use std::ffi::CStr;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+static CLOSED_ERROR: AtomicUsize = AtomicUsize::new(0);
+static FINISHED_ERROR: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds the classes of the exceptions.
+pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
+    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
+    for (name, place) in [("ClosedError", &CLOSED_ERROR), ("FinishedError", &FINISHED_ERROR)] {
+        let error: Value = fairlead.const_get(name)?;
+        keep(error.as_raw());
+        place.store(error.as_raw() as usize, Relaxed);
+    }
+    Ok(())
+}
+
+/// Why a response goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Ruby wants to leave.
+    Jump(Jump),
+    /// The client is gone.
+    Gone,
+    /// The call that a loan was made for is over.
+    Finished,
+    /// This very thread is in the middle of it already (a trap or a finalizer has come in between), or another one is and
+    /// cannot be waited for.
+    Busy,
+    /// The application has broken the SPEC.
+    Type(&'static CStr),
+}
+
+impl Stop {
+    /// Raises it. Only where Ruby may jump, with nothing on the stack that has a destructor.
+    pub(crate) fn raise(self) -> ! {
+        let (class, message) = match self {
+            // SAFETY: as the comment above says; the jump was stopped by `protect` on this thread.
+            Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
+            Stop::Gone => (CLOSED_ERROR.load(Relaxed) as VALUE, c"the client is gone"),
+            Stop::Finished => (
+                FINISHED_ERROR.load(Relaxed) as VALUE,
+                c"what belongs to an answer was used after its time",
+            ),
+            // SAFETY: constants of Ruby.
+            Stop::Busy => unsafe {
+                (
+                    rb_sys::rb_eThreadError,
+                    c"another call for the same answer has not ended",
+                )
+            },
+            // SAFETY: as above.
+            Stop::Type(message) => unsafe { (rb_sys::rb_eTypeError, message) },
+        };
+        // SAFETY: as the comment above says; the format has no directives.
+        unsafe { rb_sys::rb_raise(class, message.as_ptr()) }
+    }
+
+    /// The same for what magnus calls.
+    pub(crate) fn into_error(self) -> Error {
+        magnus::rb_sys::protect(|| self.raise()).err().unwrap_or_else(|| {
+            let ruby = Ruby::get().expect("the GVL is held");
+            Error::new(ruby.exception_fatal(), "nothing was raised")
+        })
+    }
+}
+
+/// The class of [`Stop::Gone`].
+pub(super) fn closed_error(ruby: &Ruby) -> ExceptionClass {
+    // SAFETY: a class that is kept.
+    let class = unsafe { Value::from_raw(CLOSED_ERROR.load(Relaxed) as VALUE) };
+    ExceptionClass::try_convert(class).unwrap_or_else(|_| ruby.exception_io_error())
+}
+
+/// Whether an exception only says that the client is gone.
+pub(crate) fn is_closed_error(error: VALUE) -> bool {
+    super::response::is_a(error, CLOSED_ERROR.load(Relaxed) as VALUE)
+}
+
+/// Runs what Ruby has called: what stops it is raised, and so is a panic, which must not reach Ruby.
+pub(super) fn called_back(code: impl FnOnce() -> Result<(), Stop>) -> VALUE {
+    let ended = catch_unwind(AssertUnwindSafe(code)).map_err(drop);
+    match ended {
+        Ok(Ok(())) => Qnil as VALUE,
+        Ok(Err(stop)) => stop.raise(),
+        // SAFETY: called by Ruby; the format has no directives, and nothing here has a destructor any more.
+        Err(()) => unsafe { rb_sys::rb_raise(rb_sys::rb_eRuntimeError, c"[BUG] the server panicked".as_ptr()) },
+    }
+}
