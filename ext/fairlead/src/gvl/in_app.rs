@@ -1,6 +1,7 @@
 //! The hook that tells the engine when a thread that runs the app gives the GVL up, and when it wants it back.
 
 use fairlead_engine::Engine;
+use magnus::Ruby;
 use std::cell::Cell;
 #[cfg(ruby_gte_3_2)]
 use std::ffi::c_void;
@@ -49,7 +50,7 @@ impl Drop for InApp {
 pub(crate) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 
 /// Asks Ruby to tell when a thread gives the GVL up, and when it wants it back.
-pub(crate) fn init() {
+pub(crate) fn init(_: &Ruby) {
     #[cfg(ruby_gte_3_2)]
     {
         use rb_sys::{
@@ -76,8 +77,8 @@ pub(crate) fn init() {
         let events = RUBY_INTERNAL_THREAD_EVENT_READY
             | RUBY_INTERNAL_THREAD_EVENT_RESUMED
             | RUBY_INTERNAL_THREAD_EVENT_SUSPENDED;
-        // SAFETY: called once, with the GVL, by the extension's initialiser; the hook lives as long as the process and calls
-        // no Ruby.
+        // SAFETY: the GVL is held; called once, by the extension's initialiser. The hook lives as long as the process and
+        // calls no Ruby.
         unsafe { rb_internal_thread_add_event_hook(Some(told), events as u32, std::ptr::null_mut()) };
     }
 }

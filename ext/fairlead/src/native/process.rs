@@ -1,7 +1,7 @@
 //! What belongs to the process rather than to one engine: its hub, the subscriptions that no client has made, tasks. These
 //! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
 
-use crate::gvl::wait_without_gvl;
+use crate::gvl::{wait_without_gvl, EngineCode};
 use crate::realtime::kind;
 use crate::strings::{bytes, ids, keep, new};
 use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
@@ -61,11 +61,11 @@ fn current() -> MutexGuard<'static, Process> {
     process
 }
 
-pub(crate) fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
+pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     // SAFETY: new objects, kept at once.
     let (blocks, tasks) = unsafe { (rb_hash_new(), rb_ary_new()) };
-    keep(blocks);
-    keep(tasks);
+    keep(ruby, blocks);
+    keep(ruby, tasks);
     BLOCKS.store(blocks as usize, Relaxed);
     TASKS.store(tasks as usize, Relaxed);
     native.define_singleton_method("subscribe", function!(subscribe, 3))?;
@@ -107,7 +107,7 @@ pub(super) fn enter(engine: &Arc<Engine>) {
 }
 
 /// An engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
-pub(super) fn leave(engine: &Arc<Engine>) {
+pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) {
     let mut process = current();
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
     if let Some(next) = process.engine() {
@@ -131,7 +131,7 @@ pub(super) fn leave(engine: &Arc<Engine>) {
     }
     if let Some(hub) = hub {
         let mut has_stopped = false;
-        wait_without_gvl(&mut || {
+        wait_without_gvl(ruby, || {
             hub.stop();
             has_stopped = true;
         });
@@ -146,47 +146,47 @@ pub(super) fn leave(engine: &Arc<Engine>) {
 fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
-    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
     let mut process = current();
     let (Some(engine), Some(hub)) = (process.engine(), process.hub.clone()) else {
         return Ok(None);
     };
     let subscription = ProcessSubscription::new(&engine);
-    set_block(subscription.id(), block.as_raw());
+    set_block(ruby, subscription.id(), block.as_raw());
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
     let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
     let Some(before) = subscriptions.insert(name.clone(), subscription) else {
         return Ok(Some(count));
     };
-    let left = end(&hub, &before, &name);
+    let left = end(ruby, &hub, &before, &name);
     Ok(Some(left.unwrap_or(count)))
 }
 
 /// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there was
 /// none.
-fn unsubscribe(name: RString) -> Option<usize> {
+fn unsubscribe(ruby: &Ruby, name: RString) -> Option<usize> {
     // SAFETY: as above.
-    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
     let mut process = current();
     let hub = process.hub.clone()?;
     let subscription = process.subscriptions.as_mut()?.remove(&name)?;
-    end(&hub, &subscription, &name)
+    end(ruby, &hub, &subscription, &name)
 }
 
-fn end(hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) -> Option<usize> {
+fn end(_: &Ruby, hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) -> Option<usize> {
     subscription.close();
     // SAFETY: a Hash that is kept, with Integers as keys; the GVL is held.
     unsafe { rb_hash_delete(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(subscription.id() as _)) };
     hub.unsubscribe(subscription.id(), name)
 }
 
-fn set_block(id: u64, block: VALUE) {
+fn set_block(_: &Ruby, id: u64, block: VALUE) {
     // SAFETY: as above.
     unsafe { rb_hash_aset(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _), block) };
 }
 
-/// The block of a subscription; `None` if that has ended. Needs the GVL.
-pub(crate) fn block(id: u64) -> Option<VALUE> {
+/// The block of a subscription; `None` if that has ended.
+pub(crate) fn block(_: &Ruby, id: u64) -> Option<VALUE> {
     // SAFETY: as above.
     let block = unsafe { rb_hash_lookup(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _)) };
     (block != Qnil as VALUE).then_some(block)
@@ -203,24 +203,28 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     };
     let hub = current().hub.clone();
     // SAFETY: as above.
-    let (channel, message) = unsafe { (bytes(channel.as_raw()).to_vec(), bytes(message.as_raw()).to_vec()) };
+    let (channel, message) = unsafe {
+        (
+            bytes(ruby, channel.as_raw()).to_vec(),
+            bytes(ruby, message.as_raw()).to_vec(),
+        )
+    };
+    let mut wait = |code: &mut dyn FnMut()| {
+        let mut code = EngineCode(code);
+        wait_without_gvl(ruby, || code.run());
+    };
     if let Some(hub) = hub {
-        return Ok(hub
-            .publish(&channel, &message, scope, &mut wait_without_gvl)
-            .undelivered
-            == 0);
+        return Ok(hub.publish(&channel, &message, scope, &mut wait).undelivered == 0);
     }
     let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match bus {
-        Some(bus) if scope != Scope::Process => {
-            Ok(bus.publish(&channel, &message, &mut wait_without_gvl).undelivered == 0)
-        }
+        Some(bus) if scope != Scope::Process => Ok(bus.publish(&channel, &message, &mut wait).undelivered == 0),
         _ => Ok(true),
     }
 }
 
 /// Has something called by a thread of the application, in turn with requests. Nil when no engine runs.
-fn defer(task: Value) -> Option<bool> {
+fn defer(_: &Ruby, task: Value) -> Option<bool> {
     let engine = current().engine()?;
     // SAFETY: an Array that is kept, a live object.
     unsafe { rb_ary_push(TASKS.load(Relaxed) as VALUE, task.as_raw()) };
@@ -228,20 +232,20 @@ fn defer(task: Value) -> Option<bool> {
     Some(true)
 }
 
-/// The oldest task. Needs the GVL.
-pub(crate) fn next_task() -> Option<VALUE> {
+/// The oldest task.
+pub(crate) fn next_task(_: &Ruby) -> Option<VALUE> {
     let tasks = TASKS.load(Relaxed) as VALUE;
     // SAFETY: an Array that is kept.
     unsafe { (RARRAY_LEN(tasks) > 0).then(|| rb_ary_shift(tasks)) }
 }
 
 /// Tells `Fairlead::PubSub` the names that nobody in this process is subscribed to any more. Inside `protect`.
-pub(crate) fn forgotten(names: &[Box<[u8]>]) {
+pub(crate) fn forgotten(ruby: &Ruby, names: &[Box<[u8]>]) {
     // SAFETY: live objects on the stack, exceptions are stopped by the caller, and nothing here has a destructor.
     unsafe {
         let list = rb_ary_new();
         for name in names {
-            rb_ary_push(list, new(name));
+            rb_ary_push(list, new(ruby, name));
         }
         let pub_sub = rb_sys::rb_path2class(c"Fairlead::PubSub".as_ptr());
         rb_funcallv(pub_sub, ids().forgotten, 1, &list);

@@ -1,11 +1,12 @@
 //! The Rack application as the engine's [`App`]: what a thread of the engine has to do becomes a call of the application.
 
 use super::{Response, Template, ThreadTemplate};
-use crate::gvl::{without_gvl, InApp, HANDS_OVER};
-use crate::protect::{protect, Jump};
+use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
+use crate::protect::{check_interrupts, Jump};
 use crate::strings::ids;
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange};
+use magnus::Ruby;
 use rb_sys::{rb_funcallv, Qnil, VALUE};
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -28,6 +29,8 @@ pub(crate) struct RackApp {
 
 /// A RackApp on one of its threads.
 pub(crate) struct OnThread<'a> {
+    /// That this thread has the GVL: the engine calls the methods of [`App`] with the lock of the language only.
+    pub(crate) ruby: &'a Ruby,
     pub(crate) app: &'a RackApp,
     pub(crate) engine: &'a Engine,
     pub(crate) template: ThreadTemplate<'a>,
@@ -38,7 +41,7 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let _in_app = InApp::enter(self.engine);
-        let panic = Response::on(exchange, |response| self.answer(response));
+        let panic = Response::on(self.ruby, exchange, |response| self.respond(response));
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -61,9 +64,9 @@ impl App for OnThread<'_> {
     }
 
     fn block(&self, wait: &mut dyn FnMut()) {
-        without_gvl(wait, self.engine);
-        // SAFETY: the GVL is held again, exceptions are stopped.
-        if let Err(jump) = protect(|| unsafe { rb_sys::rb_thread_check_ints() }) {
+        let mut wait = EngineCode(wait);
+        without_gvl(self.ruby, self.engine, || wait.run());
+        if let Err(jump) = check_interrupts(self.ruby) {
             self.leave.set(Some(jump));
         }
     }

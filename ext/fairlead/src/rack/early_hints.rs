@@ -19,7 +19,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("EarlyHints", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("call", method!(call, 1))?;
-    keep(class.as_raw());
+    keep(ruby, class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     Ok(())
 }
@@ -30,11 +30,11 @@ pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
 }
 
 /// Sends the fields; without effect when the response has begun. Raises when it is over.
-fn call(this: Value, headers: Value) -> Result<(), Error> {
-    send(Loan::of(this.as_raw()), headers.as_raw()).map_err(Stop::into_error)
+fn call(ruby: &Ruby, this: Value, headers: Value) -> Result<(), Error> {
+    send(ruby, Loan::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
 }
 
-fn send(hints: Loan, headers: VALUE) -> Result<(), Stop> {
+fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
     // SAFETY: the GVL is held.
     let this = unsafe { rb_sys::rb_thread_current() };
     let has_begun =
@@ -42,10 +42,10 @@ fn send(hints: Loan, headers: VALUE) -> Result<(), Stop> {
     if !has_begun {
         return Ok(());
     }
-    let mut made = None;
-    protect(|| made = hints.response(|response| response.loan(None)).ok()).map_err(Stop::Jump)?;
-    let lent = Lent(made.ok_or(Stop::Finished)?);
-    let written = protect(|| write_hints(lent.0, headers)).map_err(Stop::Jump);
+    let mut made = Err(Stop::Finished);
+    protect(ruby, || made = hints.response(|response| response.loan(None).object())).map_err(Stop::Jump)?;
+    let lent = Lent(Loan::of(ruby, made?));
+    let written = protect(ruby, || write_hints(lent.0, headers)).map_err(Stop::Jump);
     drop(lent);
     hints.exchange(|exchange| {
         if written.is_ok() {

@@ -21,16 +21,16 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Hijack", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("call", method!(call, 0))?;
-    keep(class.as_raw());
+    keep(ruby, class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     Ok(())
 }
 
 /// Says which classes sockets have; what comes after the first time is the same.
-pub(crate) fn init_sockets(tcp: VALUE, unix: VALUE) {
+pub(crate) fn init_sockets(ruby: &Ruby, tcp: VALUE, unix: VALUE) {
     if TCP_SOCKET.load(Relaxed) == 0 {
-        keep(tcp);
-        keep(unix);
+        keep(ruby, tcp);
+        keep(ruby, unix);
         TCP_SOCKET.store(tcp as usize, Relaxed);
         UNIX_SOCKET.store(unix as usize, Relaxed);
     }
@@ -39,13 +39,13 @@ pub(crate) fn init_sockets(tcp: VALUE, unix: VALUE) {
 /// Gives the env of a request its callable. Inside `protect`.
 pub(crate) fn offer(response: &Response<'_, '_>) {
     let callable = response.root(Some(CLASS.load(Relaxed) as VALUE));
-    // SAFETY: live objects, the GVL is held.
+    // SAFETY: live objects; the GVL is held, as there is a response.
     unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack, callable) };
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
-    let root = Loan::of(this.as_raw());
+    let root = Loan::of(ruby, this.as_raw());
     let taken = root.response(|response| {
         if response.has_returned.get() {
             return Err(Stop::Finished);
@@ -57,11 +57,11 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
         }
         Ok((io == Qnil as VALUE).then(|| response.with(take)).ok_or(io))
     });
-    let taken = taken.and_then(|taken| taken).map_err(Stop::into_error)?;
+    let taken = taken.and_then(|taken| taken).map_err(|stop| stop.into_error(ruby))?;
     let io = match taken {
         Ok(socket) => {
             let socket = socket.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
-            let io = magnus::rb_sys::protect(|| socket.object())?;
+            let io = magnus::rb_sys::protect(|| socket.object(ruby))?;
             // A response that is over by now has no use for it.
             let _ = root.response(|response| {
                 response.hijacked_io.set(io);
@@ -95,8 +95,8 @@ pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
 
 impl Taken {
     /// The Ruby object that closes it. Inside `protect`.
-    pub(crate) fn object(self) -> VALUE {
-        // SAFETY: a class that is kept; the descriptor is ours and given to the object.
+    pub(crate) fn object(self, _: &Ruby) -> VALUE {
+        // SAFETY: the GVL is held. A class that is kept; the descriptor is ours and given to the object.
         unsafe {
             let number = rb_int2inum(self.fd as isize);
             rb_funcallv(self.class, ids().for_fd, 1, &number)

@@ -49,7 +49,7 @@ impl Type {
     }
 
     /// Whether `object`, one of ours, is of this type.
-    fn has(&self, object: VALUE) -> bool {
+    fn has(&self, _: &Ruby, object: VALUE) -> bool {
         // SAFETY: a live object, which has a type.
         unsafe { std::ptr::eq(RTYPEDDATA_TYPE(object), &self.0) }
     }
@@ -70,100 +70,103 @@ unsafe extern "C" fn mark_root(root: *mut c_void) {
 pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Loan", ruby.class_object())?;
     class.undef_default_alloc_func();
-    keep(class.as_raw());
+    keep(ruby, class.as_raw());
     CLASS.store(class.as_raw() as usize, Relaxed);
     Ok(())
 }
 
 /// A Ruby object that leads to a response for as long as the call lasts that it was made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loan(VALUE);
+#[derive(Clone, Copy)]
+pub(crate) struct Loan<'r> {
+    ruby: &'r Ruby,
+    object: VALUE,
+}
 
-impl Loan {
-    /// The loan that Ruby calls back with.
-    pub(crate) fn of(object: VALUE) -> Loan {
-        Loan(object)
+impl<'r> Loan<'r> {
+    /// The loan that Ruby calls back with: one of our objects.
+    pub(crate) fn of(ruby: &'r Ruby, object: VALUE) -> Loan<'r> {
+        Loan { ruby, object }
     }
 
     pub(crate) fn object(self) -> VALUE {
-        self.0
+        self.object
     }
 
-    /// Does something with the response. `code` must run no Ruby and keep the GVL.
+    /// Does something with the response. `code` must run no Ruby and keep the GVL: it must not use a `&Ruby` that it has.
     ///
     /// # Errors
     /// When the call or the response is over.
     pub(crate) fn response<T>(self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
-        let address = address(self.0).ok_or(Stop::Finished)?;
+        let address = address(self.ruby, self.object).ok_or(Stop::Finished)?;
         // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until `code` is
         // done. The response belongs to this process: the frame that it is in exists.
         Ok(code(unsafe { &*(address as *const Response<'_, '_>) }))
     }
 
     pub(crate) fn is_over(self) -> bool {
-        address(self.0).is_none()
+        address(self.ruby, self.object).is_none()
     }
 }
 
 /// Where the response is; `None` when it is over.
-fn address(object: VALUE) -> Option<usize> {
-    let mut word = word(object);
-    if LOAN.has(object) {
-        word = if word == 0 { 0 } else { self::word(word as VALUE) };
+fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
+    let mut word = word(ruby, object);
+    if LOAN.has(ruby, object) {
+        word = if word == 0 { 0 } else { self::word(ruby, word as VALUE) };
     }
     let is_here = word != 0 && word % ALIGNMENT == forks() as usize % ALIGNMENT;
     is_here.then_some(word - word % ALIGNMENT)
 }
 
-fn word(object: VALUE) -> usize {
-    debug_assert!(LOAN.has(object) || ROOT.has(object));
+fn word(ruby: &Ruby, object: VALUE) -> usize {
+    debug_assert!(LOAN.has(ruby, object) || ROOT.has(ruby, object));
     // SAFETY: one of our objects, which are alive as long as somebody has a loan.
     unsafe { RTYPEDDATA_GET_DATA(object) as usize }
 }
 
 /// Empties a root or a loan.
 #[expect(deprecated, reason = "there is a macro to read the word, and none to write it")]
-fn empty(object: VALUE) {
-    debug_assert!(LOAN.has(object) || ROOT.has(object));
+fn empty(ruby: &Ruby, object: VALUE) {
+    debug_assert!(LOAN.has(ruby, object) || ROOT.has(ruby, object));
     // SAFETY: one of our objects, which is on the stack; whoever reads the word has the GVL, as this thread does.
     unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
 }
 
 /// Empties a loan at the end of the call that it was made for. Never to be held across a call that Ruby can leave by a jump.
-pub(super) struct Lent(pub(super) Loan);
+pub(super) struct Lent<'r>(pub(super) Loan<'r>);
 
-impl Drop for Lent {
+impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        empty(self.0.object());
+        empty(self.0.ruby, self.0.object);
     }
 }
 
-impl Response<'_, '_> {
+impl<'r> Response<'r, '_> {
     /// The root of this response, made when it is first asked for, of a class that may have methods. Inside `protect`.
     pub(crate) fn root(&self, class: Option<VALUE>) -> VALUE {
         if self.root.get() == Qnil as VALUE {
             let address = std::ptr::from_ref(self) as usize;
             debug_assert_eq!(address % ALIGNMENT, 0);
             self.root
-                .set(object(class, address + forks() as usize % ALIGNMENT, &ROOT));
+                .set(object(self.ruby, class, address + forks() as usize % ALIGNMENT, &ROOT));
         }
         self.root.get()
     }
 
     /// A loan for a call, of a class that may have methods. Inside `protect`; [`Lent`] ends it before the response does.
-    pub(crate) fn loan(&self, class: Option<VALUE>) -> Loan {
-        Loan(object(class, self.root(None) as usize, &LOAN))
+    pub(crate) fn loan(&self, class: Option<VALUE>) -> Loan<'r> {
+        Loan::of(self.ruby, object(self.ruby, class, self.root(None) as usize, &LOAN))
     }
 
     /// Ends all loans.
     pub(crate) fn end_loans(&self) {
         if self.root.get() != Qnil as VALUE {
-            empty(self.root.get());
+            empty(self.ruby, self.root.get());
         }
     }
 }
 
-fn object(class: Option<VALUE>, word: usize, data_type: &'static Type) -> VALUE {
+fn object(_: &Ruby, class: Option<VALUE>, word: usize, data_type: &'static Type) -> VALUE {
     let class = class.unwrap_or(CLASS.load(Relaxed) as VALUE);
     // SAFETY: a class that is kept and a type that is static; the GVL is held, exceptions are stopped by the caller.
     unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
@@ -177,6 +180,9 @@ impl Drop for Response<'_, '_> {
 
 /// How to get to a response: directly, as its owner, or by a loan.
 pub(super) trait Way {
+    /// That this thread has the GVL.
+    fn ruby(&self) -> &Ruby;
+
     /// See [`Loan::response`].
     fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop>;
 
@@ -187,12 +193,20 @@ pub(super) trait Way {
 }
 
 impl Way for Response<'_, '_> {
+    fn ruby(&self) -> &Ruby {
+        self.ruby
+    }
+
     fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         Ok(code(self))
     }
 }
 
-impl Way for Loan {
+impl Way for Loan<'_> {
+    fn ruby(&self) -> &Ruby {
+        self.ruby
+    }
+
     fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         Loan::response(*self, code)
     }

@@ -17,7 +17,7 @@ pub(crate) use env::Env;
 pub(crate) use hijack::init_sockets;
 pub(crate) use input::init as init_input;
 pub(crate) use loan::Loan;
-pub(crate) use response::{is_a, set_lists, write_fields, Response};
+pub(crate) use response::{set_lists, write_fields, Response};
 pub(crate) use stop::{is_closed_error, Stop};
 pub(crate) use template::{Template, ThreadTemplate};
 

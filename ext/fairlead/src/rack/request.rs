@@ -3,13 +3,14 @@
 use super::{early_hints, hijack, Env, OnThread, Response, Stop};
 use crate::protect::protect;
 use crate::strings::{ids, strings};
+use magnus::Ruby;
 use rb_sys::{rb_funcallv, rb_hash_aset, Qnil, RARRAY_LEN, VALUE};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 impl OnThread<'_> {
     /// Calls the application and answers. A panic is returned once all is tidied up.
-    pub(super) fn answer(&self, response: &Response<'_, '_>) -> Option<Panic> {
+    pub(super) fn respond(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let nil = Qnil as VALUE;
         let mut env = Env {
             hash: nil,
@@ -18,9 +19,10 @@ impl OnThread<'_> {
             file: nil,
         };
         let called = caught(|| {
-            protect(|| {
-                env = response.with(|exchange| self.template.fill(exchange));
-                self.call_app(env.hash, response).unwrap_or_else(|stop| stop.raise());
+            protect(self.ruby, || {
+                env = response.with(|exchange| self.template.fill(self.ruby, exchange));
+                self.call_app(env.hash, response)
+                    .unwrap_or_else(|stop| stop.raise(self.ruby));
             })
         });
         response.end_loans();
@@ -56,7 +58,7 @@ impl OnThread<'_> {
     /// After the response: closes the body, runs what the application wants to have run, and closes the input.
     fn finish(&self, env: Env, error: VALUE, response: &Response<'_, '_>, is_whole: bool) {
         let nil = Qnil as VALUE;
-        let is_listed = || length(env.after_reply) > 0 || length(env.response_finished) > 0;
+        let is_listed = || length(self.ruby, env.after_reply) > 0 || length(self.ruby, env.response_finished) > 0;
         if response.body.get() == nil && env.file == nil && !is_listed() {
             return;
         }
@@ -73,11 +75,11 @@ impl OnThread<'_> {
                 }
             });
         };
-        for index in 0..length(env.after_reply) {
+        for index in 0..length(self.ruby, env.after_reply) {
             call(env.after_reply, index, &[]);
         }
         let arguments = [env.hash, response.status.get(), response.headers.get(), error];
-        for index in (0..length(env.response_finished)).rev() {
+        for index in (0..length(self.ruby, env.response_finished)).rev() {
             call(env.response_finished, index, &arguments);
         }
         if is_listed() {
@@ -102,7 +104,7 @@ fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
 }
 
 /// The length of a list of ours; 0 when it could not be made.
-fn length(list: VALUE) -> isize {
+fn length(_: &Ruby, list: VALUE) -> isize {
     // SAFETY: nil or an Array on the stack.
     unsafe {
         if list == Qnil as VALUE {

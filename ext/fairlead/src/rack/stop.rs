@@ -1,6 +1,6 @@
 //! Why a response goes no further, and how Ruby hears of it: each reason becomes an exception where Ruby has called.
 
-use crate::protect::Jump;
+use crate::protect::{is_a, Jump};
 use crate::strings::keep;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{prelude::*, Error, ExceptionClass, RModule, Ruby, TryConvert, Value};
@@ -17,7 +17,7 @@ pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
     for (name, place) in [("ClosedError", &CLOSED_ERROR), ("FinishedError", &FINISHED_ERROR)] {
         let error: Value = fairlead.const_get(name)?;
-        keep(error.as_raw());
+        keep(ruby, error.as_raw());
         place.store(error.as_raw() as usize, Relaxed);
     }
     Ok(())
@@ -41,7 +41,7 @@ pub(crate) enum Stop {
 
 impl Stop {
     /// Raises it. Only where Ruby may jump, with nothing on the stack that has a destructor.
-    pub(crate) fn raise(self) -> ! {
+    pub(crate) fn raise(self, _: &Ruby) -> ! {
         let (class, message) = match self {
             // SAFETY: as the comment above says; the jump was stopped by `protect` on this thread.
             Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
@@ -64,12 +64,11 @@ impl Stop {
         unsafe { rb_sys::rb_raise(class, message.as_ptr()) }
     }
 
-    /// The same for what magnus calls.
-    pub(crate) fn into_error(self) -> Error {
-        magnus::rb_sys::protect(|| self.raise()).err().unwrap_or_else(|| {
-            let ruby = Ruby::get().expect("the GVL is held");
-            Error::new(ruby.exception_fatal(), "nothing was raised")
-        })
+    /// The same for a method of Ruby, which has to return the error.
+    pub(crate) fn into_error(self, ruby: &Ruby) -> Error {
+        magnus::rb_sys::protect(|| self.raise(ruby))
+            .err()
+            .unwrap_or_else(|| Error::new(ruby.exception_fatal(), "nothing was raised"))
     }
 }
 
@@ -81,16 +80,21 @@ pub(super) fn closed_error(ruby: &Ruby) -> ExceptionClass {
 }
 
 /// Whether an exception only says that the client is gone.
-pub(crate) fn is_closed_error(error: VALUE) -> bool {
-    super::response::is_a(error, CLOSED_ERROR.load(Relaxed) as VALUE)
+pub(crate) fn is_closed_error(ruby: &Ruby, error: VALUE) -> bool {
+    is_a(ruby, error, CLOSED_ERROR.load(Relaxed) as VALUE)
 }
 
-/// Runs what Ruby has called: what stops it is raised, and so is a panic, which must not reach Ruby.
-pub(super) fn called_back(code: impl FnOnce() -> Result<(), Stop>) -> VALUE {
-    let ended = catch_unwind(AssertUnwindSafe(code)).map_err(drop);
+/// Runs the code of a block: what stops it is raised, and so is a panic, which must not reach Ruby.
+///
+/// # Safety
+/// Only in a function that Ruby calls, which means that this thread has the GVL, and as all that it does: Ruby jumps over it.
+pub(super) unsafe fn called_back(code: impl FnOnce(&Ruby) -> Result<(), Stop>) -> VALUE {
+    // SAFETY: by the caller's promise.
+    let ruby = unsafe { Ruby::get_unchecked() };
+    let ended = catch_unwind(AssertUnwindSafe(|| code(&ruby))).map_err(drop);
     match ended {
         Ok(Ok(())) => Qnil as VALUE,
-        Ok(Err(stop)) => stop.raise(),
+        Ok(Err(stop)) => stop.raise(&ruby),
         // SAFETY: called by Ruby; the format has no directives, and nothing here has a destructor any more.
         Err(()) => unsafe { rb_sys::rb_raise(rb_sys::rb_eRuntimeError, c"[BUG] the server panicked".as_ptr()) },
     }

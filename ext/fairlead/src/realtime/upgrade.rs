@@ -48,7 +48,7 @@ pub(crate) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, S
     if handler == Qnil as VALUE || handler == Qfalse as VALUE || status >= REFUSAL {
         return Ok(false);
     }
-    let (handler, callbacks) = resolve(handler);
+    let (handler, callbacks) = resolve(response.ruby, handler);
     if !response.with(|exchange| exchange.start_upgrade()) {
         return Ok(false);
     }
@@ -57,7 +57,7 @@ pub(crate) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, S
         return Ok(false);
     };
     let place = client.place();
-    let object = client::new(client, offer.env, handler, callbacks);
+    let object = client::new(response.ruby, client, offer.env, handler, callbacks);
     // SAFETY: a marked Array, a live object.
     unsafe { rb_ary_store(offer.clients, place as _, object) };
     Ok(true)

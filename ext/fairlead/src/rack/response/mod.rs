@@ -16,7 +16,7 @@ use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
 use magnus::{Error, RModule, Ruby};
-use rb_sys::{rb_check_array_type, rb_funcallv, rb_obj_is_kind_of, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
+use rb_sys::{rb_check_array_type, rb_funcallv, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
 use std::cell::{Cell, RefCell};
 
 /// Defines the classes.
@@ -28,6 +28,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 /// [`super::Loan`], so it is only ever shared.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
+    /// That the thread which uses this has the GVL.
+    pub(crate) ruby: &'a Ruby,
     /// Borrowed for moments in which no Ruby runs.
     exchange: RefCell<&'a mut Exchange<'e>>,
     /// The thread that runs the request.
@@ -55,10 +57,11 @@ pub(crate) struct Response<'a, 'e> {
 
 impl Response<'_, '_> {
     /// Calls `code` with a response, whose loans end when `code` does. Never where Ruby could jump over it.
-    pub(crate) fn on<T>(exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
+    pub(crate) fn on<T>(ruby: &Ruby, exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
         // It has its address for as long as it lives: the loans lead there.
         code(&Response {
+            ruby,
             exchange: RefCell::new(exchange),
             // SAFETY: the GVL is held.
             thread: unsafe { rb_sys::rb_thread_current() },
@@ -105,7 +108,7 @@ impl Response<'_, '_> {
             self.status.set(rb_sys::rb_ary_entry(array, 0));
             self.headers.set(rb_sys::rb_ary_entry(array, 1));
         }
-        let number = number(self.status.get());
+        let number = number(self.ruby, self.status.get());
         if accept_upgrade(self, number)? {
             return Ok(());
         }
@@ -130,7 +133,7 @@ impl Response<'_, '_> {
     }
 }
 
-fn number(value: VALUE) -> i64 {
+fn number(_: &Ruby, value: VALUE) -> i64 {
     // SAFETY: as above; `to_i` may raise, and a result that is no Integer raises in rb_num2long.
     unsafe {
         let integer = if FIXNUM_P(value) {
@@ -154,10 +157,4 @@ fn status(number: i64, may_switch: bool) -> Result<u16, Stop> {
             c"the application returned a status that is not between 200 and 999",
         )),
     }
-}
-
-/// Whether `value` is an instance of `class` or of a subclass.
-pub(crate) fn is_a(value: VALUE, class: VALUE) -> bool {
-    // SAFETY: both are live objects; calls no Ruby code.
-    unsafe { rb_obj_is_kind_of(value, class) == rb_sys::Qtrue as VALUE }
 }

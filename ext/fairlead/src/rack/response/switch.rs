@@ -42,7 +42,7 @@ pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<
     let Ok(socket) = response.with(hijack::take) else {
         return Err(Stop::Type(c"the socket cannot be given away"));
     };
-    let io = socket.object();
+    let io = socket.object(response.ruby);
     response.hijacked_io.set(io);
     response.is_given_away.set(true);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
