@@ -7,7 +7,7 @@
 //!   `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
 //! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: what `lib/` calls itself, the engine foremost.
-//! * `strings.rs`: Strings and names that live as long as the process. `memory.rs`: the allocator. `fork.rs` tells the engine
+//! * `classes.rs`: classes that the extension needs. `strings.rs`: Strings and names that live as long as the process. `memory.rs`: the allocator. `fork.rs` tells the engine
 //!   when this process is a child of the one that serves.
 //!
 //! # Rules
@@ -18,6 +18,7 @@
 
 #![expect(missing_docs, reason = "the one public item is the initialiser that a macro makes")]
 
+mod classes;
 mod fork;
 mod gvl;
 mod memory;

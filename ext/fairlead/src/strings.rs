@@ -49,8 +49,8 @@ fn kept(ruby: &Ruby, text: &str) -> VALUE {
     value
 }
 
-/// Keeps an object for ever, at its address: the collector may move even a class that is only named by a constant.
-pub(crate) fn keep(_: &Ruby, value: VALUE) {
+/// Keeps an object for ever, at its address.
+fn keep(_: &Ruby, value: VALUE) {
     // SAFETY: a live object; the GVL is held.
     unsafe { rb_gc_register_mark_object(value) };
 }

@@ -87,18 +87,7 @@ fn new(
     crate::rack::set_lists(settings.get("field_lists")?);
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
-    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
-    crate::rack::init_sockets(
-        ruby,
-        ruby.class_object().const_get::<_, Value>("TCPSocket")?.as_raw(),
-        ruby.class_object().const_get::<_, Value>("UNIXSocket")?.as_raw(),
-    );
-    crate::rack::init_input(
-        ruby,
-        ruby.class_object().const_get::<_, Value>("StringIO")?.as_raw(),
-        fairlead.const_get::<_, Value>("FileInput")?.as_raw(),
-        fairlead.const_get::<_, Value>("EMPTY_INPUT")?.as_raw(),
-    );
+    crate::classes::find_all(ruby);
     let template = Template::new(
         ruby,
         errors.as_raw(),
@@ -187,9 +176,9 @@ impl NativeEngine {
         self.engine.drain();
     }
 
-    fn stop(ruby: &Ruby, this: &NativeEngine) {
+    fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {
         this.engine.stop();
-        process::leave(ruby, &this.engine);
+        process::leave(ruby, &this.engine)
     }
 
     /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out. Raises what

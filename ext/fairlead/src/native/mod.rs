@@ -12,9 +12,9 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead = ruby.define_module("Fairlead")?;
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
-    crate::rack::init(ruby, native)?;
+    crate::rack::init(ruby)?;
     crate::realtime::init(ruby, fairlead)?;
-    process::init(ruby, native)?;
+    process::init(native)?;
     shared::init(ruby, native)?;
     engine::init(ruby, native)
 }

@@ -4,29 +4,20 @@
 use super::loan::{Lent, Way};
 use super::response::write_hints;
 use super::{Loan, Response, Stop};
+use crate::classes::{EARLY_HINTS, LOAN};
 use crate::protect::protect;
-use crate::strings::keep;
 use magnus::rb_sys::AsRawValue;
-use magnus::{method, prelude::*, Error, RModule, Ruby, Value};
+use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::VALUE;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `Fairlead::Native::EarlyHints`, a loan.
-static CLASS: AtomicUsize = AtomicUsize::new(0);
-
-/// Defines the class.
-pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let class = native.define_class("EarlyHints", ruby.class_object())?;
-    class.undef_default_alloc_func();
-    class.define_method("call", method!(call, 1))?;
-    keep(ruby, class.as_raw());
-    CLASS.store(class.as_raw() as usize, Relaxed);
-    Ok(())
+/// Defines the methods of `Fairlead::Native::EarlyHints`, a loan.
+pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
+    ruby.get_inner(&EARLY_HINTS).define_method("call", method!(call, 1))
 }
 
 /// Makes the callable for a response. Inside `protect`.
 pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
-    response.loan(Some(CLASS.load(Relaxed) as VALUE)).object()
+    response.loan(&EARLY_HINTS).object()
 }
 
 /// Sends the fields; without effect when the response has begun. Raises when it is over.
@@ -43,7 +34,7 @@ fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
         return Ok(());
     }
     let mut made = Err(Stop::Finished);
-    protect(ruby, || made = hints.response(|response| response.loan(None).object())).map_err(Stop::Jump)?;
+    protect(ruby, || made = hints.response(|response| response.loan(&LOAN).object())).map_err(Stop::Jump)?;
     let lent = Lent(Loan::of(ruby, made?));
     let written = protect(ruby, || write_hints(lent.0, headers)).map_err(Stop::Jump);
     drop(lent);

@@ -14,22 +14,19 @@
 //! moment, in which no Ruby runs and the GVL is held; for what takes longer see `response/turn.rs`.
 
 use super::{Response, Stop};
-use crate::strings::keep;
+use crate::classes;
 use fairlead_engine::{forks, Exchange};
 use magnus::rb_sys::AsRawValue;
-use magnus::{prelude::*, Error, RModule, Ruby};
+use magnus::{value::Lazy, RClass, Ruby};
 use rb_sys::macros::{RTYPEDDATA_GET_DATA, RTYPEDDATA_TYPE};
 use rb_sys::rbimpl_typeddata_flags::{
     RUBY_TYPED_FREE_IMMEDIATELY as FREE_IMMEDIATELY, RUBY_TYPED_WB_PROTECTED as WB_PROTECTED,
 };
 use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
 use std::ffi::{c_void, CStr};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Responses have addresses that are multiples of it: the rest of a root's word says in which process it was made.
 pub(super) const ALIGNMENT: usize = 64;
-
-static CLASS: AtomicUsize = AtomicUsize::new(0);
 
 /// A type of Ruby objects that consist of one word.
 struct Type(rb_data_type_t);
@@ -64,15 +61,6 @@ static LOAN: Type = Type::new(c"fairlead/loan", Some(mark_root));
 unsafe extern "C" fn mark_root(root: *mut c_void) {
     // SAFETY: called by the collector with what is not 0: a live object, which is pinned by this.
     unsafe { rb_sys::rb_gc_mark(root as VALUE) };
-}
-
-/// Defines the class of blocks.
-pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let class = native.define_class("Loan", ruby.class_object())?;
-    class.undef_default_alloc_func();
-    keep(ruby, class.as_raw());
-    CLASS.store(class.as_raw() as usize, Relaxed);
-    Ok(())
 }
 
 /// A Ruby object that leads to a response for as long as the call lasts that it was made for.
@@ -142,20 +130,24 @@ impl Drop for Lent<'_> {
 }
 
 impl<'r> Response<'r, '_> {
-    /// The root of this response, made when it is first asked for, of a class that may have methods. Inside `protect`.
-    pub(crate) fn root(&self, class: Option<VALUE>) -> VALUE {
+    /// The root of this response, made when it is first asked for. Inside `protect`.
+    pub(crate) fn root(&self) -> VALUE {
         if self.root.get() == Qnil as VALUE {
             let address = std::ptr::from_ref(self) as usize;
             debug_assert_eq!(address % ALIGNMENT, 0);
-            self.root
-                .set(object(self.ruby, class, address + forks() as usize % ALIGNMENT, &ROOT));
+            self.root.set(object(
+                self.ruby,
+                &classes::HIJACK,
+                address + forks() as usize % ALIGNMENT,
+                &ROOT,
+            ));
         }
         self.root.get()
     }
 
-    /// A loan for a call, of a class that may have methods. Inside `protect`; [`Lent`] ends it before the response does.
-    pub(crate) fn loan(&self, class: Option<VALUE>) -> Loan<'r> {
-        Loan::of(self.ruby, object(self.ruby, class, self.root(None) as usize, &LOAN))
+    /// A loan for a call. Inside `protect`; [`Lent`] ends it before the response does.
+    pub(crate) fn loan(&self, class: &Lazy<RClass>) -> Loan<'r> {
+        Loan::of(self.ruby, object(self.ruby, class, self.root() as usize, &LOAN))
     }
 
     /// Ends all loans.
@@ -166,8 +158,8 @@ impl<'r> Response<'r, '_> {
     }
 }
 
-fn object(_: &Ruby, class: Option<VALUE>, word: usize, data_type: &'static Type) -> VALUE {
-    let class = class.unwrap_or(CLASS.load(Relaxed) as VALUE);
+fn object(ruby: &Ruby, class: &Lazy<RClass>, word: usize, data_type: &'static Type) -> VALUE {
+    let class = ruby.get_inner(class).as_raw();
     // SAFETY: a class that is kept and a type that is static; the GVL is held, exceptions are stopped by the caller.
     unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
 }

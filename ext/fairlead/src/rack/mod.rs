@@ -14,20 +14,18 @@ mod template;
 
 pub(crate) use app::{OnThread, RackApp};
 pub(crate) use env::Env;
-pub(crate) use hijack::init_sockets;
-pub(crate) use input::init as init_input;
 pub(crate) use loan::Loan;
 pub(crate) use response::{set_lists, write_fields, Response};
 pub(crate) use stop::{is_closed_error, Stop};
 pub(crate) use template::{Template, ThreadTemplate};
 
-use magnus::{Error, RModule, Ruby};
+use crate::classes::LOAN;
+use magnus::{value::Lazy, Error, Ruby};
 
-/// Defines the classes.
-pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    stop::init(ruby)?;
-    loan::init(ruby, native)?;
-    response::init(ruby, native)?;
-    early_hints::init(ruby, native)?;
-    hijack::init(ruby, native)
+/// Defines the methods of what requests and responses bring with them.
+pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
+    Lazy::force(&LOAN, ruby);
+    response::init(ruby)?;
+    early_hints::init(ruby)?;
+    hijack::init(ruby)
 }

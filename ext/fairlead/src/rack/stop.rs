@@ -1,27 +1,12 @@
 //! Why a response goes no further, and how Ruby hears of it: each reason becomes an exception where Ruby has called.
 
+use crate::classes::{CLOSED_ERROR, FINISHED_ERROR};
 use crate::protect::{is_a, Jump};
-use crate::strings::keep;
-use magnus::rb_sys::{AsRawValue, FromRawValue};
-use magnus::{prelude::*, Error, ExceptionClass, RModule, Ruby, TryConvert, Value};
+use magnus::rb_sys::AsRawValue;
+use magnus::{Error, Ruby};
 use rb_sys::{Qnil, VALUE};
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-static CLOSED_ERROR: AtomicUsize = AtomicUsize::new(0);
-static FINISHED_ERROR: AtomicUsize = AtomicUsize::new(0);
-
-/// Finds the classes of the exceptions.
-pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
-    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
-    for (name, place) in [("ClosedError", &CLOSED_ERROR), ("FinishedError", &FINISHED_ERROR)] {
-        let error: Value = fairlead.const_get(name)?;
-        keep(ruby, error.as_raw());
-        place.store(error.as_raw() as usize, Relaxed);
-    }
-    Ok(())
-}
 
 /// Why a response goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +26,13 @@ pub(crate) enum Stop {
 
 impl Stop {
     /// Raises it. Only where Ruby may jump, with nothing on the stack that has a destructor.
-    pub(crate) fn raise(self, _: &Ruby) -> ! {
+    pub(crate) fn raise(self, ruby: &Ruby) -> ! {
         let (class, message) = match self {
             // SAFETY: as the comment above says; the jump was stopped by `protect` on this thread.
             Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
-            Stop::Gone => (CLOSED_ERROR.load(Relaxed) as VALUE, c"the client is gone"),
+            Stop::Gone => (ruby.get_inner(&CLOSED_ERROR).as_raw(), c"the client is gone"),
             Stop::Finished => (
-                FINISHED_ERROR.load(Relaxed) as VALUE,
+                ruby.get_inner(&FINISHED_ERROR).as_raw(),
                 c"what belongs to an answer was used after its time",
             ),
             // SAFETY: constants of Ruby.
@@ -72,16 +57,9 @@ impl Stop {
     }
 }
 
-/// The class of [`Stop::Gone`].
-pub(super) fn closed_error(ruby: &Ruby) -> ExceptionClass {
-    // SAFETY: a class that is kept.
-    let class = unsafe { Value::from_raw(CLOSED_ERROR.load(Relaxed) as VALUE) };
-    ExceptionClass::try_convert(class).unwrap_or_else(|_| ruby.exception_io_error())
-}
-
 /// Whether an exception only says that the client is gone.
 pub(crate) fn is_closed_error(ruby: &Ruby, error: VALUE) -> bool {
-    is_a(ruby, error, CLOSED_ERROR.load(Relaxed) as VALUE)
+    is_a(ruby, error, ruby.get_inner(&CLOSED_ERROR).as_raw())
 }
 
 /// Runs the code of a block: what stops it is raised, and so is a panic, which must not reach Ruby.

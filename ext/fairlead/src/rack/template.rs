@@ -60,7 +60,7 @@ impl Surroundings {
 impl Template {
     /// Makes the template; may raise.
     pub(crate) fn new(
-        _: &Ruby,
+        ruby: &Ruby,
         errors: VALUE,
         server_software: VALUE,
         multithread: bool,
@@ -86,7 +86,7 @@ impl Template {
                 (keys.gateway_interface, keys.cgi12),
                 (keys.rack_version, version),
                 (keys.rack_errors, errors),
-                (keys.rack_input, super::input::empty()),
+                (keys.rack_input, super::input::empty(ruby)),
                 (keys.rack_multithread, flag(multithread)),
                 (keys.rack_multiprocess, flag(multiprocess)),
                 (keys.rack_run_once, flag(false)),

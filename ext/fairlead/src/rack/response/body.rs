@@ -4,6 +4,7 @@
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
+use crate::classes::LOAN;
 use crate::protect::{protect, take_error};
 use crate::rack::loan::{Lent, Loan, Way};
 use crate::rack::stop::{called_back, Stop};
@@ -88,7 +89,7 @@ fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     if !may_stand_in && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    let loan = response.loan(None);
+    let loan = response.loan(&LOAN);
     let lent = Lent(loan);
     let ended = protect(response.ruby, || {
         // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.

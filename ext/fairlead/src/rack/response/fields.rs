@@ -3,6 +3,7 @@
 //! and logged.
 
 use super::Response;
+use crate::classes::LOAN;
 use crate::protect::protect;
 use crate::rack::loan::{Lent, Loan, Way};
 use crate::rack::stop::{called_back, Stop};
@@ -29,10 +30,10 @@ pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         // No block that could be kept: the root will do.
-        write_hash(Loan::of(response.ruby, response.root(None)), headers);
+        write_hash(Loan::of(response.ruby, response.root()), headers);
         return Ok(());
     }
-    let loan = response.loan(None);
+    let loan = response.loan(&LOAN);
     let lent = Lent(loan);
     let written = protect(response.ruby, || write_each(loan, headers));
     drop(lent);

@@ -15,14 +15,11 @@ use super::stop::Stop;
 use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
-use magnus::{Error, RModule, Ruby};
+use magnus::Ruby;
 use rb_sys::{rb_check_array_type, rb_funcallv, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
 use std::cell::{Cell, RefCell};
 
-/// Defines the classes.
-pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    stream::init(ruby, native)
-}
+pub(super) use stream::init;
 
 /// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
 /// [`super::Loan`], so it is only ever shared.

@@ -7,20 +7,19 @@
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
 use super::Response;
+use crate::classes::{CLOSED_ERROR, LOAN, STREAM};
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};
 use crate::rack::loan::{Lent, Loan};
-use crate::rack::stop::{closed_error, Stop};
-use crate::strings::{ids, keep};
+use crate::rack::stop::Stop;
+use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RModule, RString, Ruby, TypedData,
-    Value,
+    function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RString, Ruby, TypedData, Value,
 };
 use rb_sys::{Qnil, VALUE};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
 /// `Fairlead::Native::Stream`.
@@ -55,12 +54,9 @@ impl Default for Stream {
     }
 }
 
-static CLASS: AtomicUsize = AtomicUsize::new(0);
-
-/// Defines the class.
-pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let class = native.define_class("Stream", ruby.class_object())?;
-    class.undef_default_alloc_func();
+/// Defines the methods of `Fairlead::Native::Stream`.
+pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
+    let class = ruby.get_inner(&STREAM);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
@@ -70,10 +66,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("close_write", method!(Stream::close, 0))?;
     class.define_method("close_read", method!(Stream::close_read, 0))?;
     class.define_method("closed?", method!(Stream::is_closed, 0))?;
-    super::io_methods::init(class)?;
-    keep(ruby, class.as_raw());
-    CLASS.store(class.as_raw() as usize, Relaxed);
-    Ok(())
+    super::io_methods::init(class)
 }
 
 /// Calls a streaming body. Inside `protect`; the head has been written.
@@ -82,9 +75,10 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
         return Ok(());
     }
     response.with(|exchange| exchange.flush());
+    let class = response.ruby.get_inner(&STREAM).as_raw();
     // SAFETY: the class is kept; the new object is on the stack.
-    let stream = unsafe { rb_sys::rb_funcallv(CLASS.load(Relaxed) as VALUE, ids().new, 0, std::ptr::null()) };
-    let loan = response.loan(None);
+    let stream = unsafe { rb_sys::rb_funcallv(class, ids().new, 0, std::ptr::null()) };
+    let loan = response.loan(&LOAN);
     let Some(data) = of(response.ruby, stream) else {
         return Ok(());
     };
@@ -225,6 +219,5 @@ fn read(ruby: &Ruby, _this: &Stream, arguments: &[Value]) -> Result<Option<RStri
 }
 
 fn closed(ruby: &Ruby) -> Error {
-    let class = closed_error(ruby);
-    Error::new(class, "the stream is closed")
+    Error::new(ruby.get_inner(&CLOSED_ERROR), "the stream is closed")
 }
