@@ -1,39 +1,39 @@
 //! The Ruby seam: the only crate that knows Ruby, and the only one with `unsafe` code.
 //!
 //! # Layout
-//! * `native/`: the Ruby classes under `Fairlead::Native`, one file each.
-//! * `rack_app.rs`: the [`fairlead_engine::App`] that calls a Rack application; `request/` makes its env, `response/` writes
-//!   what it returns.
-//! * `events.rs` calls what a client's handler has (`callbacks.rs`); `hijack.rs` gives sockets away.
-//! * `fork.rs` tells the engine when this process is a child of the one that serves.
-//! * `gvl.rs`: everything about the GVL, protection from exceptions, and the hook that tells when a thread waits.
+//! * `gvl/`: the GVL, who gives it up, and the hook that tells when a thread waits. `protect.rs`: what Ruby raises.
+//! * `rack/`: a request. `app.rs` is the [`fairlead_engine::App`] that calls a Rack application, `request.rs` runs a request,
+//!   `env.rs` and `template.rs` make its env, `response/` writes what the application returns, `hijack.rs` gives sockets away,
+//!   `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
+//! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
+//! * `native/`: what `lib/` calls itself, the engine foremost.
+//! * `classes.rs`: classes that the extension needs. `strings.rs`: Strings and names that live as long as the process. `memory.rs`: the allocator. `fork.rs` tells the engine
+//!   when this process is a child of the one that serves.
 //!
 //! # Rules
-//! * Ruby is called only with the GVL held and inside [`gvl::protect`].
+//! * Ruby is called only with the GVL held, which a `&Ruby` says (see [`gvl`]), and inside [`protect::protect`].
 //! * No Rust value with a destructor lives across a Ruby call that can raise: an exception jumps over it.
 //! * A Ruby value in Rust memory is marked; all others live on the stack, where the collector sees them.
 //! * A panic never crosses into Ruby.
 
 #![expect(missing_docs, reason = "the one public item is the initialiser that a macro makes")]
 
-mod callbacks;
-mod events;
+mod classes;
 mod fork;
 mod gvl;
-mod hijack;
 mod memory;
 mod native;
-mod rack_app;
-mod request;
-mod response;
+mod protect;
+mod rack;
+mod realtime;
 mod strings;
 
 use magnus::{Error, Ruby};
 
 #[magnus::init(name = "fairlead")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
-    strings::init();
-    gvl::init();
+    strings::init(ruby);
+    gvl::init(ruby);
     fork::init();
     native::init(ruby)
 }

@@ -1,13 +1,14 @@
 //! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header fields.
 
+use magnus::Ruby;
 use rb_sys::{
     rb_enc_interned_str, rb_gc_register_mark_object, rb_intern2, rb_str_freeze, rb_str_new, rb_utf8_encoding, ID, VALUE,
 };
 use std::ffi::{c_char, c_long};
 use std::sync::OnceLock;
 
-/// A new binary String with these bytes. Needs the GVL; raises when Ruby is out of memory.
-pub(crate) fn new(bytes: &[u8]) -> VALUE {
+/// A new binary String with these bytes. Raises when Ruby is out of memory.
+pub(crate) fn new(_: &Ruby, bytes: &[u8]) -> VALUE {
     // An empty Rust slice may have no real address, and Ruby 3.1 reads from it all the same.
     let pointer = if bytes.is_empty() {
         c"".as_ptr()
@@ -19,7 +20,7 @@ pub(crate) fn new(bytes: &[u8]) -> VALUE {
 }
 
 /// The same, UTF-8.
-pub(crate) fn new_text(bytes: &[u8]) -> VALUE {
+pub(crate) fn new_text(_: &Ruby, bytes: &[u8]) -> VALUE {
     let pointer = if bytes.is_empty() {
         c"".as_ptr()
     } else {
@@ -30,31 +31,31 @@ pub(crate) fn new_text(bytes: &[u8]) -> VALUE {
 }
 
 /// The one frozen String with these bytes, UTF-8. `bytes` must not be empty. The caller keeps it alive.
-pub(crate) fn interned(bytes: &[u8]) -> VALUE {
+pub(crate) fn interned(_: &Ruby, bytes: &[u8]) -> VALUE {
     debug_assert!(!bytes.is_empty());
     // SAFETY: the pointer is valid for the length; the encoding is Ruby's own.
     unsafe { rb_enc_interned_str(bytes.as_ptr().cast(), bytes.len() as c_long, rb_utf8_encoding()) }
 }
 
 /// The same, kept for ever.
-fn kept(text: &str) -> VALUE {
+fn kept(ruby: &Ruby, text: &str) -> VALUE {
     let value = if text.is_empty() {
         // SAFETY: a new String. All requests share it, so nobody may change it.
-        unsafe { rb_str_freeze(new(b"")) }
+        unsafe { rb_str_freeze(new(ruby, b"")) }
     } else {
-        interned(text.as_bytes())
+        interned(ruby, text.as_bytes())
     };
-    keep(value);
+    keep(ruby, value);
     value
 }
 
-/// Keeps an object for ever, at its address: the collector may move even a class that is only named by a constant.
-pub(crate) fn keep(value: VALUE) {
-    // SAFETY: a live object; called with the GVL while the extension is initialised.
+/// Keeps an object for ever, at its address.
+fn keep(_: &Ruby, value: VALUE) {
+    // SAFETY: a live object; the GVL is held.
     unsafe { rb_gc_register_mark_object(value) };
 }
 
-fn id(name: &str) -> ID {
+fn id(_: &Ruby, name: &str) -> ID {
     // SAFETY: the pointer is valid for the length; Ruby copies the bytes.
     unsafe { rb_intern2(name.as_ptr().cast(), name.len() as c_long) }
 }
@@ -64,7 +65,7 @@ macro_rules! table {
         $(#[$doc])*
         pub(crate) struct $name { $(pub(crate) $field: $type,)* }
         impl $name {
-            fn make() -> $name { $name { $($field: $make($text),)* } }
+            fn make(ruby: &Ruby) -> $name { $name { $($field: $make(ruby, $text),)* } }
         }
     };
 }
@@ -200,7 +201,7 @@ pub(crate) struct FieldKeys {
 }
 
 impl FieldKeys {
-    fn make() -> FieldKeys {
+    fn make(ruby: &Ruby) -> FieldKeys {
         let mut places = [None; PLACES];
         for name in USUAL_FIELDS {
             let mut key = Vec::new();
@@ -209,7 +210,7 @@ impl FieldKeys {
             while places[place].is_some() {
                 place = (place + 1) % PLACES;
             }
-            places[place] = Some((name, kept(&String::from_utf8_lossy(&key))));
+            places[place] = Some((name, kept(ruby, &String::from_utf8_lossy(&key))));
         }
         FieldKeys { places }
     }
@@ -237,11 +238,11 @@ static STRINGS: OnceLock<Strings> = OnceLock::new();
 static IDS: OnceLock<Ids> = OnceLock::new();
 static FIELD_KEYS: OnceLock<FieldKeys> = OnceLock::new();
 
-/// Makes the tables; called once, with the GVL, when the extension is loaded.
-pub(crate) fn init() {
-    STRINGS.get_or_init(Strings::make);
-    IDS.get_or_init(Ids::make);
-    FIELD_KEYS.get_or_init(FieldKeys::make);
+/// Makes the tables, when the extension is loaded.
+pub(crate) fn init(ruby: &Ruby) {
+    STRINGS.get_or_init(|| Strings::make(ruby));
+    IDS.get_or_init(|| Ids::make(ruby));
+    FIELD_KEYS.get_or_init(|| FieldKeys::make(ruby));
 }
 
 pub(crate) fn strings() -> &'static Strings {
@@ -260,7 +261,7 @@ pub(crate) fn field_keys() -> &'static FieldKeys {
 ///
 /// # Safety
 /// `string` must be a String that the caller keeps on the stack, and no Ruby code may run while the slice is used.
-pub(crate) unsafe fn bytes<'a>(string: VALUE) -> &'a [u8] {
+pub(crate) unsafe fn bytes<'a>(_: &Ruby, string: VALUE) -> &'a [u8] {
     // SAFETY: by the caller's promise a String; pointer and length belong together.
     unsafe {
         let length = rb_sys::RSTRING_LEN(string) as usize;

@@ -3,9 +3,9 @@
 use super::process;
 use super::settings::Settings;
 use super::shared::Shared;
-use crate::gvl::{check_interrupts, HANDS_OVER};
-use crate::rack_app::{OnThread, RackApp};
-use crate::request::{Template, ThreadTemplate};
+use crate::gvl::{without_gvl, HANDS_OVER};
+use crate::protect::check_interrupts_of_method;
+use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
 use fairlead_engine::{Engine, Listener, Origin};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
@@ -84,20 +84,12 @@ fn new(
     let config = settings.config()?;
     let error_reporter: Value = settings.get("error_reporter")?;
     let error_details: bool = settings.get("error_details")?;
-    crate::response::set_lists(settings.get("field_lists")?);
+    crate::rack::set_lists(settings.get("field_lists")?);
     let software: Value = settings.get("server_software")?;
     let errors: Value = ruby.eval("$stderr")?;
-    let fairlead: RModule = ruby.class_object().const_get("Fairlead")?;
-    crate::hijack::init_sockets(
-        ruby.class_object().const_get::<_, Value>("TCPSocket")?.as_raw(),
-        ruby.class_object().const_get::<_, Value>("UNIXSocket")?.as_raw(),
-    );
-    crate::request::init_input(
-        ruby.class_object().const_get::<_, Value>("StringIO")?.as_raw(),
-        fairlead.const_get::<_, Value>("FileInput")?.as_raw(),
-        fairlead.const_get::<_, Value>("EMPTY_INPUT")?.as_raw(),
-    );
+    crate::classes::find_all(ruby);
     let template = Template::new(
+        ruby,
         errors.as_raw(),
         software.as_raw(),
         config.max_threads > 1,
@@ -107,7 +99,7 @@ fn new(
     let shared = shared.map(|shared| (shared.waiting_room(), slot));
     let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared, hub).map_err(io_error)?;
     if engine.sends_named_files() {
-        template.announce_sendfile();
+        template.announce_sendfile(ruby);
     }
     engine.start(HANDS_OVER).map_err(io_error)?;
     process::enter(&engine);
@@ -143,8 +135,9 @@ fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
 
 /// Serves on this thread until the engine has drained or stopped: true. False when the thread has been killed; it is to end
 /// then, which it does by returning, because Ruby ends a thread once only. Raises what another thread has raised in this one.
-fn run(this: Obj<NativeEngine>) -> bool {
+fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     let thread = OnThread {
+        ruby,
         app: &this.app,
         engine: &this.engine,
         template: ThreadTemplate::new(&this.app.template),
@@ -183,14 +176,14 @@ impl NativeEngine {
         self.engine.drain();
     }
 
-    fn stop(&self) {
-        self.engine.stop();
-        process::leave(&self.engine);
+    fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {
+        this.engine.stop();
+        process::leave(ruby, &this.engine)
     }
 
     /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out. Raises what
     /// ends the wait.
-    fn wait(&self, seconds: Option<f64>) -> Result<bool, Error> {
+    fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
         loop {
@@ -198,17 +191,17 @@ impl NativeEngine {
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
             // Short waits, between which Ruby can have this thread back.
             let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
-            crate::gvl::without_gvl(&mut || done = self.engine.wait(Some(step)), &self.engine);
+            without_gvl(ruby, &this.engine, || done = this.engine.wait(Some(step)));
             if done || left.is_some_and(|left| left.is_zero()) {
                 return Ok(done);
             }
-            check_interrupts()?;
+            check_interrupts_of_method(ruby)?;
         }
     }
 
     /// Returns once what was logged is written; the logs may be closed then.
-    fn flush_logs(&self) {
-        crate::gvl::without_gvl(&mut || self.engine.flush_logs(), &self.engine);
+    fn flush_logs(ruby: &Ruby, this: &NativeEngine) {
+        without_gvl(ruby, &this.engine, || this.engine.flush_logs());
     }
 
     fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {

@@ -1,6 +1,5 @@
 //! `Fairlead::Native`: what `lib/` sees of the extension.
 
-pub(crate) mod client;
 mod engine;
 pub(crate) mod process;
 mod settings;
@@ -13,10 +12,9 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead = ruby.define_module("Fairlead")?;
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
-    crate::response::init(ruby, native)?;
-    crate::hijack::init(ruby, native)?;
-    client::init(ruby, fairlead)?;
-    process::init(ruby, native)?;
+    crate::rack::init(ruby)?;
+    crate::realtime::init(ruby, fairlead)?;
+    process::init(native)?;
     shared::init(ruby, native)?;
     engine::init(ruby, native)
 }

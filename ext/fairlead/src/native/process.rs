@@ -1,24 +1,20 @@
 //! What belongs to the process rather than to one engine: its hub, the subscriptions that no client has made, tasks. These
 //! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
 
-use super::client::kind;
-use crate::gvl::wait_without_gvl;
-use crate::strings::{bytes, ids, keep, new};
+use crate::gvl::{wait_without_gvl, EngineCode};
+use crate::realtime::kind;
+use crate::strings::{bytes, ids, new};
 use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
 use fairlead_engine::{Descriptors, Engine, ProcessSubscription};
 use magnus::rb_sys::AsRawValue;
-use magnus::{function, prelude::*, Error, RModule, RString, Ruby, Value};
-use rb_sys::{
-    rb_ary_clear, rb_ary_new, rb_ary_push, rb_ary_shift, rb_funcallv, rb_hash_aset, rb_hash_clear, rb_hash_delete,
-    rb_hash_lookup, rb_hash_new, rb_uint2inum, Qnil, RARRAY_LEN, VALUE,
-};
+use magnus::{function, prelude::*, value::Lazy, Error, RArray, RHash, RModule, RString, Ruby, Value};
+use rb_sys::{rb_ary_new, rb_ary_push, rb_funcallv, VALUE};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Blocks of subscriptions by number, and tasks in order: a Hash and an Array that live as long as the process.
-static BLOCKS: AtomicUsize = AtomicUsize::new(0);
-static TASKS: AtomicUsize = AtomicUsize::new(0);
+static BLOCKS: Lazy<RHash> = Lazy::new(Ruby::hash_new);
+static TASKS: Lazy<RArray> = Lazy::new(Ruby::ary_new);
 
 static PROCESS: Mutex<Process> = Mutex::new(Process {
     pid: 0,
@@ -61,13 +57,7 @@ fn current() -> MutexGuard<'static, Process> {
     process
 }
 
-pub(crate) fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
-    // SAFETY: new objects, kept at once.
-    let (blocks, tasks) = unsafe { (rb_hash_new(), rb_ary_new()) };
-    keep(blocks);
-    keep(tasks);
-    BLOCKS.store(blocks as usize, Relaxed);
-    TASKS.store(tasks as usize, Relaxed);
+pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("subscribe", function!(subscribe, 3))?;
     native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
     native.define_singleton_method("publish", function!(publish, 3))?;
@@ -107,31 +97,29 @@ pub(super) fn enter(engine: &Arc<Engine>) {
 }
 
 /// An engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
-pub(super) fn leave(engine: &Arc<Engine>) {
+pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     let mut process = current();
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
     if let Some(next) = process.engine() {
         let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
         subscriptions.for_each(|subscription| next.take_over(&subscription));
         drop(process);
-        // SAFETY: an Array that is kept.
-        let tasks = unsafe { RARRAY_LEN(TASKS.load(Relaxed) as VALUE) };
         // Once more than needed does no harm.
-        return (0..tasks).for_each(|_| next.defer());
+        (0..ruby.get_inner(&TASKS).len()).for_each(|_| next.defer());
+        return Ok(());
     }
     let hub = process.hub.take();
     process.descriptors = None;
     process.subscriptions = Some(HashMap::new());
     // The lock is not held where the GVL may be given up.
     drop(process);
-    // SAFETY: a Hash and an Array that are kept; the GVL is held.
-    unsafe {
-        rb_hash_clear(BLOCKS.load(Relaxed) as VALUE);
-        rb_ary_clear(TASKS.load(Relaxed) as VALUE);
-    }
+    let cleared = ruby
+        .get_inner(&BLOCKS)
+        .clear()
+        .and_then(|()| ruby.get_inner(&TASKS).clear());
     if let Some(hub) = hub {
         let mut has_stopped = false;
-        wait_without_gvl(&mut || {
+        wait_without_gvl(ruby, || {
             hub.stop();
             has_stopped = true;
         });
@@ -139,6 +127,7 @@ pub(super) fn leave(engine: &Arc<Engine>) {
             hub.stop();
         }
     }
+    cleared
 }
 
 /// Subscribes the process; `block` is called with channel and message. Returns the number of this process's subscribers of
@@ -146,50 +135,45 @@ pub(super) fn leave(engine: &Arc<Engine>) {
 fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
-    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
     let mut process = current();
     let (Some(engine), Some(hub)) = (process.engine(), process.hub.clone()) else {
         return Ok(None);
     };
     let subscription = engine.new_subscription();
-    set_block(subscription.id(), block.as_raw());
+    ruby.get_inner(&BLOCKS).aset(subscription.id(), block)?;
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
     let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
     let Some(before) = subscriptions.insert(name.clone(), subscription) else {
         return Ok(Some(count));
     };
-    let left = end(&hub, &before, &name);
-    Ok(Some(left.unwrap_or(count)))
+    Ok(Some(end(ruby, &hub, &before, &name)?.unwrap_or(count)))
 }
 
 /// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there was
 /// none.
-fn unsubscribe(name: RString) -> Option<usize> {
+fn unsubscribe(ruby: &Ruby, name: RString) -> Result<Option<usize>, Error> {
     // SAFETY: as above.
-    let name = unsafe { bytes(name.as_raw()) }.to_vec();
+    let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
     let mut process = current();
-    let hub = process.hub.clone()?;
-    let subscription = process.subscriptions.as_mut()?.remove(&name)?;
-    end(&hub, &subscription, &name)
+    let Some(hub) = process.hub.clone() else {
+        return Ok(None);
+    };
+    match process.subscriptions.as_mut().and_then(|known| known.remove(&name)) {
+        Some(subscription) => end(ruby, &hub, &subscription, &name),
+        None => Ok(None),
+    }
 }
 
-fn end(hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) -> Option<usize> {
+fn end(ruby: &Ruby, hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) -> Result<Option<usize>, Error> {
     subscription.close();
-    // SAFETY: a Hash that is kept, with Integers as keys; the GVL is held.
-    unsafe { rb_hash_delete(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(subscription.id() as _)) };
-    hub.unsubscribe(subscription.id(), name)
+    ruby.get_inner(&BLOCKS).delete::<_, Value>(subscription.id())?;
+    Ok(hub.unsubscribe(subscription.id(), name))
 }
 
-fn set_block(id: u64, block: VALUE) {
-    // SAFETY: as above.
-    unsafe { rb_hash_aset(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _), block) };
-}
-
-/// The block of a subscription; `None` if that has ended. Needs the GVL.
-pub(crate) fn block(id: u64) -> Option<VALUE> {
-    // SAFETY: as above.
-    let block = unsafe { rb_hash_lookup(BLOCKS.load(Relaxed) as VALUE, rb_uint2inum(id as _)) };
-    (block != Qnil as VALUE).then_some(block)
+/// The block of a subscription; `None` if that has ended.
+pub(crate) fn block(ruby: &Ruby, id: u64) -> Option<VALUE> {
+    ruby.get_inner(&BLOCKS).get(id).map(AsRawValue::as_raw)
 }
 
 /// Publishes, from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False when a process did
@@ -203,45 +187,50 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     };
     let hub = current().hub.clone();
     // SAFETY: as above.
-    let (channel, message) = unsafe { (bytes(channel.as_raw()).to_vec(), bytes(message.as_raw()).to_vec()) };
+    let (channel, message) = unsafe {
+        (
+            bytes(ruby, channel.as_raw()).to_vec(),
+            bytes(ruby, message.as_raw()).to_vec(),
+        )
+    };
+    let mut wait = |code: &mut dyn FnMut()| {
+        let mut code = EngineCode(code);
+        wait_without_gvl(ruby, || code.run());
+    };
     if let Some(hub) = hub {
-        return Ok(hub
-            .publish(&channel, &message, scope, &mut wait_without_gvl)
-            .undelivered
-            == 0);
+        return Ok(hub.publish(&channel, &message, scope, &mut wait).undelivered == 0);
     }
     let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match bus {
-        Some(bus) if scope != Scope::Process => {
-            Ok(bus.publish(&channel, &message, &mut wait_without_gvl).undelivered == 0)
-        }
+        Some(bus) if scope != Scope::Process => Ok(bus.publish(&channel, &message, &mut wait).undelivered == 0),
         _ => Ok(true),
     }
 }
 
 /// Has something called by a thread of the application, in turn with requests. Nil when no engine runs.
-fn defer(task: Value) -> Option<bool> {
-    let engine = current().engine()?;
-    // SAFETY: an Array that is kept, a live object.
-    unsafe { rb_ary_push(TASKS.load(Relaxed) as VALUE, task.as_raw()) };
+fn defer(ruby: &Ruby, task: Value) -> Result<Option<bool>, Error> {
+    let Some(engine) = current().engine() else {
+        return Ok(None);
+    };
+    ruby.get_inner(&TASKS).push(task)?;
     engine.defer();
-    Some(true)
+    Ok(Some(true))
 }
 
-/// The oldest task. Needs the GVL.
-pub(crate) fn next_task() -> Option<VALUE> {
-    let tasks = TASKS.load(Relaxed) as VALUE;
-    // SAFETY: an Array that is kept.
-    unsafe { (RARRAY_LEN(tasks) > 0).then(|| rb_ary_shift(tasks)) }
+/// The oldest task.
+pub(crate) fn next_task(ruby: &Ruby) -> Option<VALUE> {
+    let tasks = ruby.get_inner(&TASKS);
+    let task: Value = if tasks.is_empty() { None } else { tasks.shift().ok() }?;
+    Some(task.as_raw())
 }
 
 /// Tells `Fairlead::PubSub` the names that nobody in this process is subscribed to any more. Inside `protect`.
-pub(crate) fn forgotten(names: &[Box<[u8]>]) {
+pub(crate) fn forgotten(ruby: &Ruby, names: &[Box<[u8]>]) {
     // SAFETY: live objects on the stack, exceptions are stopped by the caller, and nothing here has a destructor.
     unsafe {
         let list = rb_ary_new();
         for name in names {
-            rb_ary_push(list, new(name));
+            rb_ary_push(list, new(ruby, name));
         }
         let pub_sub = rb_sys::rb_path2class(c"Fairlead::PubSub".as_ptr());
         rb_funcallv(pub_sub, ids().forgotten, 1, &list);

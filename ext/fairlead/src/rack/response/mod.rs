@@ -2,37 +2,31 @@
 
 mod body;
 mod compressed;
-pub(crate) mod early_hints;
 mod fields;
 mod io_methods;
-mod loan;
 mod stream;
 mod switch;
 mod turn;
-mod upgrade;
 
 pub(crate) use body::close;
-pub(crate) use fields::set_lists;
-pub(crate) use loan::{is_closed_error, Loan, Stop};
-pub(crate) use upgrade::Offer;
+pub(crate) use fields::{set_lists, write as write_fields, write_hints};
 
+use super::stop::Stop;
+use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
-use magnus::{Error, RModule, Ruby};
-use rb_sys::{rb_check_array_type, rb_funcallv, rb_obj_is_kind_of, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
+use magnus::Ruby;
+use rb_sys::{rb_check_array_type, rb_funcallv, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
 use std::cell::{Cell, RefCell};
 
-/// Defines the classes.
-pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    loan::init(ruby, native)?;
-    stream::init(ruby, native)?;
-    early_hints::init(ruby, native)
-}
+pub(super) use stream::init;
 
 /// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
-/// [`Loan`], so it is only ever shared.
+/// [`super::Loan`], so it is only ever shared.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
+    /// That the thread which uses this has the GVL.
+    pub(crate) ruby: &'a Ruby,
     /// Borrowed for moments in which no Ruby runs.
     exchange: RefCell<&'a mut Exchange<'e>>,
     /// The thread that runs the request.
@@ -43,7 +37,7 @@ pub(crate) struct Response<'a, 'e> {
     /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
     pub(crate) body: Cell<VALUE>,
     /// What the application can accept, if anything.
-    pub(crate) offer: Cell<Option<Offer>>,
+    pub(crate) offer: Cell<Option<UpgradeOffer>>,
     /// Whether the application has returned.
     pub(crate) has_returned: Cell<bool>,
     /// The socket that the application has taken, and what its response wants the socket to be given to; nil if there is none.
@@ -52,7 +46,7 @@ pub(crate) struct Response<'a, 'e> {
     /// Whether it was given to that.
     pub(crate) is_given_away: Cell<bool>,
     /// What all loans lead to; nil when there is none.
-    root: Cell<VALUE>,
+    pub(super) root: Cell<VALUE>,
     /// The thread that is in the middle of a String, or nil; whether there are no more turns after the next.
     writer: Cell<VALUE>,
     ends: Cell<bool>,
@@ -60,10 +54,11 @@ pub(crate) struct Response<'a, 'e> {
 
 impl Response<'_, '_> {
     /// Calls `code` with a response, whose loans end when `code` does. Never where Ruby could jump over it.
-    pub(crate) fn on<T>(exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
+    pub(crate) fn on<T>(ruby: &Ruby, exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
         // It has its address for as long as it lives: the loans lead there.
         code(&Response {
+            ruby,
             exchange: RefCell::new(exchange),
             // SAFETY: the GVL is held.
             thread: unsafe { rb_sys::rb_thread_current() },
@@ -88,7 +83,7 @@ impl Response<'_, '_> {
     }
 
     /// Whether that thread runs the request.
-    fn is_of(&self, thread: VALUE) -> bool {
+    pub(super) fn is_of(&self, thread: VALUE) -> bool {
         self.thread == thread
     }
 
@@ -110,8 +105,8 @@ impl Response<'_, '_> {
             self.status.set(rb_sys::rb_ary_entry(array, 0));
             self.headers.set(rb_sys::rb_ary_entry(array, 1));
         }
-        let number = number(self.status.get());
-        if upgrade::accept(self, number)? {
+        let number = number(self.ruby, self.status.get());
+        if accept_upgrade(self, number)? {
             return Ok(());
         }
         let status = status(number, self.with(|exchange| exchange.head().upgrade))?;
@@ -135,7 +130,7 @@ impl Response<'_, '_> {
     }
 }
 
-fn number(value: VALUE) -> i64 {
+fn number(_: &Ruby, value: VALUE) -> i64 {
     // SAFETY: as above; `to_i` may raise, and a result that is no Integer raises in rb_num2long.
     unsafe {
         let integer = if FIXNUM_P(value) {
@@ -159,10 +154,4 @@ fn status(number: i64, may_switch: bool) -> Result<u16, Stop> {
             c"the application returned a status that is not between 200 and 999",
         )),
     }
-}
-
-/// Whether `value` is an instance of `class` or of a subclass.
-pub(crate) fn is_a(value: VALUE, class: VALUE) -> bool {
-    // SAFETY: both are live objects; calls no Ruby code.
-    unsafe { rb_obj_is_kind_of(value, class) == rb_sys::Qtrue as VALUE }
 }

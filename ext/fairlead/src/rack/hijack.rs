@@ -1,51 +1,31 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of answering or after the head
 //! of its response. Each request has a callable of its own, which works until the application has returned.
 
-use crate::response::{Loan, Response, Stop};
-use crate::strings::{ids, keep, strings};
+use super::{Loan, Response, Stop};
+use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
+use crate::strings::{ids, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
-use magnus::{method, prelude::*, Error, RModule, Ruby, Value};
+use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::{rb_funcallv, rb_hash_aset, rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::os::fd::{IntoRawFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The class of the callables, which are what all loans of a response lead to, and those of the sockets.
-static CLASS: AtomicUsize = AtomicUsize::new(0);
-static TCP_SOCKET: AtomicUsize = AtomicUsize::new(0);
-static UNIX_SOCKET: AtomicUsize = AtomicUsize::new(0);
-
-/// Defines the class.
-pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let class = native.define_class("Hijack", ruby.class_object())?;
-    class.undef_default_alloc_func();
-    class.define_method("call", method!(call, 0))?;
-    keep(class.as_raw());
-    CLASS.store(class.as_raw() as usize, Relaxed);
-    Ok(())
-}
-
-/// Says which classes sockets have; what comes after the first time is the same.
-pub(crate) fn init_sockets(tcp: VALUE, unix: VALUE) {
-    if TCP_SOCKET.load(Relaxed) == 0 {
-        keep(tcp);
-        keep(unix);
-        TCP_SOCKET.store(tcp as usize, Relaxed);
-        UNIX_SOCKET.store(unix as usize, Relaxed);
-    }
+/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans lead to.
+pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
+    ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
 }
 
 /// Gives the env of a request its callable. Inside `protect`.
 pub(crate) fn offer(response: &Response<'_, '_>) {
-    let callable = response.root(Some(CLASS.load(Relaxed) as VALUE));
-    // SAFETY: live objects, the GVL is held.
+    let callable = response.root();
+    // SAFETY: live objects; the GVL is held, as there is a response.
     unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack, callable) };
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
-    let root = Loan::of(this.as_raw());
+    let root = Loan::of(ruby, this.as_raw());
     let taken = root.response(|response| {
         if response.has_returned.get() {
             return Err(Stop::Finished);
@@ -57,11 +37,11 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
         }
         Ok((io == Qnil as VALUE).then(|| response.with(take)).ok_or(io))
     });
-    let taken = taken.and_then(|taken| taken).map_err(Stop::into_error)?;
+    let taken = taken.and_then(|taken| taken).map_err(|stop| stop.into_error(ruby))?;
     let io = match taken {
         Ok(socket) => {
             let socket = socket.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
-            let io = magnus::rb_sys::protect(|| socket.object())?;
+            let io = magnus::rb_sys::protect(|| socket.object(ruby))?;
             // A response that is over by now has no use for it.
             let _ = root.response(|response| {
                 response.hijacked_io.set(io);
@@ -80,26 +60,24 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
 #[derive(Clone, Copy)]
 pub(crate) struct Taken {
     fd: RawFd,
-    class: VALUE,
+    is_unix: bool,
 }
 
 pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
     let socket = exchange.hijack()?;
     let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));
-    let class = if is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
-    Ok(Taken {
-        fd: socket.into_raw_fd(),
-        class: class.load(Relaxed) as VALUE,
-    })
+    let fd = socket.into_raw_fd();
+    Ok(Taken { fd, is_unix })
 }
 
 impl Taken {
     /// The Ruby object that closes it. Inside `protect`.
-    pub(crate) fn object(self) -> VALUE {
-        // SAFETY: a class that is kept; the descriptor is ours and given to the object.
+    pub(crate) fn object(self, ruby: &Ruby) -> VALUE {
+        let class = if self.is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
+        // SAFETY: the GVL is held. A class that is kept; the descriptor is ours and given to the object.
         unsafe {
             let number = rb_int2inum(self.fd as isize);
-            rb_funcallv(self.class, ids().for_fd, 1, &number)
+            rb_funcallv(ruby.get_inner(class).as_raw(), ids().for_fd, 1, &number)
         }
     }
 }

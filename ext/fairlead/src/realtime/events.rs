@@ -1,16 +1,17 @@
 //! Events of clients, what is published for the process, and tasks become calls of the application. Whatever it raises is
 //! logged, and the connection stays.
 
-use crate::callbacks::{Callback, Callbacks};
+use super::callbacks::{Callback, Callbacks};
+use super::client::{self, NativeClient};
 use crate::gvl::InApp;
-use crate::native::client::{self, NativeClient};
 use crate::native::process;
-use crate::rack_app::OnThread;
+use crate::rack::OnThread;
 use crate::strings::{ids, new, new_text};
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{Client, Event};
 use magnus::rb_sys::AsRawValue;
 use magnus::typed_data::Obj;
+use magnus::Ruby;
 use rb_sys::{rb_ary_entry, rb_ary_store, rb_funcallv, Qnil, VALUE};
 
 impl OnThread<'_> {
@@ -18,7 +19,9 @@ impl OnThread<'_> {
         // SAFETY: a marked Array; an index that it does not have gives nil.
         let value = unsafe { rb_ary_entry(self.app.clients, client.place() as _) };
         // A stream has no object here.
-        let Some(object) = client::of(value) else { return };
+        let Some(object) = client::of(self.ruby, value) else {
+            return;
+        };
         let in_app = InApp::enter(self.engine);
         match event {
             Event::Open => self.call_back(&object, Callback::Open),
@@ -41,15 +44,17 @@ impl OnThread<'_> {
             }
         }
         if !forgotten.is_empty() {
-            self.logged(Qnil as VALUE, || process::forgotten(forgotten));
+            self.logged(Qnil as VALUE, || process::forgotten(self.ruby, forgotten));
         }
     }
 
     pub(crate) fn run_published(&self, id: u64, publication: &Publication) {
         let in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
-            let Some(block) = process::block(id) else { return };
-            call_with(block, publication);
+            let Some(block) = process::block(self.ruby, id) else {
+                return;
+            };
+            call_with(self.ruby, block, publication);
         });
         drop(in_app);
     }
@@ -57,7 +62,9 @@ impl OnThread<'_> {
     pub(crate) fn run_task(&self) {
         let in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
-            let Some(task) = process::next_task() else { return };
+            let Some(task) = process::next_task(self.ruby) else {
+                return;
+            };
             // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped.
             unsafe { rb_funcallv(task, ids().call, 0, std::ptr::null()) };
         });
@@ -84,15 +91,21 @@ impl OnThread<'_> {
         }
         // SAFETY: live objects, the GVL is held, exceptions are stopped and logged.
         self.logged(object.env_value(), || unsafe {
-            let message = if text { new_text(data) } else { new(data) };
+            let message = if text {
+                new_text(self.ruby, data)
+            } else {
+                new(self.ruby, data)
+            };
             let arguments = [object.as_raw(), message];
             rb_funcallv(object.handler_value(), ids().on_message, 2, arguments.as_ptr());
         });
     }
 
     fn deliver(&self, object: &Obj<NativeClient>, id: u64, publication: &Publication) {
-        let Some(block) = object.block(id) else { return };
-        self.logged(object.env_value(), || call_with(block, publication));
+        let Some(block) = object.block(self.ruby, id) else {
+            return;
+        };
+        self.logged(object.env_value(), || call_with(self.ruby, block, publication));
     }
 
     fn replace(&self, object: &Obj<NativeClient>) {
@@ -100,7 +113,7 @@ impl OnThread<'_> {
             return;
         };
         let mut callbacks = Callbacks::default();
-        self.logged(object.env_value(), || callbacks = Callbacks::of(next));
+        self.logged(object.env_value(), || callbacks = Callbacks::of(self.ruby, next));
         if let Some((before, its_callbacks)) = client::take_next_handler(object, next, callbacks) {
             self.call_handler(object, before, its_callbacks, Callback::Close);
             self.call_back(object, Callback::Open);
@@ -109,11 +122,11 @@ impl OnThread<'_> {
 }
 
 /// Calls a block with the channel and the message. Inside `protect`.
-fn call_with(block: VALUE, publication: &Publication) {
+fn call_with(ruby: &Ruby, block: VALUE, publication: &Publication) {
     // What was text when it was published is text again: a handler that sends it on sends text.
     let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
-        Ok(_) => new_text(bytes),
-        Err(_) => new(bytes),
+        Ok(_) => new_text(ruby, bytes),
+        Err(_) => new(ruby, bytes),
     };
     // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
     unsafe {

@@ -2,11 +2,14 @@
 //! with Rack 2 also a String that is a list, with a line feed between its values. What could split the response is left out
 //! and logged.
 
-use super::loan::{called_back, Lent, Way};
-use super::{Loan, Response, Stop};
-use crate::gvl::protect;
+use super::Response;
+use crate::classes::LOAN;
+use crate::protect::protect;
+use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
+use magnus::Ruby;
 use rb_sys::{
     rb_block_call, rb_hash_foreach, rb_obj_as_string, ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
@@ -22,23 +25,23 @@ pub(crate) fn set_lists(has_lists: bool) {
 }
 
 /// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
-pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
+pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let headers = response.headers.get();
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         // No block that could be kept: the root will do.
-        write_hash(Loan::of(response.root(None)), headers);
+        write_hash(Loan::of(response.ruby, response.root()), headers);
         return Ok(());
     }
-    let loan = response.loan(None);
+    let loan = response.loan(&LOAN);
     let lent = Lent(loan);
-    let written = protect(|| write_each(loan, headers));
+    let written = protect(response.ruby, || write_each(loan, headers));
     drop(lent);
     written.map_err(Stop::Jump)
 }
 
 /// Writes the fields of an interim response while the loan lasts. Raises what the headers raise.
-pub(super) fn write_hints(loan: Loan, headers: VALUE) {
+pub(crate) fn write_hints(loan: Loan<'_>, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         write_hash(loan, headers);
@@ -47,24 +50,25 @@ pub(super) fn write_hints(loan: Loan, headers: VALUE) {
     }
 }
 
-fn write_hash(loan: Loan, headers: VALUE) {
+fn write_hash(loan: Loan<'_>, headers: VALUE) {
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
     unsafe { rb_hash_foreach(headers, Some(pair), loan.object()) };
 }
 
-fn write_each(loan: Loan, headers: VALUE) {
+fn write_each(loan: Loan<'_>, headers: VALUE) {
     // SAFETY: as above. The block keeps the loan alive.
     unsafe { rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
 }
 
 unsafe extern "C" fn pair(name: VALUE, value: VALUE, loan: VALUE) -> c_int {
-    called_back(|| field(Loan::of(loan), name, value));
+    // SAFETY: Ruby calls this.
+    unsafe { called_back(|ruby| field(ruby, Loan::of(ruby, loan), name, value)) };
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
 /// The block that headers get.
 unsafe extern "C" fn yielded(first: VALUE, loan: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
-    called_back(|| {
+    let write = |ruby: &Ruby| {
         // SAFETY: `arguments` holds `count` values.
         let (name, value) = unsafe {
             if count >= 2 {
@@ -75,29 +79,31 @@ unsafe extern "C" fn yielded(first: VALUE, loan: VALUE, count: c_int, arguments:
                 return Err(Stop::Type(c"the headers must yield pairs of name and value"));
             }
         };
-        field(Loan::of(loan), name, value)
-    })
+        field(ruby, Loan::of(ruby, loan), name, value)
+    };
+    // SAFETY: as above.
+    unsafe { called_back(write) }
 }
 
-fn field(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
+fn field(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
     if loan.is_over() {
         return Err(Stop::Finished);
     }
-    let name = string(name);
+    let name = string(ruby, name);
     // SAFETY: the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
-        if is_for_the_server(bytes(name)) || value == Qnil as VALUE {
-            if bytes(name).eq_ignore_ascii_case(b"rack.hijack") {
+        if is_for_the_server(bytes(ruby, name)) || value == Qnil as VALUE {
+            if bytes(ruby, name).eq_ignore_ascii_case(b"rack.hijack") {
                 loan.response(|response| response.hijacker.set(value))?;
             }
             return Ok(());
         }
         if !RB_TYPE_P(value, RUBY_T_ARRAY) {
-            return write_lines(loan, name, string(value));
+            return write_lines(ruby, loan, name, string(ruby, value));
         }
         let mut index = 0;
         while index < RARRAY_LEN(value) {
-            write_lines(loan, name, string(rb_sys::rb_ary_entry(value, index as _)))?;
+            write_lines(ruby, loan, name, string(ruby, rb_sys::rb_ary_entry(value, index as _)))?;
             index += 1;
         }
     }
@@ -105,7 +111,7 @@ fn field(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
 }
 
 /// A String, or what an object becomes as one. Runs Ruby.
-fn string(value: VALUE) -> VALUE {
+fn string(_: &Ruby, value: VALUE) -> VALUE {
     // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped by the caller.
     unsafe {
         if RB_TYPE_P(value, RUBY_T_STRING) {
@@ -117,14 +123,14 @@ fn string(value: VALUE) -> VALUE {
 }
 
 /// Writes the lines of one value: only now is the response touched.
-fn write_lines(loan: Loan, name: VALUE, value: VALUE) -> Result<(), Stop> {
+fn write_lines(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
     loan.exchange(|exchange| {
         // A Fiber may come back to it in the middle of the body.
         if !exchange.takes_fields() {
             return Err(Stop::Finished);
         }
         // SAFETY: Strings on the stack; no Ruby runs while their bytes are used.
-        unsafe { lines(exchange, bytes(name), bytes(value)) };
+        unsafe { lines(exchange, bytes(ruby, name), bytes(ruby, value)) };
         Ok(())
     })?
 }

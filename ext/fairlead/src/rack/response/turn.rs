@@ -1,9 +1,12 @@
 //! Turns: several threads may write to one response, each a whole String at a time. A String takes long when the client does, or
 //! when it is compressed; meanwhile the GVL is given up, and the response may end. So nothing of it is held while one waits.
 
-use super::loan::{Stop, Way};
-use crate::gvl::{protect, wait_without_gvl};
+use crate::gvl::wait_without_gvl;
+use crate::protect::{check_interrupts, protect};
+use crate::rack::loan::Way;
+use crate::rack::stop::Stop;
 use fairlead_engine::{Gone, Wait};
+use magnus::Ruby;
 use rb_sys::{rb_thread_current, Qnil, VALUE};
 
 /// Whose turn it is, while this lives: this thread's.
@@ -28,7 +31,7 @@ impl<'a, W: Way> Turn<'a, W> {
     }
 
     fn take_if(way: &'a W, may: impl Fn(bool) -> bool) -> Result<Turn<'a, W>, Stop> {
-        // SAFETY: the GVL is held.
+        // SAFETY: the GVL is held, as there is a way.
         let this = unsafe { rb_thread_current() };
         loop {
             let found = way.response(|response| {
@@ -45,7 +48,7 @@ impl<'a, W: Way> Turn<'a, W> {
             match found {
                 Found::Free => return Ok(Turn(way)),
                 Found::Mine => return Err(Stop::Busy),
-                Found::Taken => wait_a_moment()?,
+                Found::Taken => wait_a_moment(way.ruby())?,
             }
         }
     }
@@ -66,9 +69,9 @@ pub(super) fn wait_for_client<W: Way>(way: &W) -> Result<(), Stop> {
 
 /// The same with a wait that has been prepared.
 pub(super) fn wait_with<W: Way>(way: &W, mut wait: Wait) -> Result<(), Stop> {
-    wait_without_gvl(&mut || wait.run());
+    wait_without_gvl(way.ruby(), || wait.run());
     let waited = way.exchange(|exchange| exchange.waited(wait));
-    check_interrupts()?;
+    check_interrupts(way.ruby()).map_err(Stop::Jump)?;
     waited?.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
@@ -76,9 +79,9 @@ pub(super) fn wait_with<W: Way>(way: &W, mut wait: Wait) -> Result<(), Stop> {
 pub(super) fn write_apart<W: Way>(way: &W, bytes: &[u8]) -> Result<usize, Stop> {
     let write = way.exchange(|exchange| exchange.write_apart(bytes.len()))?;
     let mut write = write.map_err(|Gone| Stop::Gone)?;
-    wait_without_gvl(&mut || write.write(bytes));
+    wait_without_gvl(way.ruby(), || write.write(bytes));
     let written = way.exchange(|exchange| exchange.waited(write));
-    check_interrupts()?;
+    check_interrupts(way.ruby()).map_err(Stop::Jump)?;
     written?.map_err(|Gone| Stop::Gone)
 }
 
@@ -89,21 +92,15 @@ pub(super) fn flush<W: Way>(way: &W) -> Result<(), Stop> {
         None => exchange.flush().then_some(None).ok_or(Stop::Gone),
     })??;
     let Some(mut apart) = apart else { return Ok(()) };
-    wait_without_gvl(&mut || apart.flush());
+    wait_without_gvl(way.ruby(), || apart.flush());
     let flushed = way.exchange(|exchange| exchange.waited(apart))?;
     flushed.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
-/// What other threads want of this one.
-pub(super) fn check_interrupts() -> Result<(), Stop> {
-    // SAFETY: the GVL is held; what is raised is stopped.
-    protect(|| unsafe { rb_sys::rb_thread_check_ints() }).map_err(Stop::Jump)
-}
-
 /// Lets other threads get on.
-fn wait_a_moment() -> Result<(), Stop> {
-    // SAFETY: as above.
-    protect(|| unsafe {
+fn wait_a_moment(ruby: &Ruby) -> Result<(), Stop> {
+    // SAFETY: the GVL is held, exceptions are stopped.
+    protect(ruby, || unsafe {
         rb_sys::rb_thread_wait_for(rb_sys::timeval {
             tv_sec: 0,
             tv_usec: 1_000,

@@ -2,10 +2,11 @@
 //! threads may change the Strings.
 
 use super::body::{each_part, string_bytes};
-use super::loan::Way;
 use super::turn::wait_for_client;
-use super::{Response, Stop};
+use super::Response;
 use crate::gvl::wait_without_gvl;
+use crate::rack::loan::Way;
+use crate::rack::stop::Stop;
 use fairlead_engine::{Coding, Gone, Until};
 use rb_sys::VALUE;
 
@@ -26,12 +27,12 @@ pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64,
         if !wants_body {
             return Ok(());
         }
-        each_part(array, |part| put(response, part, Until::Convenient))?;
+        each_part(response.ruby, array, |part| put(response, part, Until::Convenient))?;
         return finish(response);
     }
-    each_part(array, |part| {
+    each_part(response.ruby, array, |part| {
         // SAFETY: no Ruby runs while the Strings are copied.
-        response.with(|exchange| exchange.add_plain(unsafe { string_bytes(part) }));
+        response.with(|exchange| exchange.add_plain(unsafe { string_bytes(response.ruby, part) }));
         Ok(())
     })?;
     run(response, Until::Finished)?;
@@ -45,7 +46,7 @@ pub(super) fn put<W: Way>(way: &W, string: VALUE, until: Until) -> Result<(), St
     loop {
         // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread may have
         // changed it.
-        let all = unsafe { string_bytes(string) };
+        let all = unsafe { string_bytes(way.ruby(), string) };
         let rest = all.get(done..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(());
@@ -69,11 +70,10 @@ fn run<W: Way>(way: &W, until: Until) -> Result<(), Stop> {
         return Ok(());
     };
     let mut has_run = false;
-    let mut work = || {
+    wait_without_gvl(way.ruby(), || {
         has_run = true;
         coder.run(until);
-    };
-    wait_without_gvl(&mut work);
+    });
     // Ruby wanted this thread back before it began; it gets it as soon as the piece is done.
     if !has_run {
         coder.run(until);

@@ -1,11 +1,12 @@
 //! Rack Push: an application that was offered an upgrade accepts it by leaving a handler in the env, unless its status says
 //! otherwise. What it returned besides goes along: its header fields are sent, its body is only closed.
 
-use super::{fields, Response, Stop};
-use crate::callbacks::resolve;
-use crate::native::client;
-use crate::strings::strings;
-use rb_sys::{rb_ary_store, rb_hash_lookup, Qfalse, Qnil, VALUE};
+use super::callbacks::resolve;
+use super::client;
+use crate::rack::{write_fields, OnThread, Response, Stop};
+use crate::strings::{ids, strings};
+use fairlead_engine::Protocol;
+use rb_sys::{rb_ary_store, rb_hash_aset, rb_hash_lookup, rb_id2sym, Qfalse, Qnil, VALUE};
 
 /// From this status on a response refuses the upgrade.
 const REFUSAL: i64 = 300;
@@ -18,8 +19,27 @@ pub(crate) struct Offer {
     pub(crate) clients: VALUE,
 }
 
+impl OnThread<'_> {
+    /// Tells the application what the client asks for, if it can become more than a request. Inside `protect`.
+    pub(crate) fn offer_upgrade(&self, env: VALUE, response: &Response<'_, '_>) {
+        let Some(protocol) = response.with(|exchange| exchange.upgrade_offer()) else {
+            return;
+        };
+        let name = match protocol {
+            Protocol::WebSocket => ids().websocket,
+            _ => ids().sse,
+        };
+        // SAFETY: live objects, the GVL is held.
+        unsafe { rb_hash_aset(env, strings().rack_upgrade_p, rb_id2sym(name)) };
+        response.offer.set(Some(Offer {
+            env,
+            clients: self.app.clients,
+        }));
+    }
+}
+
 /// Upgrades if the application has accepted; false when the response is an ordinary one. Inside `protect`.
-pub(super) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, Stop> {
+pub(crate) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, Stop> {
     let Some(offer) = response.offer.get() else {
         return Ok(false);
     };
@@ -28,16 +48,16 @@ pub(super) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, S
     if handler == Qnil as VALUE || handler == Qfalse as VALUE || status >= REFUSAL {
         return Ok(false);
     }
-    let (handler, callbacks) = resolve(handler);
+    let (handler, callbacks) = resolve(response.ruby, handler);
     if !response.with(|exchange| exchange.start_upgrade()) {
         return Ok(false);
     }
-    fields::write(response)?;
+    write_fields(response)?;
     let Some(client) = response.with(|exchange| exchange.end_upgrade()) else {
         return Ok(false);
     };
     let place = client.place();
-    let object = client::new(client, offer.env, handler, callbacks);
+    let object = client::new(response.ruby, client, offer.env, handler, callbacks);
     // SAFETY: a marked Array, a live object.
     unsafe { rb_ary_store(offer.clients, place as _, object) };
     Ok(true)

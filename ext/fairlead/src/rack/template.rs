@@ -8,6 +8,7 @@
 use crate::strings::{interned, new, strings};
 use fairlead_engine::{Exchange, Origin};
 use fairlead_wire::host_and_port;
+use magnus::Ruby;
 use rb_sys::{
     rb_ary_new, rb_ary_new_capa, rb_ary_push, rb_hash_aset, rb_hash_dup, rb_hash_new, rb_str_freeze, Qfalse, Qnil,
     Qtrue, VALUE,
@@ -57,8 +58,14 @@ impl Surroundings {
 }
 
 impl Template {
-    /// Makes the template; needs the GVL and may raise.
-    pub(crate) fn new(errors: VALUE, server_software: VALUE, multithread: bool, multiprocess: bool) -> Template {
+    /// Makes the template; may raise.
+    pub(crate) fn new(
+        ruby: &Ruby,
+        errors: VALUE,
+        server_software: VALUE,
+        multithread: bool,
+        multiprocess: bool,
+    ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
         // SAFETY: plain Hash and Array operations on live objects, with the GVL.
@@ -79,7 +86,7 @@ impl Template {
                 (keys.gateway_interface, keys.cgi12),
                 (keys.rack_version, version),
                 (keys.rack_errors, errors),
-                (keys.rack_input, super::input::empty()),
+                (keys.rack_input, super::input::empty(ruby)),
                 (keys.rack_multithread, flag(multithread)),
                 (keys.rack_multiprocess, flag(multiprocess)),
                 (keys.rack_run_once, flag(false)),
@@ -93,8 +100,8 @@ impl Template {
         }
     }
 
-    /// Tells Rack::Sendfile and the like that answers may name files. Needs the GVL.
-    pub(crate) fn announce_sendfile(&self) {
+    /// Tells Rack::Sendfile and the like that responses may name files.
+    pub(crate) fn announce_sendfile(&self, _: &Ruby) {
         // SAFETY: a live Hash and live Strings, with the GVL.
         unsafe { rb_hash_aset(self.all, strings().sendfile_type, strings().x_sendfile) };
     }
@@ -128,7 +135,7 @@ impl<'a> ThreadTemplate<'a> {
     }
 
     /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
-    pub(super) fn copy(&self, exchange: &mut Exchange<'_>) -> VALUE {
+    pub(super) fn copy(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
         let peer = exchange.peer().map(|peer| peer.ip());
         let host = exchange.head().host.map_or(&b""[..], |host| exchange.text(host));
         let origin = exchange.origin();
@@ -139,9 +146,9 @@ impl<'a> ThreadTemplate<'a> {
                 return rb_hash_dup(self.similar.get());
             }
             let env = rb_hash_dup(self.template.all);
-            set_server(env, host, origin);
-            set_peer(env, peer, origin);
-            self.set_lists(env);
+            set_server(ruby, env, host, origin);
+            set_peer(ruby, env, peer, origin);
+            self.set_lists(ruby, env);
             if self.candidate.borrow().are(host, peer, address) {
                 self.similar.set(rb_hash_dup(env));
                 self.recent.borrow_mut().set(host, peer, address);
@@ -153,8 +160,8 @@ impl<'a> ThreadTemplate<'a> {
     }
 
     /// # Safety
-    /// With the GVL, inside `protect`, with a live `env`.
-    unsafe fn set_lists(&self, env: VALUE) {
+    /// Inside `protect`, with a live `env`.
+    unsafe fn set_lists(&self, _: &Ruby, env: VALUE) {
         // SAFETY: by the caller's promise.
         unsafe {
             if self.lists.get()[0] == Qnil as VALUE {
@@ -168,15 +175,15 @@ impl<'a> ThreadTemplate<'a> {
 }
 
 /// # Safety
-/// With the GVL, inside `protect`, with a live `env`.
-unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
+/// Inside `protect`, with a live `env`.
+unsafe fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], origin: &Origin) {
     let keys = strings();
     // SAFETY: a new String, by the caller's promise.
-    let frozen = |name: &[u8]| unsafe { rb_str_freeze(new(name)) };
+    let frozen = |name: &[u8]| unsafe { rb_str_freeze(new(ruby, name)) };
     let (name, port) = match host_and_port(host) {
         Some((name, port)) if !name.is_empty() => (frozen(name), port.unwrap_or(80)),
         // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
-        _ if origin.host.contains(':') => (text(format_args!("[{}]", origin.host)), origin.port),
+        _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
         _ => (frozen(origin.host.as_bytes()), origin.port),
     };
     // SAFETY: by the caller's promise.
@@ -184,12 +191,12 @@ unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
         if !host.is_empty() {
             rb_hash_aset(env, keys.http_host, frozen(host));
         }
-        rb_hash_aset(env, keys.rack_url_scheme, interned(origin.scheme.as_bytes()));
+        rb_hash_aset(env, keys.rack_url_scheme, interned(ruby, origin.scheme.as_bytes()));
         rb_hash_aset(env, keys.server_name, name);
         let port = if port == 80 || port == 0 {
             keys.port80
         } else {
-            text(format_args!("{port}"))
+            text(ruby, format_args!("{port}"))
         };
         rb_hash_aset(env, keys.server_port, port);
     }
@@ -197,10 +204,10 @@ unsafe fn set_server(env: VALUE, host: &[u8], origin: &Origin) {
 
 /// # Safety
 /// As [`set_server`].
-unsafe fn set_peer(env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
+unsafe fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
     let keys = strings();
     let address = match peer {
-        Some(peer) => text(format_args!("{}", peer.to_canonical())),
+        Some(peer) => text(ruby, format_args!("{}", peer.to_canonical())),
         None if origin.unix => keys.loopback,
         // No list of those who may do more has this one.
         None => keys.empty,
@@ -210,14 +217,14 @@ unsafe fn set_peer(env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
 }
 
 /// A frozen String of a number or an address. Inside `protect`: it is put together on the stack.
-pub(super) fn text(arguments: std::fmt::Arguments<'_>) -> VALUE {
+pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
     let mut short = Short {
         bytes: [0; 48],
         length: 0,
     };
     let _ = short.write_fmt(arguments);
     // SAFETY: a new String.
-    unsafe { rb_str_freeze(new(&short.bytes[..short.length])) }
+    unsafe { rb_str_freeze(new(ruby, &short.bytes[..short.length])) }
 }
 
 struct Short {

@@ -5,20 +5,21 @@
 //! instead. Any thread may write.
 
 use super::body::put;
-use super::loan::{Lent, Loan, Stop};
-use super::turn::{check_interrupts, wait_for_client, Turn};
+use super::turn::{wait_for_client, Turn};
 use super::Response;
-use crate::gvl::{protect, wait_without_gvl};
-use crate::strings::{ids, keep};
+use crate::classes::{CLOSED_ERROR, LOAN, STREAM};
+use crate::gvl::wait_without_gvl;
+use crate::protect::{check_interrupts, protect};
+use crate::rack::loan::{Lent, Loan};
+use crate::rack::stop::Stop;
+use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RModule, RString, Ruby, TypedData,
-    Value,
+    function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RString, Ruby, TypedData, Value,
 };
 use rb_sys::{Qnil, VALUE};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
 /// `Fairlead::Native::Stream`.
@@ -53,12 +54,9 @@ impl Default for Stream {
     }
 }
 
-static CLASS: AtomicUsize = AtomicUsize::new(0);
-
-/// Defines the class.
-pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let class = native.define_class("Stream", ruby.class_object())?;
-    class.undef_default_alloc_func();
+/// Defines the methods of `Fairlead::Native::Stream`.
+pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
+    let class = ruby.get_inner(&STREAM);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
@@ -68,10 +66,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("close_write", method!(Stream::close, 0))?;
     class.define_method("close_read", method!(Stream::close_read, 0))?;
     class.define_method("closed?", method!(Stream::is_closed, 0))?;
-    super::io_methods::init(class)?;
-    keep(class.as_raw());
-    CLASS.store(class.as_raw() as usize, Relaxed);
-    Ok(())
+    super::io_methods::init(class)
 }
 
 /// Calls a streaming body. Inside `protect`; the head has been written.
@@ -80,13 +75,16 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
         return Ok(());
     }
     response.with(|exchange| exchange.flush());
+    let class = response.ruby.get_inner(&STREAM).as_raw();
     // SAFETY: the class is kept; the new object is on the stack.
-    let stream = unsafe { rb_sys::rb_funcallv(CLASS.load(Relaxed) as VALUE, ids().new, 0, std::ptr::null()) };
-    let loan = response.loan(None);
-    let Some(data) = of(stream) else { return Ok(()) };
+    let stream = unsafe { rb_sys::rb_funcallv(class, ids().new, 0, std::ptr::null()) };
+    let loan = response.loan(&LOAN);
+    let Some(data) = of(response.ruby, stream) else {
+        return Ok(());
+    };
     data.loan.set(loan.object());
     let lent = Lent(loan);
-    let ended = protect(|| {
+    let ended = protect(response.ruby, || {
         // SAFETY: live objects; exceptions are stopped.
         unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
     });
@@ -102,7 +100,7 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
 /// written so far and no thread is in the middle of a String.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
-    while !stream.is_over() {
+    while !stream.is_over(response.ruby) {
         if response.with(|exchange| exchange.is_flushed()) {
             if let Some(client) = response.with(|exchange| exchange.detach()) {
                 stream.process.set(std::process::id());
@@ -115,7 +113,7 @@ fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     Ok(())
 }
 
-fn of<'a>(stream: VALUE) -> Option<&'a Stream> {
+fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
     use magnus::{rb_sys::FromRawValue, TryConvert};
     // SAFETY: a live object on the caller's stack.
     let value = unsafe { Value::from_raw(stream) };
@@ -144,28 +142,28 @@ impl Stream {
     }
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
-        if let Some(loan) = self.loan() {
+        if let Some(loan) = self.loan(ruby) {
             match write_to_response(loan, string.as_raw()) {
                 // The response has ended, perhaps while this waited for its turn.
                 Err(Stop::Finished) => {}
-                written => return written.map_err(Stop::into_error),
+                written => return written.map_err(|stop| stop.into_error(ruby)),
             }
         }
         let client = self.client.borrow().clone();
         match client {
-            Some(client) => offer(&client, string).map_err(Stop::into_error),
+            Some(client) => offer(ruby, &client, string).map_err(|stop| stop.into_error(ruby)),
             None => Err(closed(ruby)),
         }
     }
 
-    fn loan(&self) -> Option<Loan> {
+    fn loan<'r>(&self, ruby: &'r Ruby) -> Option<Loan<'r>> {
         let loan = self.loan.get();
-        (loan != Qnil as VALUE).then(|| Loan::of(loan))
+        (loan != Qnil as VALUE).then(|| Loan::of(ruby, loan))
     }
 
     /// Whether it leads to no response.
-    fn is_over(&self) -> bool {
-        self.loan().is_none_or(Loan::is_over)
+    fn is_over(&self, ruby: &Ruby) -> bool {
+        self.loan(ruby).is_none_or(Loan::is_over)
     }
 
     fn close(&self) {
@@ -177,28 +175,28 @@ impl Stream {
 
     fn close_read(&self) {}
 
-    fn is_closed(&self) -> bool {
-        let client = self.client.borrow();
-        self.is_over() && !client.as_ref().is_some_and(|client| client.is_open())
+    fn is_closed(ruby: &Ruby, this: &Stream) -> bool {
+        let client = this.client.borrow();
+        this.is_over(ruby) && !client.as_ref().is_some_and(|client| client.is_open())
     }
 }
 
-fn write_to_response(loan: Loan, string: VALUE) -> Result<(), Stop> {
+fn write_to_response(loan: Loan<'_>, string: VALUE) -> Result<(), Stop> {
     let _turn = Turn::take(&loan)?;
     put(&loan, string)?;
     super::turn::flush(&loan)
 }
 
 /// Gives the client a piece of the body, and waits without the GVL while it has not taken those before.
-fn offer(client: &Arc<Client>, string: RString) -> Result<(), Stop> {
+fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop> {
     loop {
         // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-        match client.offer(unsafe { crate::strings::bytes(string.as_raw()) }) {
+        match client.offer(unsafe { crate::strings::bytes(ruby, string.as_raw()) }) {
             Offered::Taken => return Ok(()),
             Offered::Gone => return Err(Stop::Gone),
             Offered::Full => {
-                wait_without_gvl(&mut || client.wait_for_room());
-                check_interrupts()?;
+                wait_without_gvl(ruby, || client.wait_for_room());
+                check_interrupts(ruby).map_err(Stop::Jump)?;
             }
         }
     }
@@ -221,6 +219,5 @@ fn read(ruby: &Ruby, _this: &Stream, arguments: &[Value]) -> Result<Option<RStri
 }
 
 fn closed(ruby: &Ruby) -> Error {
-    let class = super::loan::closed_error(ruby);
-    Error::new(class, "the stream is closed")
+    Error::new(ruby.get_inner(&CLOSED_ERROR), "the stream is closed")
 }

@@ -1,7 +1,9 @@
 //! The handler of a client (Rack Push): which callbacks it has, looked up once, and calls of them.
 
+use crate::protect::is_a;
 use crate::strings::{ids, Ids};
 use fairlead_engine::Events;
+use magnus::Ruby;
 use rb_sys::{rb_cClass, rb_funcallv, rb_respond_to, Qtrue, ID, VALUE};
 
 /// The callbacks that a handler answers to.
@@ -42,7 +44,7 @@ impl Callback {
 
 impl Callbacks {
     /// Asks a handler. Inside `protect`: its `respond_to?` may run.
-    pub(crate) fn of(handler: VALUE) -> Callbacks {
+    pub(crate) fn of(_: &Ruby, handler: VALUE) -> Callbacks {
         let mut found = 0;
         for callback in ALL {
             // SAFETY: a live object, the GVL is held.
@@ -72,13 +74,13 @@ impl Callbacks {
 
 /// The handler to use for what an application has set, and its callbacks: a class that has none itself, but whose instances
 /// have, is instantiated for each client. Inside `protect`.
-pub(crate) fn resolve(handler: VALUE) -> (VALUE, Callbacks) {
-    let callbacks = Callbacks::of(handler);
+pub(crate) fn resolve(ruby: &Ruby, handler: VALUE) -> (VALUE, Callbacks) {
+    let callbacks = Callbacks::of(ruby, handler);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
     unsafe {
-        if callbacks == Callbacks::default() && crate::response::is_a(handler, rb_cClass) && has_callbacks(handler) {
+        if callbacks == Callbacks::default() && is_a(ruby, handler, rb_cClass) && has_callbacks(ruby, handler) {
             let instance = rb_funcallv(handler, ids().new, 0, std::ptr::null());
-            return (instance, Callbacks::of(instance));
+            return (instance, Callbacks::of(ruby, instance));
         }
     }
     (handler, callbacks)
@@ -87,8 +89,8 @@ pub(crate) fn resolve(handler: VALUE) -> (VALUE, Callbacks) {
 /// Whether instances of a class have callbacks.
 ///
 /// # Safety
-/// With the GVL, inside `protect`, with a live class.
-unsafe fn has_callbacks(class: VALUE) -> bool {
+/// Inside `protect`, with a live class.
+unsafe fn has_callbacks(_: &Ruby, class: VALUE) -> bool {
     ALL.iter().any(|callback| {
         // SAFETY: by the caller's promise.
         let defined = unsafe {

@@ -3,7 +3,9 @@
 
 use super::body::unless_gone;
 use super::turn::wait_for_client;
-use super::{Response, Stop};
+use super::Response;
+use crate::rack::hijack;
+use crate::rack::stop::Stop;
 use crate::strings::ids;
 use rb_sys::{rb_funcallv, rb_respond_to, Qnil, VALUE};
 
@@ -37,10 +39,10 @@ pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<
             return unless_gone(stop);
         }
     }
-    let Ok(socket) = response.with(crate::hijack::take) else {
+    let Ok(socket) = response.with(hijack::take) else {
         return Err(Stop::Type(c"the socket cannot be given away"));
     };
-    let io = socket.object();
+    let io = socket.object(response.ruby);
     response.hijacked_io.set(io);
     response.is_given_away.set(true);
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.

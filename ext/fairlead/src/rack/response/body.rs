@@ -2,12 +2,15 @@
 //! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
 //! the response names.
 
-use super::loan::{called_back, Lent, Way};
 use super::turn::{flush, wait_with, write_apart, Turn};
-use super::{compressed, stream, switch, Loan, Response, Stop};
-use crate::gvl::{protect, take_error};
+use super::{compressed, stream, switch, Response};
+use crate::classes::LOAN;
+use crate::protect::{protect, take_error};
+use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
+use magnus::Ruby;
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_funcallv, rb_get_path, rb_respond_to,
     ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
@@ -33,7 +36,7 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
         // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
         unsafe { rb_respond_to(body, id) != 0 }
     };
-    if is_plain_array(body) {
+    if is_plain_array(response.ruby, body) {
         response.body.set(Qnil as VALUE);
         return write_array(response, body);
     }
@@ -54,7 +57,7 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
     if (is_array || !is_framed) && responds(ids().to_ary) {
         let mut array = Qnil as VALUE;
-        let converted = unless_raised(|| {
+        let converted = unless_raised(response.ruby, || {
             // SAFETY: a live object, the GVL is held, exceptions are stopped.
             array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
         })?;
@@ -67,11 +70,11 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
 
 /// Whether `code`, which is of the application, has succeeded. What it raises counts for nothing, unless it is more than an
 /// error.
-fn unless_raised(code: impl FnMut()) -> Result<bool, Stop> {
-    match protect(code) {
+fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
+    match protect(ruby, code) {
         Ok(()) => Ok(true),
         // SAFETY: a constant of Ruby.
-        Err(_) if take_error(unsafe { rb_eStandardError }).is_some() => Ok(false),
+        Err(_) if take_error(ruby, unsafe { rb_eStandardError }).is_some() => Ok(false),
         Err(jump) => Err(Stop::Jump(jump)),
     }
 }
@@ -86,9 +89,9 @@ fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     if !may_stand_in && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    let loan = response.loan(None);
+    let loan = response.loan(&LOAN);
     let lent = Lent(loan);
-    let ended = protect(|| {
+    let ended = protect(response.ruby, || {
         // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
     });
@@ -122,13 +125,13 @@ pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
 }
 
 /// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.
-fn is_plain_array(body: VALUE) -> bool {
+fn is_plain_array(_: &Ruby, body: VALUE) -> bool {
     // SAFETY: a live object; an Array is no immediate, so that it has a class.
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
 }
 
 fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
-    let total = total(array)?;
+    let total = total(response.ruby, array)?;
     if total == 0 && response.with(|exchange| exchange.write_error_page()) {
         return Ok(());
     }
@@ -145,19 +148,19 @@ fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
     if !wants_body {
         return Ok(());
     }
-    each_part(array, |part| put(response, part)).or_else(unless_gone)
+    each_part(response.ruby, array, |part| put(response, part)).or_else(unless_gone)
 }
 
 /// The bytes of all Strings of an Array.
-fn total(array: VALUE) -> Result<u64, Stop> {
+fn total(ruby: &Ruby, array: VALUE) -> Result<u64, Stop> {
     let mut total = 0;
-    each_part(array, |part| {
+    each_part(ruby, array, |part| {
         // SAFETY: the part is on the stack, and no Ruby runs between the check and the use.
         unsafe {
             if !RB_TYPE_P(part, RUBY_T_STRING) {
                 return Err(NO_STRINGS);
             }
-            total += bytes(part).len() as u64;
+            total += bytes(ruby, part).len() as u64;
         }
         Ok(())
     })?;
@@ -165,7 +168,7 @@ fn total(array: VALUE) -> Result<u64, Stop> {
 }
 
 /// Each element of an Array, which may be changed meanwhile: its length is asked for again and again.
-pub(super) fn each_part(array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), Stop>) -> Result<(), Stop> {
+pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), Stop>) -> Result<(), Stop> {
     let mut index = 0;
     // SAFETY: a live Array on the stack.
     while index < unsafe { RARRAY_LEN(array) } {
@@ -183,18 +186,18 @@ fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     let named = unsafe { rb_funcallv(body, ids().to_path, 0, std::ptr::null()) };
     let mut path = Qnil as VALUE;
     // SAFETY: as above.
-    let is_path = unless_raised(|| path = unsafe { rb_get_path(named) })?;
+    let is_path = unless_raised(response.ruby, || path = unsafe { rb_get_path(named) })?;
     Ok(is_path
         && response.with(|exchange| {
             // SAFETY: a String on the stack, and no Ruby runs while its bytes are used.
-            exchange.send_path(Path::new(OsStr::from_bytes(unsafe { bytes(path) })))
+            exchange.send_path(Path::new(OsStr::from_bytes(unsafe { bytes(response.ruby, path) })))
         }))
 }
 
 /// The block that a body gets.
 unsafe extern "C" fn yielded(part: VALUE, loan: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
-    called_back(|| {
-        let loan = Loan::of(loan);
+    let write = |ruby: &Ruby| {
+        let loan = Loan::of(ruby, loan);
         if loan.is_over() {
             return Err(Stop::Finished);
         }
@@ -208,13 +211,15 @@ unsafe extern "C" fn yielded(part: VALUE, loan: VALUE, _: c_int, _: *const VALUE
         }
         let _turn = Turn::take(&loan)?;
         write_part(&loan, part)
-    })
+    };
+    // SAFETY: Ruby calls this.
+    unsafe { called_back(write) }
 }
 
 /// Writes and sends one part of a body that yields.
-fn write_part(loan: &Loan, part: VALUE) -> Result<(), Stop> {
+fn write_part(loan: &Loan<'_>, part: VALUE) -> Result<(), Stop> {
     // SAFETY: a String on the stack.
-    let is_empty = unsafe { string_bytes(part) }.is_empty();
+    let is_empty = unsafe { string_bytes(loan.ruby(), part) }.is_empty();
     if loan.exchange(|exchange| exchange.wants_error_page())? {
         if is_empty {
             return Ok(());
@@ -236,11 +241,11 @@ fn write_part(loan: &Loan, part: VALUE) -> Result<(), Stop> {
 ///
 /// # Safety
 /// As for [`bytes`].
-pub(super) unsafe fn string_bytes<'a>(value: VALUE) -> &'a [u8] {
+pub(super) unsafe fn string_bytes<'a>(ruby: &Ruby, value: VALUE) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe {
         if RB_TYPE_P(value, RUBY_T_STRING) {
-            bytes(value)
+            bytes(ruby, value)
         } else {
             &[]
         }
@@ -251,12 +256,14 @@ pub(super) unsafe fn string_bytes<'a>(value: VALUE) -> &'a [u8] {
 pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
     let mut done = 0;
     // SAFETY: the String is on the stack.
-    let is_long = unsafe { string_bytes(string) }.len() >= LONG_BYTES;
-    let string = if is_long { frozen(string)? } else { string };
+    let is_long = unsafe { string_bytes(way.ruby(), string) }.len() >= LONG_BYTES;
+    let string = if is_long { frozen(way.ruby(), string)? } else { string };
     loop {
         // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them. They are
         // looked up again after each wait, in which another thread may have changed the String.
-        let rest = unsafe { string_bytes(string) }.get(done..).unwrap_or_default();
+        let rest = unsafe { string_bytes(way.ruby(), string) }
+            .get(done..)
+            .unwrap_or_default();
         if rest.is_empty() {
             return Ok(());
         }
@@ -278,10 +285,10 @@ pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
 }
 
 /// A String with the same bytes, without a copy of them: they stay as they are, whatever other threads do with the first one.
-fn frozen(string: VALUE) -> Result<VALUE, Stop> {
+fn frozen(ruby: &Ruby, string: VALUE) -> Result<VALUE, Stop> {
     let mut frozen = Qnil as VALUE;
     // SAFETY: a live String, the GVL is held, exceptions are stopped.
-    protect(|| frozen = unsafe { rb_sys::rb_str_new_frozen(string) }).map_err(Stop::Jump)?;
+    protect(ruby, || frozen = unsafe { rb_sys::rb_str_new_frozen(string) }).map_err(Stop::Jump)?;
     Ok(frozen)
 }
 

@@ -1,7 +1,7 @@
 //! `Fairlead::Client`: what an application holds of a client that stays connected. Its engine's list of clients keeps it
 //! alive until the last callback has run; an application may keep it for longer.
 
-use crate::callbacks::Callbacks;
+use super::callbacks::Callbacks;
 use crate::strings::{bytes, strings};
 use fairlead_engine::pubsub::{Delivery, Match};
 use fairlead_engine::{Client, Protocol};
@@ -68,9 +68,7 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
 }
 
 /// Makes the object. Inside `protect`; `handler` answers to at least `respond_to?`.
-pub(crate) fn new(client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
-    // SAFETY: called with the GVL.
-    let ruby = unsafe { Ruby::get_unchecked() };
+pub(crate) fn new(ruby: &Ruby, client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
     let object = ruby.obj_wrap(NativeClient {
         client,
         env: Cell::new(Qnil as VALUE),
@@ -87,7 +85,7 @@ pub(crate) fn new(client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Ca
 }
 
 /// The object behind a value that [`new`] has made.
-pub(crate) fn of(value: VALUE) -> Option<Obj<NativeClient>> {
+pub(crate) fn of(_: &Ruby, value: VALUE) -> Option<Obj<NativeClient>> {
     // SAFETY: a live object, or nil.
     let value = unsafe { Value::from_raw(value) };
     Obj::<NativeClient>::try_convert(value).ok()
@@ -118,7 +116,7 @@ impl NativeClient {
     }
 
     /// The block of a subscription; `None` if that has ended.
-    pub(crate) fn block(&self, id: u64) -> Option<VALUE> {
+    pub(crate) fn block(&self, _: &Ruby, id: u64) -> Option<VALUE> {
         let blocks = self.blocks.get();
         if blocks == Qnil as VALUE {
             return None;
@@ -207,10 +205,10 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
 }
 
 /// `write(data, event: nil, id: nil, retry: nil)`: true, or false when it was not taken. Never waits.
-fn write(this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
+fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     if let [data] = arguments {
         if let Some(string) = RString::from_value(*data) {
-            return Ok(write_string(&this, string));
+            return Ok(write_string(ruby, &this, string));
         }
     }
     let parsed = scan_args::<(Value,), (), (), (), RHash, ()>(arguments)?;
@@ -224,14 +222,14 @@ fn write(this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     let part = |value: Option<Value>| value.filter(|value| !value.is_nil()).map(text).transpose();
     let (event, id, retry) = (part(options.0)?, part(options.1)?, options.2);
     if event.is_none() && id.is_none() && retry.is_none() {
-        return Ok(write_string(&this, string));
+        return Ok(write_string(ruby, &this, string));
     }
     // SAFETY: the Strings are on the stack, and no Ruby runs while their bytes are used.
     let written = unsafe {
         this.client.write_event(
-            bytes(string.as_raw()),
-            event.as_ref().map(|event| bytes(event.as_raw())),
-            id.as_ref().map(|id| bytes(id.as_raw())),
+            bytes(ruby, string.as_raw()),
+            event.as_ref().map(|event| bytes(ruby, event.as_raw())),
+            id.as_ref().map(|id| bytes(ruby, id.as_raw())),
             retry,
         )
     };
@@ -249,13 +247,13 @@ fn text(value: Value) -> Result<RString, Error> {
     }
 }
 
-fn write_string(this: &NativeClient, string: RString) -> bool {
+fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> bool {
     let raw = string.as_raw();
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
     unsafe {
         let is_text = rb_sys::rb_enc_get_index(raw) == rb_sys::rb_utf8_encindex()
             || rb_sys::rb_enc_get_index(raw) == rb_sys::rb_usascii_encindex();
-        this.client.write(bytes(raw), is_text)
+        this.client.write(bytes(ruby, raw), is_text)
     }
 }
 
@@ -307,10 +305,10 @@ fn subscribe(
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
     let subscribed = this
         .client
-        .subscribe(unsafe { bytes(name.as_raw()) }, pattern, delivery);
+        .subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
     match (subscribed, delivery) {
-        (Some((_, Some(before))), _) => forget_block(&this, before),
-        (None, Delivery::Event(id)) => forget_block(&this, id),
+        (Some((_, Some(before))), _) => forget_block(ruby, &this, before),
+        (None, Delivery::Event(id)) => forget_block(ruby, &this, id),
         _ => {}
     }
     Ok(subscribed.map(|(count, _)| count))
@@ -323,16 +321,16 @@ fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Value {
         return ruby.qnil().as_value();
     }
     // SAFETY: as above.
-    match this.client.unsubscribe(unsafe { bytes(name.as_raw()) }) {
+    match this.client.unsubscribe(unsafe { bytes(ruby, name.as_raw()) }) {
         Some((left, id)) => {
-            forget_block(&this, id);
+            forget_block(ruby, &this, id);
             ruby.integer_from_u64(left as u64).as_value()
         }
         None => ruby.qfalse().as_value(),
     }
 }
 
-fn forget_block(this: &NativeClient, id: u64) {
+fn forget_block(_: &Ruby, this: &NativeClient, id: u64) {
     let blocks = this.blocks.get();
     // SAFETY: nil or a live Hash with Integers as keys.
     unsafe {
@@ -343,7 +341,7 @@ fn forget_block(this: &NativeClient, id: u64) {
 }
 
 /// 0: the name of one channel, 1: a glob, 2: a subject with wildcards.
-pub(super) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
+pub(crate) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
     match number {
         0 => Ok(Match::Exact),
         1 => Ok(Match::Glob),

@@ -8,6 +8,7 @@ use super::template::{text, ThreadTemplate};
 use crate::strings::{field_keys, interned, new, strings, Strings};
 use fairlead_engine::{Body, Exchange, Framing, Head, TargetForm, Version};
 use fairlead_wire::fields;
+use magnus::Ruby;
 use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
@@ -25,23 +26,23 @@ pub(crate) struct Env {
 }
 
 impl ThreadTemplate<'_> {
-    /// The env of one request. Needs the GVL, inside `protect`; takes the body out of the exchange.
-    pub(crate) fn fill(&self, exchange: &mut Exchange<'_>) -> Env {
+    /// The env of one request. Inside `protect`; takes the body out of the exchange.
+    pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> Env {
         let keys = strings();
-        let env = self.copy(exchange);
+        let env = self.copy(ruby, exchange);
         let is_chunked = exchange.head().framing == Framing::Chunked;
         // SAFETY: everything made here stays on the stack or in the env.
         unsafe {
-            set_target(env, exchange, keys);
-            set_fields(env, exchange, keys);
+            set_target(ruby, env, exchange, keys);
+            set_fields(ruby, env, exchange, keys);
             let body = exchange.take_body();
             if is_chunked {
-                rb_hash_aset(env, keys.content_length, text(format_args!("{}", body.len())));
+                rb_hash_aset(env, keys.content_length, text(ruby, format_args!("{}", body.len())));
             }
             let mut file = Qnil as VALUE;
             if !matches!(body, Body::Empty) {
                 let is_file = matches!(body, Body::File(..));
-                let input = input::make(body);
+                let input = input::make(ruby, body);
                 rb_hash_aset(env, keys.rack_input, input);
                 if is_file {
                     file = input;
@@ -59,27 +60,27 @@ impl ThreadTemplate<'_> {
 }
 
 /// # Safety
-/// As the functions below: with the GVL, inside `protect`, with a live `env`.
-unsafe fn set_target(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
+/// As the functions below: inside `protect`, with a live `env`.
+unsafe fn set_target(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
     let head = exchange.head();
     let path = exchange.text(head.parts.path);
     let name = exchange.text(head.method);
     let path = match head.parts.form {
         // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
-        TargetForm::Asterisk => new(b""),
-        _ if path.is_empty() => new(b"/"),
-        _ => new(path),
+        TargetForm::Asterisk => new(ruby, b""),
+        _ if path.is_empty() => new(ruby, b"/"),
+        _ => new(ruby, path),
     };
     // SAFETY: see above.
     unsafe {
         if name != b"GET" {
-            rb_hash_aset(env, keys.request_method, method(name, keys));
+            rb_hash_aset(env, keys.request_method, method(ruby, name, keys));
         }
         rb_hash_aset(env, keys.path_info, path);
         rb_hash_aset(env, keys.request_path, path);
-        rb_hash_aset(env, keys.request_uri, new(exchange.text(head.target)));
+        rb_hash_aset(env, keys.request_uri, new(ruby, exchange.text(head.target)));
         if let Some(query) = head.parts.query {
-            rb_hash_aset(env, keys.query_string, new(exchange.text(query)));
+            rb_hash_aset(env, keys.query_string, new(ruby, exchange.text(query)));
         }
         if head.version == Version::Http10 {
             rb_hash_aset(env, keys.server_protocol, keys.http10);
@@ -87,7 +88,7 @@ unsafe fn set_target(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
     }
 }
 
-fn method(name: &[u8], keys: &Strings) -> VALUE {
+fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
     match name {
         b"POST" => keys.post,
         b"HEAD" => keys.head,
@@ -95,11 +96,11 @@ fn method(name: &[u8], keys: &Strings) -> VALUE {
         b"DELETE" => keys.delete,
         b"PATCH" => keys.patch,
         b"OPTIONS" => keys.options,
-        other => new(other),
+        other => new(ruby, other),
     }
 }
 
-unsafe fn set_fields(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
+unsafe fn set_fields(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
     let head = exchange.head();
     let mut seen = 0u64;
     for index in 0..head.fields.len() {
@@ -111,16 +112,16 @@ unsafe fn set_fields(env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
         let key = match name.len() {
             12 if name.eq_ignore_ascii_case(b"content-type") => keys.content_type,
             14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
-            _ => field_keys().find(name).unwrap_or_else(|| unusual_key(name)),
+            _ => field_keys().find(name).unwrap_or_else(|| unusual_key(ruby, name)),
         };
         // A filter with false alarms: only a name that may have come before is looked up.
         let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
         // SAFETY: see above.
         unsafe {
             if seen & bit != 0 && rb_hash_lookup(env, key) != Qnil as VALUE {
-                join(env, key, value, name);
+                join(ruby, env, key, value, name);
             } else {
-                rb_hash_aset(env, key, new(value));
+                rb_hash_aset(env, key, new(ruby, value));
             }
         }
         seen |= bit;
@@ -139,7 +140,7 @@ fn is_withheld(name: &[u8], head: &Head) -> bool {
 }
 
 /// The key of a field that is not in the table. The name is short enough: the head is limited.
-fn unusual_key(name: &[u8]) -> VALUE {
+fn unusual_key(ruby: &Ruby, name: &[u8]) -> VALUE {
     let mut short = [0u8; 128];
     let prefix = b"HTTP_";
     let length = prefix.len() + name.len();
@@ -148,10 +149,10 @@ fn unusual_key(name: &[u8]) -> VALUE {
         for (to, from) in short[prefix.len()..].iter_mut().zip(name) {
             *to = if *from == b'-' { b'_' } else { from.to_ascii_uppercase() };
         }
-        return interned(&short[..length]);
+        return interned(ruby, &short[..length]);
     }
     // A Ruby String, not a Vec: an exception must not jump over a destructor.
-    let key = new(prefix);
+    let key = new(ruby, prefix);
     for byte in name {
         let byte = [if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }];
         // SAFETY: a live, unfrozen String; one byte is copied.
@@ -161,7 +162,7 @@ fn unusual_key(name: &[u8]) -> VALUE {
 }
 
 /// Adds a repeated field to the one before (RFC 9110 §5.3; cookies by RFC 6265 §5.4).
-unsafe fn join(env: VALUE, key: VALUE, value: &[u8], name: &[u8]) {
+unsafe fn join(ruby: &Ruby, env: VALUE, key: VALUE, value: &[u8], name: &[u8]) {
     let separator: &[u8] = if name.eq_ignore_ascii_case(b"cookie") {
         b"; "
     } else {
@@ -170,8 +171,8 @@ unsafe fn join(env: VALUE, key: VALUE, value: &[u8], name: &[u8]) {
     // SAFETY: see above; the value in the env is a String of ours.
     unsafe {
         let joined = rb_str_dup(rb_hash_lookup(env, key));
-        rb_str_buf_append(joined, new(separator));
-        rb_str_buf_append(joined, new(value));
+        rb_str_buf_append(joined, new(ruby, separator));
+        rb_str_buf_append(joined, new(ruby, value));
         rb_hash_aset(env, key, joined);
     }
 }

@@ -1,0 +1,91 @@
+//! The Rack application as the engine's [`App`]: what a thread of the engine has to do becomes a call of the application.
+
+use super::{Response, Template, ThreadTemplate};
+use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
+use crate::protect::{check_interrupts, Jump};
+use crate::strings::ids;
+use fairlead_engine::pubsub::Publication;
+use fairlead_engine::{App, Client, Engine, Event, Exchange};
+use magnus::Ruby;
+use rb_sys::{rb_funcallv, Qnil, VALUE};
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// The Ruby objects of one engine. Its owner marks them.
+#[derive(Debug)]
+pub(crate) struct RackApp {
+    pub(crate) app: VALUE,
+    /// `call(exception, env)` logs and returns a response.
+    pub(crate) error_reporter: VALUE,
+    /// Whether clients are told what has happened, instead of shown the error page.
+    pub(crate) error_details: bool,
+    /// `call` starts one more thread.
+    pub(crate) start_thread: VALUE,
+    pub(crate) template: Template,
+    /// The clients that stay connected, each at its place: an Array.
+    pub(crate) clients: VALUE,
+}
+
+/// A RackApp on one of its threads.
+pub(crate) struct OnThread<'a> {
+    /// That this thread has the GVL: the engine calls the methods of [`App`] with the lock of the language only.
+    pub(crate) ruby: &'a Ruby,
+    pub(crate) app: &'a RackApp,
+    pub(crate) engine: &'a Engine,
+    pub(crate) template: ThreadTemplate<'a>,
+    /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
+    pub(crate) leave: Cell<Option<Jump>>,
+}
+
+impl App for OnThread<'_> {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        let _in_app = InApp::enter(self.engine);
+        let panic = Response::on(self.ruby, exchange, |response| self.respond(response));
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    fn event(&self, client: &Arc<Client>, event: Event) {
+        self.run_event(client, event);
+    }
+
+    fn gone(&self, client: &Arc<Client>, forgotten: Vec<Box<[u8]>>) {
+        self.forget(client, &forgotten);
+    }
+
+    fn published(&self, id: u64, publication: &Publication) {
+        self.run_published(id, publication);
+    }
+
+    fn task(&self) {
+        self.run_task();
+    }
+
+    fn block(&self, wait: &mut dyn FnMut()) {
+        let mut wait = EngineCode(wait);
+        without_gvl(self.ruby, self.engine, || wait.run());
+        if let Err(jump) = check_interrupts(self.ruby) {
+            self.leave.set(Some(jump));
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.leave.get().is_some()
+    }
+
+    fn start_thread(&self) -> bool {
+        let mut is_started = false;
+        self.logged(Qnil as VALUE, || {
+            // SAFETY: a marked object, the GVL is held, exceptions are stopped and logged.
+            unsafe { rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null()) };
+            is_started = true;
+        });
+        is_started
+    }
+
+    fn hands_over(&self) -> bool {
+        HANDS_OVER
+    }
+}

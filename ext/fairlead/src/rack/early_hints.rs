@@ -1,0 +1,49 @@
+//! `rack.early_hints`: called with header fields, sends them ahead as a 103 response. Good while the app is called, in the
+//! thread that calls it; it has no effect in another thread or once the response has begun.
+
+use super::loan::{Lent, Way};
+use super::response::write_hints;
+use super::{Loan, Response, Stop};
+use crate::classes::{EARLY_HINTS, LOAN};
+use crate::protect::protect;
+use magnus::rb_sys::AsRawValue;
+use magnus::{method, prelude::*, Error, Ruby, Value};
+use rb_sys::VALUE;
+
+/// Defines the methods of `Fairlead::Native::EarlyHints`, a loan.
+pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
+    ruby.get_inner(&EARLY_HINTS).define_method("call", method!(call, 1))
+}
+
+/// Makes the callable for a response. Inside `protect`.
+pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
+    response.loan(&EARLY_HINTS).object()
+}
+
+/// Sends the fields; without effect when the response has begun. Raises when it is over.
+fn call(ruby: &Ruby, this: Value, headers: Value) -> Result<(), Error> {
+    send(ruby, Loan::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
+}
+
+fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
+    // SAFETY: the GVL is held.
+    let this = unsafe { rb_sys::rb_thread_current() };
+    let has_begun =
+        hints.response(|response| response.is_of(this) && response.with(|exchange| exchange.start_early_hints()))?;
+    if !has_begun {
+        return Ok(());
+    }
+    let mut made = Err(Stop::Finished);
+    protect(ruby, || made = hints.response(|response| response.loan(&LOAN).object())).map_err(Stop::Jump)?;
+    let lent = Lent(Loan::of(ruby, made?));
+    let written = protect(ruby, || write_hints(lent.0, headers)).map_err(Stop::Jump);
+    drop(lent);
+    hints.exchange(|exchange| {
+        if written.is_ok() {
+            exchange.end_early_hints();
+        } else {
+            exchange.cancel_early_hints();
+        }
+    })?;
+    written
+}

@@ -1,0 +1,109 @@
+//! What the application raises: it is logged once, and the client gets a response if none has begun.
+
+use super::{is_closed_error, OnThread, Response};
+use crate::protect::{self, protect, Jump};
+use crate::strings::ids;
+use magnus::Ruby;
+use rb_sys::{rb_eException, rb_funcallv, rb_set_errinfo, Qnil, VALUE};
+
+impl OnThread<'_> {
+    /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
+    pub(super) fn failed(&self, jump: Jump, env: VALUE, response: &Response<'_, '_>) -> VALUE {
+        // In a process that the application has forked it is how that one ends.
+        let error = if self.engine.is_at_home() {
+            take_error(self.ruby)
+        } else {
+            None
+        };
+        let Some(error) = error else {
+            // Not an exception but the end of this thread.
+            self.leave.set(Some(jump));
+            response.with(|exchange| exchange.abort());
+            return Qnil as VALUE;
+        };
+        if response.is_given_away.get() {
+            // What was given the socket after the head has raised, and nobody else will close it.
+            self.logged(env, || {
+                // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
+                unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
+            });
+        }
+        if is_closed_error(self.ruby, error) {
+            response.with(|exchange| exchange.abort());
+        } else if response.with(|exchange| !exchange.has_started() || exchange.take_back()) {
+            self.report(error, env, response);
+        } else {
+            self.log(error, env);
+            response.with(|exchange| exchange.abort());
+        }
+        error
+    }
+
+    /// Answers in the place of an application that has raised, and logs what it was.
+    fn report(&self, error: VALUE, env: VALUE, response: &Response<'_, '_>) {
+        let triple = self.log(error, env);
+        if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(500)) {
+            return;
+        }
+        response.with(|exchange| {
+            let written = triple.map(|triple| {
+                Response::on(self.ruby, exchange, |report| {
+                    protect(self.ruby, || {
+                        report.write(triple).unwrap_or_else(|stop| stop.raise(self.ruby));
+                    })
+                })
+            });
+            match written {
+                Some(Ok(())) => return,
+                Some(Err(jump)) => self.leave_unless_raised(jump),
+                None => {}
+            }
+            if !exchange.has_started() || exchange.take_back() {
+                exchange.respond_plainly(500);
+            } else {
+                exchange.abort();
+            }
+        });
+    }
+
+    /// Logs what the application has raised; returns the response that tells of it, if there is one.
+    fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
+        let mut triple = None;
+        let arguments = [error, env];
+        // SAFETY: live objects, the GVL is held, exceptions are stopped.
+        let logged = protect(self.ruby, || unsafe {
+            triple = Some(rb_funcallv(self.app.error_reporter, ids().call, 2, arguments.as_ptr()));
+        });
+        if let Err(jump) = logged {
+            self.leave_unless_raised(jump);
+        }
+        triple
+    }
+
+    /// Reporting an exception has failed: another one changes nothing, but the end of the thread is not to be missed.
+    fn leave_unless_raised(&self, jump: Jump) {
+        if take_error(self.ruby).is_none() {
+            self.leave.set(Some(jump));
+        }
+    }
+
+    /// Runs application code whose exceptions can only be logged.
+    pub(crate) fn logged(&self, env: VALUE, code: impl FnMut()) {
+        let Err(jump) = protect(self.ruby, code) else { return };
+        let Some(error) = take_error(self.ruby) else {
+            return self.leave.set(Some(jump));
+        };
+        self.log(error, env);
+    }
+}
+
+/// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread. Ruby forgets
+/// both: code that runs now would clear what is left of the end of a thread, and Ruby crashes when that is resumed without.
+fn take_error(ruby: &Ruby) -> Option<VALUE> {
+    // SAFETY: the GVL is held; a constant of Ruby.
+    unsafe {
+        let error = protect::take_error(ruby, rb_eException);
+        rb_set_errinfo(Qnil as VALUE);
+        error
+    }
+}

@@ -1,0 +1,36 @@
+//! `rack.input`: a StringIO for what lies in memory, a file for what lies on disk, one shared empty input for the rest.
+//! All of them are binary, rewindable and know their size.
+
+use crate::classes::{EMPTY_INPUT, FILE_INPUT, STRING_IO};
+use crate::strings::{ids, new};
+use fairlead_engine::Body;
+use magnus::rb_sys::AsRawValue;
+use magnus::Ruby;
+use rb_sys::{rb_funcallv, VALUE};
+use std::os::fd::IntoRawFd;
+
+/// The input of a request without a body, shared by all.
+pub(super) fn empty(ruby: &Ruby) -> VALUE {
+    ruby.get_inner(&EMPTY_INPUT).as_raw()
+}
+
+/// The input for a body. Inside `protect`.
+pub(super) fn make(ruby: &Ruby, body: Body) -> VALUE {
+    match body {
+        Body::Empty => empty(ruby),
+        Body::Memory(bytes) => {
+            let string = new(ruby, &bytes);
+            drop(bytes);
+            // SAFETY: both are live objects; the String is on the stack.
+            unsafe { rb_funcallv(ruby.get_inner(&STRING_IO).as_raw(), ids().new, 1, &string) }
+        }
+        Body::File(file, _) => {
+            let fd = file.into_raw_fd();
+            // SAFETY: the descriptor is ours and given to the IO, which closes it.
+            unsafe {
+                let number = rb_sys::rb_int2inum(fd as isize);
+                rb_funcallv(ruby.get_inner(&FILE_INPUT).as_raw(), ids().for_fd, 1, &number)
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Connections that stay: upgrades (Rack Push), the object that an application has of a client, and calls of its handler.
+
+mod callbacks;
+mod client;
+mod events;
+mod upgrade;
+
+pub(crate) use client::{init, kind};
+pub(crate) use upgrade::{accept as accept_upgrade, Offer as UpgradeOffer};
