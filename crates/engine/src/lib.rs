@@ -12,8 +12,8 @@
 //! * `files/`: what lies on disk, before the app is asked or because it has named it.
 //! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
 //! * `pubsub/`: takes what is published to all who subscribed, in every worker.
-//! * `cluster/`: what all workers share: the waiting room and the scoreboard.
-//! * `observe/`: the log, the access log and the figures.
+//! * `cluster/`: what all workers share: the waiting room, and the scoreboard with the statistics.
+//! * `observe/`: the log and the access log.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
 //! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
@@ -49,6 +49,7 @@ mod work_queue;
 
 pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
+pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{Compression, Config, FilesConfig, Logs, Overflow, Symlinks};
 pub use connection::body::Body;
@@ -61,6 +62,5 @@ pub use http::exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BY
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
 pub use observe::access_log::Format;
-pub use observe::stats::Stats;
 pub use reactor::listener::{Listener, Origin};
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};

@@ -141,7 +141,7 @@ impl Engine {
 
     fn publish_threads(&self) {
         let begun = self.threads.now().begun();
-        self.counters().threads.store(begun as u64, Relaxed);
+        self.counters().threads.store(begun as i64, Relaxed);
     }
 
     /// One job, or one wait for it.

@@ -5,6 +5,7 @@ mod engine;
 pub(crate) mod process;
 mod settings;
 mod shared;
+mod statistics;
 
 use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
 
@@ -18,6 +19,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     client::init(ruby, fairlead)?;
     process::init(ruby, native)?;
     shared::init(ruby, native)?;
+    statistics::init(native)?;
     engine::init(ruby, native)
 }
 
