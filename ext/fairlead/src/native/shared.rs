@@ -28,7 +28,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 impl Shared {
-    /// For up to `slots` workers, so many of which are to be forked now.
+    /// For up to `slots` workers, of which `workers` are about to be forked.
     fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
         if slots > SLOTS || workers > slots {
             return Err(Error::new(
@@ -50,14 +50,14 @@ impl Shared {
         })
     }
 
-    /// Gets ready for one more worker; to be called before that is forked.
+    /// Makes room for another worker; to be called before it is forked.
     fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
         let added = this.bus.add(slot);
         added.map_err(|error| system_error(ruby, "a mailbox", &error))
     }
 
-    /// Tells those that were forked before of workers that were added; to be called again and again.
+    /// Tells workers that were forked earlier about those that were added; to be called regularly.
     fn introduce(&self) {
         self.bus.introduce();
     }
@@ -66,7 +66,7 @@ impl Shared {
         Arc::clone(&self.waiting_room)
     }
 
-    /// Makes a slot fresh for the next worker. The one before may have died on its way into the waiting room.
+    /// Resets a slot for the next worker. The one before may have died while it put a request into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
         this.scoreboard.slot(slot).reset();
@@ -79,7 +79,7 @@ impl Shared {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
     }
 
-    /// Seconds since then; nil if it has not happened since the reset.
+    /// Seconds since the last beat; nil if there was none since the reset.
     fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).age())
     }
@@ -90,11 +90,11 @@ impl Shared {
         }
         Err(Error::new(
             ruby.exception_index_error(),
-            format!("there are {} slots", self.slots),
+            format!("there is no slot {slot}; there are {}", self.slots),
         ))
     }
 
-    /// Figures of the room and of every worker that has started.
+    /// Statistics of the waiting room and of each worker that has started.
     fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
         let stats = ruby.hash_new();
         stats.aset(ruby.to_symbol("waiting"), this.scoreboard.waiting())?;

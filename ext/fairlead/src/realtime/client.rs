@@ -1,5 +1,5 @@
-//! `Fairlead::Client`: what an application holds of a client that stays connected. Its engine's list of clients keeps it
-//! alive until the last callback has run; an application may keep it for longer.
+//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of clients keeps
+//! it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
@@ -24,9 +24,9 @@ pub(crate) struct NativeClient {
     pub(super) client: Arc<Client>,
     env: Cell<VALUE>,
     handler: Cell<VALUE>,
-    /// The handler that takes over with the next event; undefined when there is none.
+    /// The handler that takes over with the next event, if there is one.
     next: Cell<Option<VALUE>>,
-    /// Blocks of subscriptions by number; nil as long as there are none.
+    /// Blocks of subscriptions by number: a Hash, or nil as long as there was none.
     pub(super) blocks: Cell<VALUE>,
     pub(super) last_block: Cell<u64>,
     callbacks: Cell<Callbacks>,
@@ -67,7 +67,7 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))
 }
 
-/// Makes the object. Inside `protect`; `handler` answers to at least `respond_to?`.
+/// Makes the object. Inside `protect`.
 pub(crate) fn new(ruby: &Ruby, client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
     let object = ruby.obj_wrap(NativeClient {
         client,
@@ -98,7 +98,7 @@ pub(super) fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE
 
 /// Tells the collector that a cell holds `value` now.
 fn written(object: &Obj<NativeClient>, value: VALUE) {
-    // SAFETY: a live object and a live value, the GVL is held. Immediates, of which the collector must not hear, are left out.
+    // SAFETY: a live object and a live value, the GVL is held. RB_OBJ_WRITTEN leaves out immediates.
     unsafe { rb_sys::RB_OBJ_WRITTEN(object.as_raw(), rb_sys::Qundef as VALUE, value) };
 }
 
@@ -116,8 +116,8 @@ impl NativeClient {
     }
 }
 
-/// Makes `next` the current handler. Returns the one before and its callbacks; `None` when `next` is not what comes next any
-/// more: another one was set while it was asked for its callbacks.
+/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set another
+/// one while `next` was asked for its callbacks.
 pub(crate) fn take_next_handler(
     object: &Obj<NativeClient>,
     next: VALUE,
@@ -133,6 +133,7 @@ pub(crate) fn take_next_handler(
     Some(before)
 }
 
+/// The handler that takes over with the next event.
 pub(crate) fn next_handler(object: &Obj<NativeClient>) -> Option<VALUE> {
     object.next.get()
 }
@@ -163,15 +164,15 @@ fn handler(this: Obj<NativeClient>) -> Value {
     unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
 }
 
-/// The old handler hears `on_close`, then the new one `on_open`, before any event that waits; nil closes the connection.
+/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the connection.
 fn set_handler(this: Obj<NativeClient>, handler: Value) {
     if !handler.to_bool() {
         return this.client.close(None, "");
     }
     if this.client.is_open() {
         if !env(this).is_frozen() {
-            // SAFETY: live objects, the GVL is held. The env is a Hash of the application's; it may raise when it is being
-            // iterated over, and nothing here has a destructor.
+            // SAFETY: live objects, the GVL is held. It raises if the application iterates over the env, and nothing here
+            // has a destructor.
             unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
         }
         this.next.set(Some(handler.as_raw()));
@@ -193,7 +194,7 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
     Ok(())
 }
 
-/// `write(data, event: nil, id: nil, retry: nil)`: true, or false when it was not taken. Never waits.
+/// `write(data, event: nil, id: nil, retry: nil)`: true, or false if the client does not take it. Never waits.
 fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     if let [data] = arguments {
         if let Some(string) = RString::from_value(*data) {
@@ -225,7 +226,7 @@ fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bo
     Ok(written)
 }
 
-/// A String: what `to_str` gives, or else `to_s`. Raises what they raise.
+/// The String that `to_str` or else `to_s` returns.
 fn text(value: Value) -> Result<RString, Error> {
     // SAFETY: a live object; what is raised is stopped, and goes on as magnus' error.
     let string = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_check_string_type(value.as_raw()) })?;
@@ -246,7 +247,7 @@ fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> bool {
     }
 }
 
-/// `close(code = nil, reason = nil)`: after what is queued.
+/// `close(code = nil, reason = nil)`: closes the connection after what is queued.
 fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<(), Error> {
     let parsed = scan_args::<(), (Option<Option<i64>>, Option<Option<String>>), (), (), (), ()>(arguments)?;
     let (code, reason) = (parsed.optional.0.flatten(), parsed.optional.1.flatten());

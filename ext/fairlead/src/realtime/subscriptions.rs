@@ -21,8 +21,8 @@ impl NativeClient {
     }
 }
 
-/// See [`kind`] for `kind`; `block` is nil for what goes straight to the client. Returns the number of this process's
-/// subscribers of that name, nil when the client is closed.
+/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns the
+/// number of this process's subscribers of that name, nil when the client is closed.
 pub(super) fn subscribe(
     ruby: &Ruby,
     this: Obj<NativeClient>,
@@ -31,25 +31,12 @@ pub(super) fn subscribe(
     binary: bool,
     block: Value,
 ) -> Result<Option<usize>, Error> {
-    let delivery = if block.is_nil() {
-        if binary {
-            Delivery::Binary
-        } else {
-            Delivery::Text
-        }
-    } else {
-        let id = this.last_block.get() + 1;
-        this.last_block.set(id);
-        // SAFETY: live objects, the GVL is held; Integers as keys call no code of the application.
-        unsafe {
-            if this.blocks.get() == Qnil as VALUE {
-                store(&this, &this.blocks, rb_hash_new());
-            }
-            rb_hash_aset(this.blocks.get(), rb_uint2inum(id as _), block.as_raw());
-        }
-        Delivery::Event(id)
-    };
     let pattern = kind(ruby, pattern)?;
+    let delivery = match (block.is_nil(), binary) {
+        (false, _) => Delivery::Event(keep_block(&this, block)),
+        (true, true) => Delivery::Binary,
+        (true, false) => Delivery::Text,
+    };
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
     let subscribed = this
         .client
@@ -78,6 +65,20 @@ pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -
     }
 }
 
+/// Returns the number of the block.
+fn keep_block(this: &Obj<NativeClient>, block: Value) -> u64 {
+    let id = this.last_block.get() + 1;
+    this.last_block.set(id);
+    // SAFETY: live objects, the GVL is held; Integers as keys call no code of the application.
+    unsafe {
+        if this.blocks.get() == Qnil as VALUE {
+            store(this, &this.blocks, rb_hash_new());
+        }
+        rb_hash_aset(this.blocks.get(), rb_uint2inum(id as _), block.as_raw());
+    }
+    id
+}
+
 fn forget_block(_: &Ruby, this: &NativeClient, id: u64) {
     let blocks = this.blocks.get();
     // SAFETY: nil or a live Hash with Integers as keys.
@@ -96,7 +97,7 @@ pub(crate) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
         2 => Ok(Match::Subject),
         _ => Err(Error::new(
             ruby.exception_arg_error(),
-            "there is no such kind of pattern",
+            format!("there is no kind of pattern {number}"),
         )),
     }
 }
