@@ -53,8 +53,8 @@ module Fairlead
 
   class << self
     # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this
-    # process. With workers, `:room` has those of the waiting room (`waiting` now, `moved` since the start, `refused` by
-    # the kernel), and `:workers` an entry for each worker.
+    # process. With workers, `:room` has those of the waiting room, and `:workers` an entry for each worker.
+    # docs/deployment.md lists them.
     #
     # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h

@@ -31,10 +31,11 @@ module Fairlead
         @path = server.path("stats")
       end
 
-      # One of the figures of Native::Shared#stats, a moment ago.
+      # What Native::Shared#stats said a moment ago: "workers", or one of the statistics of the room.
       def [](name)
         wait_until("the board") { File.exist?(@path) }
-        JSON.parse(File.read(@path)).fetch(name)
+        stats = JSON.parse(File.read(@path))
+        stats.merge(stats["room"]).fetch(name)
       end
     end
   end

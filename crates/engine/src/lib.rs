@@ -7,8 +7,8 @@
 //! * `config.rs`: what an engine is told.
 //! * `transport/`: sockets, and what the kernel says of them.
 //! * `http/`: what requests and responses are, whatever carries them.
-//! * `observe/`: the log, the access log and the figures.
-//! * `cluster/`: what all workers share: the waiting room and the scoreboard.
+//! * `observe/`: the log and the access log.
+//! * `cluster/`: what all workers share: the waiting room, and the scoreboard with the statistics.
 //! * `worker.rs`: what all parts of one engine share.
 //! * `pubsub/`: takes what is published to all who subscribed, in every worker.
 //! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
@@ -59,6 +59,7 @@ mod worker;
 
 pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
+pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{Compression, Config, FilesConfig, Format, Logs, Overflow, Symlinks};
 pub use engine::Engine;
@@ -70,6 +71,5 @@ pub use home::{forks, note_fork};
 pub use http::body::Body;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
-pub use observe::stats::Stats;
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
 pub use transport::listener::{Listener, Origin};

@@ -46,7 +46,7 @@ impl App for Slow {
             Event::Message { data, .. } => {
                 eventually("leave to go on", || self.may_go_on.load(SeqCst));
                 let server = self.server.lock().expect("no panic").clone().expect("it was set");
-                let pending = server.stats().pending_message_bytes;
+                let pending = server.stats().pending_message_bytes as usize;
                 self.most_pending.fetch_max(pending, SeqCst);
                 self.messages.fetch_add(1, SeqCst);
                 client.write(data.len().to_string().as_bytes(), true);
@@ -87,7 +87,7 @@ fn messages_of_a_client_wait_compressed_where_its_inbox_is_full() {
     let mut client = WebSocket::connect_deflating(server.address);
     let sent = send_all(&client, bomb(MEGABYTE).repeat(100));
     eventually("a full inbox", || {
-        server.engine.stats().pending_message_bytes >= 2 * MEGABYTE
+        server.engine.stats().pending_message_bytes >= 2 * MEGABYTE as i64
     });
     app.may_go_on.store(true, SeqCst);
     (0..100).for_each(|_| assert_eq!(client.receive(), text("1048576")));
@@ -127,7 +127,7 @@ fn messages_of_all_clients_together_have_a_limit_and_who_waits_is_read_on_in_tur
         .map(|client| send_all(client, bomb(MEGABYTE).repeat(20)))
         .collect();
     eventually("full inboxes", || {
-        server.engine.stats().pending_message_bytes >= 3 * MEGABYTE
+        server.engine.stats().pending_message_bytes >= 3 * MEGABYTE as i64
     });
     app.may_go_on.store(true, SeqCst);
     for _ in 0..20 {

@@ -17,15 +17,10 @@ module Fairlead
         @engines.delete(engine)
       end
 
-      # +:engines+: an entry for each engine of this process (a worker has one). With workers also +:room+, the
-      # requests in the waiting room: +waiting+ now, +moved+ there since the start, +refused+ by the kernel; and +:workers+, an
-      # entry for each slot.
+      # @return [Hash] +:engines+ has an entry for each engine of this process (a worker has one). With workers also +:room+, the
+      #   waiting room, and +:workers+, an entry for each slot. Native.statistics says what each statistic means.
       def to_h
-        stats = { engines: @engines.keys.map(&:stats) }
-        return stats unless @shared
-
-        board = @shared.stats
-        stats.merge(room: board.slice(:waiting, :moved, :refused), workers: board[:workers])
+        { engines: @engines.keys.map(&:stats) }.merge(@shared ? @shared.stats : {})
       end
     end
   end

@@ -2,6 +2,7 @@
 //!
 //! The layout holds nothing but atomics, so that a page of zeros is a valid scoreboard and no worker can leave it half-written.
 
+use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -14,9 +15,9 @@ pub const SLOTS: usize = 64;
 pub struct Scoreboard {
     /// Connections in the waiting room.
     pub(crate) attendance: Attendance,
-    /// Connections that were ever put there.
+    /// See [`ROOM`].
     pub moved: AtomicU64,
-    /// Connections that the kernel had no room for.
+    /// See [`ROOM`].
     pub refused: AtomicU64,
     /// Workers with a number below this one have read mail.
     mailboxes: AtomicU64,
@@ -25,63 +26,109 @@ pub struct Scoreboard {
     slots: [Slot; SLOTS],
 }
 
-/// What one worker tells the others. Counters only grow; gauges are stored by the worker itself.
-#[repr(C, align(64))]
-#[derive(Debug, Default)]
-pub struct Slot {
-    /// Milliseconds on the monotonic clock when the worker was last known alive; 0 before it starts.
-    pub beat: AtomicU64,
-    /// 1 from the start of the worker until it drains.
-    pub serving: AtomicU64,
-    /// Open connections.
-    pub connections: AtomicI64,
-    /// Requests that wait for a thread.
-    pub queued: AtomicU64,
-    /// Threads that run the app.
-    pub busy_threads: AtomicU64,
-    /// Threads that have been started.
-    pub threads: AtomicU64,
-    /// Requests answered.
-    pub requests: AtomicU64,
-    /// Those of them that the public folder has answered.
-    pub files: AtomicU64,
-    /// Threads that are about to put somebody into the waiting room, or to take somebody out.
-    pub(crate) in_room: AtomicU64,
-    /// Connections sent to the waiting room.
-    pub moved_out: AtomicU64,
-    /// Connections taken from the waiting room.
-    pub moved_in: AtomicU64,
-    /// Requests refused with a 4xx or 5xx status by the server itself.
-    pub refused_requests: AtomicU64,
-    /// Connections refused for want of descriptors or above the limit.
-    pub refused_connections: AtomicU64,
-    /// The mailboxes that the worker can put envelopes into: bit n is for that of worker n.
-    pub(crate) known_mailboxes: AtomicU64,
-    /// 1 while the worker reads its mail.
-    pub reads_mail: AtomicU64,
-    /// Bytes of large messages that wait in its mailbox; may be briefly off, and is set right when the mailbox is empty.
-    pub mail_bytes: AtomicI64,
-    /// Messages published by the worker.
-    pub published: AtomicU64,
-    /// Messages handed to its subscribers.
-    pub delivered: AtomicU64,
-    /// Messages sent to other workers.
-    pub mail_sent: AtomicU64,
-    /// Messages received from other processes.
-    pub mail_received: AtomicU64,
-    /// How often one of its publishers met a full mailbox and waited.
-    pub mail_waits: AtomicU64,
-    /// Messages that another worker did not take in time, or that could not be read.
-    pub mail_lost: AtomicU64,
-    /// Open clients: upgraded connections.
-    pub clients: AtomicI64,
-    /// Callbacks of clients that were run.
-    pub events: AtomicU64,
-    /// Messages dropped because a client was too slow.
-    pub dropped: AtomicU64,
-    /// Clients closed because they were too slow.
-    pub overflowed: AtomicU64,
+/// A statistic of the waiting room, and where it is read.
+struct OfRoom(Statistic, fn(&Scoreboard) -> u64);
+
+/// All of them.
+const ROOM: [OfRoom; 3] = [
+    OfRoom::new(
+        "waiting",
+        Kind::Gauge,
+        "Requests in the waiting room.",
+        Scoreboard::waiting,
+    ),
+    OfRoom::new(
+        "moved",
+        Kind::Counter,
+        "Requests that were ever put there.",
+        |scoreboard| scoreboard.moved.load(Relaxed),
+    ),
+    OfRoom::new(
+        "refused",
+        Kind::Counter,
+        "Requests that stayed with their worker, because the kernel had no room for them.",
+        |scoreboard| scoreboard.refused.load(Relaxed),
+    ),
+];
+
+impl OfRoom {
+    const fn new(name: &'static str, kind: Kind, help: &'static str, read: fn(&Scoreboard) -> u64) -> OfRoom {
+        let shown = Shown::Everywhere;
+        OfRoom(
+            Statistic {
+                name,
+                kind,
+                shown,
+                help,
+            },
+            read,
+        )
+    }
 }
+
+macro_rules! atomic {
+    (Gauge) => {
+        AtomicI64
+    };
+    (Counter) => {
+        AtomicU64
+    };
+}
+
+macro_rules! owner {
+    (Engine, $engine:ident, $process:ident) => {
+        $engine
+    };
+    (Process, $engine:ident, $process:ident) => {
+        $process
+    };
+}
+
+macro_rules! slot {
+    ($($name:ident: $kind:ident, $owner:ident, $shown:ident, $help:literal;)*) => {
+        /// What one worker tells the others: how they are to deal with it, and the [statistics](crate::cluster::statistics).
+        /// Counters only grow; gauges are stored by the worker itself.
+        #[repr(C, align(64))]
+        #[derive(Debug, Default)]
+        pub struct Slot {
+            /// Milliseconds on the monotonic clock when the worker was last known alive; 0 before it starts.
+            pub beat: AtomicU64,
+            /// 1 from the start of the worker until it drains.
+            pub serving: AtomicU64,
+            /// Threads that are about to put somebody into the waiting room, or to take somebody out.
+            pub(crate) in_room: AtomicU64,
+            /// The mailboxes that the worker can put envelopes into: bit n is for that of worker n.
+            pub(crate) known_mailboxes: AtomicU64,
+            /// 1 while the worker reads its mail.
+            pub reads_mail: AtomicU64,
+            /// Bytes of large messages that wait in its mailbox; may be briefly off, and is set right when the mailbox is empty.
+            pub mail_bytes: AtomicI64,
+            $(#[doc = $help] pub $name: atomic!($kind),)*
+        }
+
+        impl Slot {
+            /// Makes the place fresh for the next worker.
+            pub fn reset(&self) {
+                // By name, so that the compiler misses none.
+                let Slot { beat, serving, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
+                for word in [beat, serving, in_room, known_mailboxes, reads_mail] {
+                    word.store(0, SeqCst);
+                }
+                mail_bytes.store(0, SeqCst);
+                $($name.store(0, Relaxed);)*
+            }
+
+            /// The statistics of the engine that counts here; its process counts in the same place or another.
+            pub fn stats(&self, process: &Slot) -> Stats {
+                let engine = self;
+                Stats {
+                    $($name: owner!($owner, engine, process).$name.load(Relaxed),)*
+                }
+            }
+        }
+    };
+}
+statistics!(slot);
 
 impl Default for Scoreboard {
     fn default() -> Self {
@@ -113,6 +160,16 @@ impl Scoreboard {
     /// Connections in the waiting room; it may be too many for a moment, but never too few.
     pub fn waiting(&self) -> u64 {
         self.attendance.count()
+    }
+
+    /// The statistics of the waiting room.
+    pub fn room(&self) -> impl Iterator<Item = (Statistic, u64)> + '_ {
+        ROOM.iter().map(|OfRoom(statistic, read)| (*statistic, read(self)))
+    }
+
+    /// What [`Scoreboard::room`] tells.
+    pub fn room_statistics() -> impl Iterator<Item = Statistic> {
+        ROOM.iter().map(|OfRoom(statistic, _)| *statistic)
     }
 
     /// Threads of all workers that are inside the waiting room.
@@ -179,39 +236,5 @@ impl Slot {
     /// Whether messages for the worker are to be put into its mailbox.
     pub(crate) fn reads_mail(&self) -> bool {
         self.reads_mail.load(SeqCst) == 1
-    }
-
-    /// Makes the place fresh for the next worker.
-    pub fn reset(&self) {
-        self.beat.store(0, Relaxed);
-        for gauge in [&self.connections, &self.mail_bytes, &self.clients] {
-            gauge.store(0, Relaxed);
-        }
-        self.in_room.store(0, SeqCst);
-        self.reads_mail.store(0, SeqCst);
-        for counter in [
-            &self.serving,
-            &self.queued,
-            &self.busy_threads,
-            &self.threads,
-            &self.requests,
-            &self.files,
-            &self.moved_out,
-            &self.moved_in,
-            &self.refused_requests,
-            &self.refused_connections,
-            &self.published,
-            &self.delivered,
-            &self.known_mailboxes,
-            &self.mail_sent,
-            &self.mail_received,
-            &self.mail_waits,
-            &self.mail_lost,
-            &self.events,
-            &self.dropped,
-            &self.overflowed,
-        ] {
-            counter.store(0, Relaxed);
-        }
     }
 }

@@ -162,7 +162,7 @@ impl Workplace for Engine {
 
     fn publish_threads(&self) {
         let begun = self.scheduler.now().begun();
-        self.counters().threads.store(begun as u64, Relaxed);
+        self.counters().threads.store(begun as i64, Relaxed);
     }
 
     fn publish_gauges(&self) {

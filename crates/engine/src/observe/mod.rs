@@ -1,5 +1,4 @@
-//! What is told of the engine: its log, the access log, and the figures.
+//! What is told of the engine: its log, the access log, and its statistics.
 
 pub(crate) mod access_log;
 pub(crate) mod log_writer;
-pub(crate) mod stats;

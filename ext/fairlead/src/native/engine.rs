@@ -3,6 +3,7 @@
 use super::process;
 use super::settings::Settings;
 use super::shared::Shared;
+use super::statistics;
 use crate::gvl::{without_gvl, HANDS_OVER};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
@@ -200,33 +201,7 @@ impl NativeEngine {
     }
 
     fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {
-        let stats = this.engine.stats();
-        let hash = ruby.hash_new();
-        hash.aset(ruby.to_symbol("connections"), stats.connections)?;
-        for (name, figure) in [
-            ("requests", stats.requests),
-            ("files", stats.files),
-            ("queued", stats.queued as u64),
-            ("threads", stats.threads as u64),
-            ("busy_threads", stats.busy_threads as u64),
-            ("idle_threads", stats.threads.saturating_sub(stats.busy_threads) as u64),
-            ("moved_out", stats.moved_out),
-            ("moved_in", stats.moved_in),
-            ("refused_requests", stats.refused_requests),
-            ("refused_connections", stats.refused_connections),
-            ("clients", stats.clients),
-            ("events", stats.events),
-            ("dropped", stats.dropped),
-            ("overflowed", stats.overflowed),
-            ("published", stats.published),
-            ("delivered", stats.delivered),
-            ("mail_waits", stats.mail_waits),
-            ("mail_lost", stats.mail_lost),
-            ("lost_log_lines", stats.lost_log_lines),
-        ] {
-            hash.aset(ruby.to_symbol(name), figure)?;
-        }
-        Ok(hash)
+        statistics::of_engine(ruby, &this.engine.stats())
     }
 }
 

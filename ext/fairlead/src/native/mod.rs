@@ -4,6 +4,7 @@ mod engine;
 pub(crate) mod process;
 mod settings;
 mod shared;
+mod statistics;
 
 use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
 
@@ -16,6 +17,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     crate::realtime::init(ruby, fairlead)?;
     process::init(native)?;
     shared::init(ruby, native)?;
+    statistics::init(native)?;
     engine::init(ruby, native)
 }
 

@@ -1,11 +1,11 @@
-//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its workers.
+//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its
+//! workers.
 
-use super::system_error;
+use super::{statistics, system_error};
 use fairlead_engine::pubsub::Bus;
 use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
-use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
+use magnus::{function, method, prelude::*, Error, RHash, RModule, Ruby};
 use rustix::mm::{mmap_anonymous, MapFlags, ProtFlags};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 #[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
@@ -74,7 +74,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up shows.
+    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
+    /// shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
     }
@@ -94,43 +95,17 @@ impl Shared {
         ))
     }
 
-    /// Statistics of the waiting room and of each worker that has started.
+    /// The statistics of the waiting room and of every worker that has started.
     fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
-        let stats = ruby.hash_new();
-        stats.aset(ruby.to_symbol("waiting"), this.scoreboard.waiting())?;
-        stats.aset(ruby.to_symbol("moved"), this.scoreboard.moved.load(Relaxed))?;
-        stats.aset(ruby.to_symbol("refused"), this.scoreboard.refused.load(Relaxed))?;
-        let workers: RArray = ruby.ary_new();
+        let workers = ruby.ary_new();
         for index in 0..this.slots {
             let slot = this.scoreboard.slot(index);
-            if slot.age().is_none() {
-                continue;
+            if slot.age().is_some() {
+                workers.push(statistics::of_worker(ruby, index, slot)?)?;
             }
-            let worker = ruby.hash_new();
-            worker.aset(ruby.to_symbol("slot"), index)?;
-            worker.aset(ruby.to_symbol("connections"), slot.connections.load(Relaxed))?;
-            worker.aset(ruby.to_symbol("clients"), slot.clients.load(Relaxed))?;
-            for (name, counter) in [
-                ("queued", &slot.queued),
-                ("busy_threads", &slot.busy_threads),
-                ("threads", &slot.threads),
-                ("requests", &slot.requests),
-                ("moved_out", &slot.moved_out),
-                ("moved_in", &slot.moved_in),
-                ("refused_requests", &slot.refused_requests),
-                ("refused_connections", &slot.refused_connections),
-                ("events", &slot.events),
-                ("dropped", &slot.dropped),
-                ("overflowed", &slot.overflowed),
-                ("published", &slot.published),
-                ("delivered", &slot.delivered),
-                ("mail_waits", &slot.mail_waits),
-                ("mail_lost", &slot.mail_lost),
-            ] {
-                worker.aset(ruby.to_symbol(name), counter.load(Relaxed))?;
-            }
-            workers.push(worker)?;
         }
+        let stats = ruby.hash_new();
+        stats.aset(ruby.to_symbol("room"), statistics::of_room(ruby, this.scoreboard)?)?;
         stats.aset(ruby.to_symbol("workers"), workers)?;
         Ok(stats)
     }
@@ -139,8 +114,8 @@ impl Shared {
 /// Maps a scoreboard that forked processes share. It is never unmapped: its users live as long as the process.
 fn map_scoreboard() -> rustix::io::Result<&'static Scoreboard> {
     let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and nobody
-    // unmaps it.
+    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and
+    // nobody unmaps it.
     unsafe {
         let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Scoreboard>(), flags, MapFlags::SHARED)?;
         Ok(&*address.cast::<Scoreboard>())

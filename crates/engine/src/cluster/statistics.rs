@@ -1,0 +1,113 @@
+//! The statistics: one table of what is counted. From it come the atomics of a [`Slot`](crate::Slot), the snapshot [`Stats`],
+//! and the names and texts that people read. To add one: a row here, and the line that counts it.
+
+/// Calls another macro with the table: what a process counts, in the order that people see.
+///
+/// * `Counter`: only grows while the process lives. `Gauge`: the value of this moment; the engine stores some of them only when
+///   it is asked, and on each tick of its monitor.
+/// * `Engine`: each engine counts for itself. `Process`: all engines of a process count together.
+/// * `Everywhere`, `Engines`, `Nowhere`: see [`Shown`].
+macro_rules! statistics {
+    ($macro:ident) => {
+        $macro! {
+            connections: Gauge, Engine, Everywhere, "Open connections.";
+            requests: Counter, Engine, Everywhere, "Requests that were served, by the application or from `public_dir`.";
+            files: Counter, Engine, Engines, "Requests that were served from `public_dir`.";
+            queued: Gauge, Engine, Everywhere, "Requests that wait for a thread.";
+            threads: Gauge, Engine, Everywhere, "Threads that have started.";
+            busy_threads: Gauge, Engine, Everywhere, "Threads that run the application.";
+            idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";
+            moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
+            moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
+            refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
+            refused_connections: Counter, Engine, Everywhere, "Connections refused at `max_connections` or for want of descriptors.";
+            clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that go on after the request.";
+            events: Counter, Engine, Everywhere, "Events and deferred blocks that were run.";
+            pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";
+            dropped: Counter, Engine, Everywhere, "Messages dropped because a client or a block did not keep up.";
+            overflowed: Counter, Engine, Everywhere, "Clients closed because they did not keep up.";
+            published: Counter, Process, Everywhere, "Messages published.";
+            delivered: Counter, Process, Everywhere, "Messages delivered to subscribers.";
+            mail_sent: Counter, Process, Nowhere, "Messages sent to other processes.";
+            mail_received: Counter, Process, Nowhere, "Messages received from other processes.";
+            mail_waits: Counter, Process, Everywhere, "Times that a publisher waited for the full mailbox of another process.";
+            mail_lost: Counter, Process, Everywhere, "Messages that another process did not take in time, or that could not be read.";
+            lost_log_lines: Counter, Engine, Engines, "Log lines dropped because the disk or the pipe was too slow.";
+        }
+    };
+}
+pub(crate) use statistics;
+
+/// A row of the table, for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistic {
+    /// As it is called everywhere.
+    pub name: &'static str,
+    /// How its values are to be understood.
+    pub kind: Kind,
+    /// Who is told.
+    pub shown: Shown,
+    /// What is counted: a sentence.
+    pub help: &'static str,
+}
+
+/// What a value says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// How many there are at this moment.
+    Gauge,
+    /// How many there were since the start.
+    Counter,
+}
+
+/// Where people see a statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// In the statistics of an engine, in its own process, and in those of all workers.
+    Everywhere,
+    /// In the statistics of an engine only.
+    Engines,
+    /// In tests and examples only.
+    Nowhere,
+}
+
+macro_rules! value {
+    (Gauge) => {
+        i64
+    };
+    (Counter) => {
+        u64
+    };
+}
+
+macro_rules! stats {
+    ($($name:ident: $kind:ident, $owner:ident, $shown:ident, $help:literal;)*) => {
+        const TABLE: &[Statistic] = &[$(Statistic {
+            name: stringify!($name),
+            kind: Kind::$kind,
+            shown: Shown::$shown,
+            help: $help,
+        },)*];
+
+        /// A snapshot of the statistics of one engine.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Stats {
+            $(#[doc = $help] pub $name: value!($kind),)*
+        }
+
+        impl Stats {
+            /// All values, in the order of the table.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static Statistic, i64)> {
+                TABLE.iter().zip([$(self.$name as i64,)*])
+            }
+        }
+    };
+}
+statistics!(stats);
+
+impl Statistic {
+    /// What a process counts, in the order of the table.
+    pub const fn all() -> &'static [Statistic] {
+        TABLE
+    }
+}

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/apart"
+
+# The statistics that docs/deployment.md lists are those that there are: the table is the engine's, which UPDATE_DOCS=1
+# writes there. Any other run compares.
+class StatisticsTest < Minitest::Test
+  include Fairlead::Test::Apart
+
+  DOCUMENT = File.join(ROOT, "docs/deployment.md")
+  BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
+  # As applications have always got them.
+  OF_WORKER = %i[
+    slot connections clients queued busy_threads threads requests moved_out moved_in refused_requests refused_connections
+    events dropped overflowed published delivered mail_waits mail_lost
+  ].freeze
+
+  def test_the_documentation_has_them_all_and_no_others
+    text = File.read(DOCUMENT)
+    File.write(DOCUMENT, text.sub(BLOCK) { table }) if ENV["UPDATE_DOCS"]
+
+    assert_equal table, File.read(DOCUMENT)[BLOCK]
+  end
+
+  def test_each_is_a_sentence
+    assert_empty(statistics.values.map(&:last).reject { |help| help.match?(/\A[A-Z].*\.\z/) })
+  end
+
+  def test_an_engine_has_those_of_the_table_in_its_order
+    service = Fairlead::Service.new(Fairlead::Configuration.from_options(bind: "tcp://127.0.0.1:0"), log: Fairlead::EventLog.new(quiet: true)).open
+    engine = Fairlead::Native::Engine.new(->(_) {}, [], service.engine_settings, nil, 0) { nil }
+
+    assert_equal tables[:engines].keys, engine.stats.keys
+  ensure
+    engine&.stop
+    service&.close
+  end
+
+  def test_the_room_and_the_workers_have_those_of_the_table
+    shared = Fairlead::Native::Shared.new(2, 2)
+    shared.beat(1)
+    stats = shared.stats
+
+    assert_equal tables[:room].keys, stats[:room].keys
+    assert_equal [OF_WORKER], stats[:workers].map(&:keys)
+    assert_equal tables[:workers].keys.sort, (OF_WORKER - [:slot]).sort
+  end
+
+  private
+
+  def tables = Fairlead::Native.statistics
+
+  def statistics = tables.values.inject(:merge)
+
+  def table
+    rows = statistics.map do |name, (kind, help)|
+      places = tables.select { |_, table| table.key?(name) }.keys.map { |place| "`:#{place}`" }
+      "| `#{name}` | #{places.join(", ")} | #{kind} | #{help.delete_suffix(".")} |\n"
+    end
+    "| name | in | kind | meaning |\n|---|---|---|---|\n#{rows.join}"
+  end
+end
