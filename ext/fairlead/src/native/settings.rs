@@ -12,7 +12,7 @@ trait Setting: Sized {
     fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error>;
 }
 
-/// A [`Config`]: fields that bear the name of an option, and those that are made of several.
+/// Makes a [`Config`]: first the fields that have the name of an option, then those that are made of several options.
 macro_rules! config {
     ($settings:ident: $($name:ident),+; $($field:ident: $value:expr),+ $(,)?) => {
         Config {
@@ -33,13 +33,13 @@ impl<'a> Settings<'a> {
         Settings { ruby, hash }
     }
 
-    /// The value of `name`, which must be there. `RHash::fetch` would call the block of the method that is running for what is not.
+    /// The value of `name`, which must be there. (`RHash::fetch` would call the block of the running method if it is not.)
     pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
         let value = self.hash.get(self.ruby.to_symbol(name));
         T::try_convert(value.ok_or_else(|| self.missing(name))?)
     }
 
-    /// The name of the choice that was made.
+    /// A setting with a choice of names: the name.
     fn choice(&self, name: &str) -> Result<String, Error> {
         Ok(self.get::<Value>(name)?.to_string())
     }
@@ -67,7 +67,7 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// One body has room on the disk in any case, if no other one is there.
+    /// The disk has room for one body of the largest size, whatever the total says.
     fn request_totals(&self) -> Result<Arc<RequestTotals>, Error> {
         let disk = match self.get("body_disk_total_bytes")? {
             0 => u64::MAX,
@@ -101,12 +101,15 @@ impl<'a> Settings<'a> {
     fn missing(&self, name: &str) -> Error {
         Error::new(
             self.ruby.exception_key_error(),
-            format!("the engine is not told {name}"),
+            format!("the setting {name} is missing"),
         )
     }
 
     fn unknown(&self, name: &str, value: &str) -> Error {
-        Error::new(self.ruby.exception_arg_error(), format!("{name}: {value}"))
+        Error::new(
+            self.ruby.exception_arg_error(),
+            format!("the setting {name} cannot be {value}"),
+        )
     }
 
     pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {
@@ -122,7 +125,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Those that Ruby's values become as they are.
+/// Types that magnus converts.
 macro_rules! plain {
     ($($kind:ty),+) => {
         $(impl Setting for $kind {
@@ -135,11 +138,15 @@ macro_rules! plain {
 
 plain!(bool, u32, u64, usize, PathBuf);
 
-/// Seconds.
+/// Ruby has seconds.
 impl Setting for Duration {
     fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
-        Duration::try_from_secs_f64(settings.get(name)?)
-            .map_err(|error| Error::new(settings.ruby.exception_arg_error(), format!("{name}: {error}")))
+        Duration::try_from_secs_f64(settings.get(name)?).map_err(|error| {
+            Error::new(
+                settings.ruby.exception_arg_error(),
+                format!("the setting {name}: {error}"),
+            )
+        })
     }
 }
 
@@ -164,7 +171,7 @@ impl Setting for Overflow {
     }
 }
 
-/// What a connection keeps from message to message; nothing where messages are not compressed.
+/// What a connection keeps between compressed messages; `None` if messages are not compressed.
 impl Setting for Option<Context> {
     fn read(settings: &Settings<'_>, name: &str) -> Result<Self, Error> {
         match settings.choice(name)?.as_str() {
