@@ -29,7 +29,7 @@ module Fairlead
         Dir.chdir(@flags[:directory]) { read(path) }
       end
 
-      def read(path) = File.new(path, default_host: @default_host).read
+      def read(path) = ConfigFile.new(path, default_host: @default_host).read
 
       # The default host, if it is where the server is going to listen.
       def effective_default_host(layers, file)

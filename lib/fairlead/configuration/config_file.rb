@@ -9,7 +9,7 @@ module Fairlead
     #   workers :auto
     #   threads 1, 5
     #   before_worker_boot { |index| Database.connect }
-    class File < Layer
+    class ConfigFile < Layer
       attr_reader :path, :hooks
 
       # +default_host+: where a port is that the file names no host for; nil: on every interface.
