@@ -56,7 +56,7 @@ module Fairlead
       private
 
       def readable_text
-        ::File.read(path, encoding: "UTF-8")
+        File.read(path, encoding: "UTF-8")
       rescue SystemCallError => e
         problem(nil, path, "cannot be read (#{e.class.name.delete_prefix("Errno::")})")
         nil

@@ -25,7 +25,7 @@ module Fairlead
         return if path.nil? || path == "-"
         return read(path) unless @flags[:directory]
 
-        path = ::File.expand_path(path)
+        path = File.expand_path(path)
         Dir.chdir(@flags[:directory]) { read(path) }
       end
 
@@ -40,8 +40,8 @@ module Fairlead
       def default_path
         folder = @flags[:directory] || "."
         ["config/fairlead/#{environment}.rb", "config/fairlead.rb"]
-          .map { |path| folder == "." ? path : ::File.join(folder, path) }
-          .find { |path| ::File.exist?(path) }
+          .map { |path| folder == "." ? path : File.join(folder, path) }
+          .find { |path| File.exist?(path) }
       end
 
       # The file cannot choose the environment by which it is found.
