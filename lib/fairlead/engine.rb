@@ -90,7 +90,7 @@ module Fairlead
       count.times do |started|
         add_thread
       rescue ThreadError
-        (count - started).times { @native.forgo_thread }
+        (count - started).times { @native.cancel_thread }
         raise
       end
     end
@@ -132,7 +132,7 @@ module Fairlead
     # Another thread in the place of this one, which is still counted if it has never served.
     def replace_thread(counted:)
       if @ending
-        @native.forgo_thread if counted
+        @native.cancel_thread if counted
       elsif counted || @native.replace_thread
         start_threads(1)
       end
