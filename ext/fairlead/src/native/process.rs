@@ -102,7 +102,7 @@ pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
     if let Some(next) = process.engine() {
         let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
-        subscriptions.for_each(|subscription| next.take_over(&subscription));
+        subscriptions.for_each(|subscription| next.take_over(subscription));
         drop(process);
         // Once more than needed does no harm.
         (0..ruby.get_inner(&TASKS).len()).for_each(|_| next.defer());
