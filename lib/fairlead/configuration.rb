@@ -8,7 +8,7 @@ module Fairlead
   class Configuration
     autoload :Layer, "fairlead/configuration/layer"
     autoload :Flags, "fairlead/configuration/flags"
-    autoload :File, "fairlead/configuration/file"
+    autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"

@@ -4,8 +4,11 @@ module Fairlead
   # The native engine of a process and the Ruby threads it runs the application on. The engine says when it can use one
   # more thread; it ends them all when it is drained or stopped.
   class Engine
-    # How long the threads may take to leave once the engine has been stopped, in seconds.
-    GRACE = 1
+    # How long the blocks of :shutdown run before the engine begins to drain, in seconds; then they run beside it.
+    HEAD_START = 1
+
+    # How long the threads may take to end once the engine has been stopped, in seconds.
+    THREAD_GRACE = 1
 
     # +shared+: the scoreboard of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
     def initialize(service, shared: nil, slot: 0)
@@ -38,7 +41,7 @@ module Fairlead
     def drain(seconds)
       @ending = true
       deadline = seconds && (now + seconds)
-      start_shutdown_hooks([seconds, GRACE].compact.min)
+      start_shutdown_hooks([seconds, HEAD_START].compact.min)
       @native.drain
       drained = @native.wait(until_then(deadline))
       @shutdown_hooks.join(until_then(deadline))
@@ -51,7 +54,7 @@ module Fairlead
       @ending = true
       @shutdown_hooks&.kill
       @native.stop
-      deadline = now + GRACE
+      deadline = now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
       Stats.remove(@native)
@@ -90,7 +93,7 @@ module Fairlead
       count.times do |started|
         add_thread
       rescue ThreadError
-        (count - started).times { @native.forgo_thread }
+        (count - started).times { @native.cancel_thread }
         raise
       end
     end
@@ -132,7 +135,7 @@ module Fairlead
     # Another thread in the place of this one, which is still counted if it has never served.
     def replace_thread(counted:)
       if @ending
-        @native.forgo_thread if counted
+        @native.cancel_thread if counted
       elsif counted || @native.replace_thread
         start_threads(1)
       end

@@ -13,7 +13,7 @@ module Fairlead
 
       def initialize(app, folder)
         @app = app
-        @files = ::Rack::Files.new(File.expand_path(folder))
+        @files = Rack::Files.new(File.expand_path(folder))
       end
 
       def call(env)
@@ -36,7 +36,7 @@ module Fairlead
       private
 
       def hidden?(path)
-        HIDDEN.match?(::Rack::Utils.unescape_path(path).b)
+        HIDDEN.match?(Rack::Utils.unescape_path(path).b)
       end
     end
   end

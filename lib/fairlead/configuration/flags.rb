@@ -102,7 +102,7 @@ module Fairlead
       def declare_actions(parser)
         parser.separator("\nOthers")
         parser.on("-I", "--include PATHS", "Adds these folders (separated by :) to the load path.") do |paths|
-          $LOAD_PATH.unshift(*paths.split(::File::PATH_SEPARATOR))
+          $LOAD_PATH.unshift(*paths.split(File::PATH_SEPARATOR))
         end
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
         parser.on("--debug", "Shows the backtrace if the start fails.") { @debug = true }

@@ -25,11 +25,11 @@ module Fairlead
         return if path.nil? || path == "-"
         return read(path) unless @flags[:directory]
 
-        path = ::File.expand_path(path)
+        path = File.expand_path(path)
         Dir.chdir(@flags[:directory]) { read(path) }
       end
 
-      def read(path) = File.new(path, default_host: @default_host).read
+      def read(path) = ConfigFile.new(path, default_host: @default_host).read
 
       # The default host, if it is where the server is going to listen.
       def effective_default_host(layers, file)
@@ -40,8 +40,8 @@ module Fairlead
       def default_path
         folder = @flags[:directory] || "."
         ["config/fairlead/#{environment}.rb", "config/fairlead.rb"]
-          .map { |path| folder == "." ? path : ::File.join(folder, path) }
-          .find { |path| ::File.exist?(path) }
+          .map { |path| folder == "." ? path : File.join(folder, path) }
+          .find { |path| File.exist?(path) }
       end
 
       # The file cannot choose the environment by which it is found.

@@ -4,7 +4,7 @@
 # so that a name such as File or Server means in the file what it means anywhere else.
 class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChildren
   class << self
-    # Evaluates +text+, the text of +file+ (a Configuration::File), which is told what it says.
+    # Evaluates +text+, the text of +file+ (a ConfigFile), which is told what it says.
     def evaluate(file, text)
       new(file).instance_eval(text, file.path, 1)
     end

@@ -12,8 +12,8 @@ module Fairlead
     # How many workers there can be at once, however often TTIN asks.
     SLOTS = Options.fetch(:workers).type.most
 
-    # How long a worker may take to leave after its requests were aborted, and one that is to stop at once, in seconds.
-    GRACE = 5
+    # How long a worker may take to end once its requests have been aborted, in seconds: after shutdown_timeout, or at once.
+    EXIT_GRACE = 5
 
     # A worker that dies this early has hardly been ready, in seconds.
     EARLY = 1
@@ -100,13 +100,13 @@ module Fairlead
 
       @log.draining(reason, shutdown_timeout)
       begin_to_end
-      @children.each { |child| child.terminate(now + shutdown_timeout + GRACE) }
+      @children.each { |child| child.terminate(now + shutdown_timeout + EXIT_GRACE) }
     end
 
     def stop_at_once(signal)
       @log.stopping_at_once(signal)
       begin_to_end
-      @children.each { |child| child.terminate(now + GRACE, signal: "QUIT") }
+      @children.each { |child| child.terminate(now + EXIT_GRACE, signal: "QUIT") }
     end
 
     # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
@@ -132,7 +132,7 @@ module Fairlead
       @wanted += by
       @log.workers_wanted(@wanted)
       surplus = @children[@wanted] if by.negative?
-      surplus&.terminate(now + shutdown_timeout + GRACE)
+      surplus&.terminate(now + shutdown_timeout + EXIT_GRACE)
     rescue *DescriptorError::SYSTEM_ERRORS => e
       @log.worker_not_added(DescriptorError.new(e))
     end
@@ -190,7 +190,7 @@ module Fairlead
 
       @status = 1
       begin_to_end
-      @children.each { |child| child.terminate(now + GRACE) }
+      @children.each { |child| child.terminate(now + EXIT_GRACE) }
     end
 
     def worker_ended(child, status)

@@ -44,15 +44,15 @@ module Fairlead
       # Whether a header value may be a list with a line feed between its values, as the SPEC of Rack 2 has it. Without Rack
       # it may not.
       def field_lists?
-        return false unless defined?(::Rack)
+        return false unless defined?(Rack)
 
         require "rack/version"
-        ::Rack.release.start_with?("2.")
+        Rack.release.start_with?("2.")
       end
 
       # That application behind the middleware. Rack::Lint of Rack 2 counts on others to have loaded URI.
       def wrap(app)
-        require "uri" if defined?(::Rack) && !::Rack.autoload?(:Lint)
+        require "uri" if defined?(Rack) && !Rack.autoload?(:Lint)
         @middleware.reverse.reduce(app) { |inner, middleware| middleware.new(inner) }
       end
 
@@ -66,9 +66,9 @@ module Fairlead
       # a comment of the file, for which it loads that server, unless it is given nil; and it returns a pair.
       def build(path)
         require "rack"
-        return ::Rack::Builder.parse_file(path) unless ::Rack.release.start_with?("2.")
+        return Rack::Builder.parse_file(path) unless Rack.release.start_with?("2.")
 
-        ::Rack::Builder.parse_file(path, nil).first
+        Rack::Builder.parse_file(path, nil).first
       end
 
       # RubyGems makes an error of its own of a signal that interrupts a +require+.

@@ -9,7 +9,7 @@ module Fairlead
       INTERVAL = 1.0
 
       # How long a worker that is to be replaced may take to end by itself, in seconds. One that hangs will not.
-      GRACE = 2
+      REPLACEMENT_GRACE = 2
 
       def initialize(service, shared, children)
         @configuration = service.configuration
@@ -49,7 +49,7 @@ module Fairlead
 
           @log.worker_boot_timed_out(child, @configuration.worker_boot_timeout)
         end
-        child.terminate(now + GRACE)
+        child.terminate(now + REPLACEMENT_GRACE)
       end
     end
   end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-class ConfigurationFileTest < Minitest::Test
+class ConfigurationConfigFileTest < Minitest::Test
   include Fairlead::Test::Folders
 
   Options = Fairlead::Options
@@ -12,7 +12,7 @@ class ConfigurationFileTest < Minitest::Test
       Options.select(&:in_file?).each do |entry|
         entry.methods_in_file.each do |name|
           File.write("fairlead.rb", "#{name}(*#{entry.valid.inspect})")
-          file = Fairlead::Configuration::File.new("fairlead.rb").read
+          file = Fairlead::Configuration::ConfigFile.new("fairlead.rb").read
 
           assert_empty file.problems, name
           assert_equal entry.expand(*entry.valid), file.settings.transform_values(&:value)
@@ -61,7 +61,7 @@ class ConfigurationFileTest < Minitest::Test
   end
 
   def test_a_file_that_is_not_there_is_a_problem
-    problems = in_folder { Fairlead::Configuration::File.new("nowhere.rb").read.problems }
+    problems = in_folder { Fairlead::Configuration::ConfigFile.new("nowhere.rb").read.problems }
 
     assert_equal ["nowhere.rb: cannot be read (ENOENT)"], problems.map(&:to_s)
   end
@@ -81,6 +81,6 @@ class ConfigurationFileTest < Minitest::Test
   private
 
   def read(text)
-    in_folder("fairlead.rb" => text) { Fairlead::Configuration::File.new("fairlead.rb").read }
+    in_folder("fairlead.rb" => text) { Fairlead::Configuration::ConfigFile.new("fairlead.rb").read }
   end
 end

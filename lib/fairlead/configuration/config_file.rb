@@ -9,7 +9,7 @@ module Fairlead
     #   workers :auto
     #   threads 1, 5
     #   before_worker_boot { |index| Database.connect }
-    class File < Layer
+    class ConfigFile < Layer
       attr_reader :path, :hooks
 
       # +default_host+: where a port is that the file names no host for; nil: on every interface.
@@ -56,7 +56,7 @@ module Fairlead
       private
 
       def readable_text
-        ::File.read(path, encoding: "UTF-8")
+        File.read(path, encoding: "UTF-8")
       rescue SystemCallError => e
         problem(nil, path, "cannot be read (#{e.class.name.delete_prefix("Errno::")})")
         nil
