@@ -9,7 +9,7 @@
 //! * `gvl.rs`: everything about the GVL, protection from exceptions, and the hook that tells when a thread waits.
 //!
 //! # Rules
-//! * Ruby is called only with the GVL held and inside [`gvl::protect`].
+//! * Ruby is called only with the GVL held and inside `gvl::protect`.
 //! * No Rust value with a destructor lives across a Ruby call that can raise: an exception jumps over it.
 //! * A Ruby value in Rust memory is marked; all others live on the stack, where the collector sees them.
 //! * A panic never crosses into Ruby.
