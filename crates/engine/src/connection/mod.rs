@@ -8,7 +8,6 @@
 //! ```
 
 pub(crate) mod connections;
-pub(crate) mod output;
 pub(crate) mod parked;
 pub(crate) mod place;
 mod sending;
@@ -16,20 +15,18 @@ mod space;
 
 use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
-use crate::connection::output::{FileParts, Flush, Output};
 use crate::connection::place::Place;
 use crate::http::body::Body;
 use crate::http::http1::CONTINUE;
 use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
-use crate::transport::listener::Origin;
+use crate::stream::output::{FileParts, Flush};
+use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
-use crate::transport::{Link, LINGER_MILLISECONDS};
-use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
+use crate::transport::LINGER_MILLISECONDS;
+use fairlead_wire::http1::{ChunkedDecoder, Framing, HeadProgress};
 use rustix::io::Errno;
 use space::Space;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
@@ -101,50 +98,28 @@ enum Disk {
 /// A connection and its current request.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    transport: Link,
     place: Place,
-    origin: Arc<Origin>,
-    peer: Option<SocketAddr>,
+    pub(crate) stream: Stream,
     state: State,
     /// Milliseconds at which the connection became idle.
     idle_since: u64,
-    /// Nanoseconds at which the current request was complete.
-    arrived: u64,
     /// Requests answered.
     served: u64,
-    /// The head of the current request, then bytes of the next ones.
-    pub(crate) input: Vec<u8>,
-    /// How much of a head that is in `input` has been looked at.
+    /// How much of a head that is in the input has been looked at.
     progress: HeadProgress,
-    pub(crate) head: Head,
-    pub(crate) body: Body,
     space: Space,
-    pub(crate) output: Output,
 }
 
 impl Connection {
-    pub(crate) fn new(
-        transport: Link,
-        place: Place,
-        origin: Arc<Origin>,
-        peer: Option<SocketAddr>,
-        now: u64,
-    ) -> Connection {
+    pub(crate) fn new(place: Place, stream: Stream, now: u64) -> Connection {
         Connection {
-            transport,
             place,
-            origin,
-            peer,
+            stream,
             state: State::Idle,
             idle_since: now,
-            arrived: 0,
             served: 0,
-            input: Vec::new(),
             progress: HeadProgress::default(),
-            head: Head::default(),
-            body: Body::Empty,
             space: Space::default(),
-            output: Output::default(),
         }
     }
 
@@ -157,13 +132,16 @@ impl Connection {
         served: u64,
         config: &Config,
     ) -> Option<Connection> {
-        self.input = input;
+        let request = &mut self.stream.request;
         self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
-        self.body = body;
-        self.arrived = arrived;
+        request.body = body;
+        request.arrived = arrived;
+        let is_whole = matches!(request.head.parse(&input, &config.head_limits()), Ok(true));
+        self.stream.input = input;
+        self.stream.take_head();
         self.served = served;
         self.state = State::Ready;
-        matches!(self.head.parse(&self.input, &config.head_limits()), Ok(true)).then_some(self)
+        is_whole.then_some(self)
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -175,16 +153,9 @@ impl Connection {
         &mut self.place
     }
 
-    pub(crate) fn transport(&self) -> &Link {
-        &self.transport
-    }
-
-    pub(crate) fn origin(&self) -> &Arc<Origin> {
-        &self.origin
-    }
-
+    /// Nanoseconds at which the current request was complete.
     pub(crate) fn arrived(&self) -> u64 {
-        self.arrived
+        self.stream.request.arrived
     }
 
     pub(crate) fn served(&self) -> u64 {
@@ -193,11 +164,6 @@ impl Connection {
 
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
-    }
-
-    /// The peer's address, as it was when the connection was accepted; `None` for a Unix socket.
-    pub(crate) fn peer(&self) -> Option<SocketAddr> {
-        self.peer
     }
 
     /// When the reactor has to look at the connection even if nothing happens, in milliseconds.
@@ -217,7 +183,7 @@ impl Connection {
     /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
     pub(crate) fn expire(&mut self, config: &Config, now: u64) -> Next {
         match self.state {
-            State::Flush { .. } if !self.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
+            State::Flush { .. } if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
             State::Flush { ref mut late, .. } => {
                 *late = true;
                 Next::Send
@@ -240,7 +206,7 @@ impl Connection {
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
             State::Body { waits: Some(_), .. } => self.look_for_peer(),
-            State::Body { .. } if !self.output.is_empty() => self.send_interim(),
+            State::Body { .. } if !self.stream.output.is_empty() => self.send_interim(),
             _ => self.read(scratch, config, now, Disk::Leave),
         }
     }
@@ -290,7 +256,7 @@ impl Connection {
             if disk == Disk::Leave && self.needs_disk() {
                 return self.store_later(Vec::new(), now);
             }
-            let count = match self.transport.receive(&mut scratch[..most]) {
+            let count = match self.stream.transport().receive(&mut scratch[..most]) {
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
@@ -325,7 +291,7 @@ impl Connection {
         if matches!(self.state, State::Body { .. }) {
             return self.feed_body(bytes, config, now);
         }
-        self.input.extend_from_slice(bytes);
+        self.stream.input.extend_from_slice(bytes);
         self.parse_head(config, now)
     }
 
@@ -335,7 +301,8 @@ impl Connection {
             self.state = State::Head { since: now };
         }
         let limits = config.head_limits();
-        match self.head.parse_on(&self.input, &limits, &mut self.progress) {
+        let Stream { request, input, .. } = &mut self.stream;
+        match request.head.parse_on(input, &limits, &mut self.progress) {
             Ok(true) => self.begin_body(config, now),
             Ok(false) => Next::Wait(Interest::Read),
             Err(error) => Next::Refuse(error.into()),
@@ -343,8 +310,11 @@ impl Connection {
     }
 
     fn begin_body(&mut self, config: &Config, now: u64) -> Next {
-        let decoder = match self.head.framing {
-            Framing::Empty | Framing::Length(0) => return self.complete(),
+        let decoder = match self.stream.request.head.framing {
+            Framing::Empty | Framing::Length(0) => {
+                self.stream.take_head();
+                return self.complete();
+            }
             Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
             Framing::Length(_) => None,
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
@@ -356,9 +326,10 @@ impl Connection {
             unstored: Vec::new(),
             handed: now,
         };
-        let rest = self.input.split_off(self.head.len);
-        if rest.is_empty() && self.head.expect_continue {
-            self.output.buffer().extend_from_slice(CONTINUE);
+        self.stream.take_head();
+        let rest = std::mem::take(&mut self.stream.input);
+        if rest.is_empty() && self.stream.request.head.expect_continue {
+            self.stream.output.buffer().extend_from_slice(CONTINUE);
             return self.send_interim();
         }
         if rest.is_empty() {
@@ -372,7 +343,7 @@ impl Connection {
 
     /// Sends an interim response; the body is not read before all of it is sent.
     fn send_interim(&mut self) -> Next {
-        match self.output.flush(&*self.transport, FileParts::Leave) {
+        match self.stream.flush(FileParts::Leave) {
             Ok(Flush::Done) => Next::Wait(Interest::Read),
             Ok(_) => Next::Wait(Interest::Write),
             Err(_) => Next::Close,
@@ -380,16 +351,16 @@ impl Connection {
     }
 
     fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
-        let (before, framing) = (self.body.len(), self.head.framing);
+        let (before, framing) = (self.stream.request.body.len(), self.stream.request.head.framing);
         let State::Body { decoder, .. } = &mut self.state else {
             return Next::Close;
         };
         let mut decoder = decoder.take();
         let mut stored = Ok(());
         let mut keep = |part: &[u8]| {
-            if stored.is_ok() && !is_over(self.body.len() + part.len() as u64, config) {
+            if stored.is_ok() && !is_over(self.stream.request.body.len() + part.len() as u64, config) {
                 let memory_bytes = self.memory_for(part.len(), config);
-                stored = self.body.push(part, memory_bytes, &config.temp_dir);
+                stored = self.stream.request.body.push(part, memory_bytes, &config.temp_dir);
             } else if stored.is_ok() {
                 stored = Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
             }
@@ -409,7 +380,7 @@ impl Connection {
                 (count, count as u64 == missing)
             }
         };
-        let moved = self.body.len() - before;
+        let moved = self.stream.request.body.len() - before;
         if let State::Body {
             decoder: place, meter, ..
         } = &mut self.state
@@ -421,7 +392,7 @@ impl Connection {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Next::Refuse(Refusal::BodyTooLarge),
             Err(_) => Next::Refuse(Refusal::BodyNotStored),
             Ok(()) if done => {
-                self.input.extend_from_slice(&bytes[consumed..]);
+                self.stream.input.extend_from_slice(&bytes[consumed..]);
                 self.complete()
             }
             Ok(()) => Next::Wait(Interest::Read),
@@ -454,31 +425,26 @@ impl Connection {
 
     /// Nothing is read now, but a peer that is gone need not be waited for.
     fn look_for_peer(&self) -> Next {
-        match self.transport.has_received() {
+        match self.stream.transport().has_received() {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),
             Err(_) => Next::Close,
         }
     }
 
     fn complete(&mut self) -> Next {
-        if self.body.finish().is_err() {
+        if self.stream.request.body.finish().is_err() {
             return Next::Refuse(Refusal::BodyNotReadable);
         }
         self.settle_space();
         self.state = State::Ready;
-        self.arrived = crate::clock::nanoseconds();
+        self.stream.request.arrived = crate::clock::nanoseconds();
         Next::Ready
     }
 
-    fn forget_body(&mut self) {
-        self.body = Body::Empty;
+    fn forget_request(&mut self) {
+        self.stream.forget_request();
         self.space = Space::default();
-    }
-
-    /// Bytes that came after the request, which is over for the server: whoever speaks on this socket next needs them.
-    pub(crate) fn take_read_ahead(&mut self) -> Vec<u8> {
-        let parsed = self.head.len.min(self.input.len());
-        self.input.split_off(parsed)
+        self.progress = HeadProgress::default();
     }
 }
 

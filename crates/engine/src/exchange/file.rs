@@ -3,7 +3,7 @@
 
 use super::{Exchange, ResponsePhase};
 use crate::files::{content_type, Content, Description, Document, Identity};
-use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
+use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
@@ -66,12 +66,12 @@ impl Exchange<'_> {
 
     /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
-        let parts = self.head().parts;
-        let mut location = self.text(parts.path).to_vec();
+        let request = self.request();
+        let mut location = request.path().to_vec();
         location.push(b'/');
-        if let Some(query) = parts.query {
+        if let Some(query) = request.query() {
             location.push(b'?');
-            location.extend_from_slice(self.text(query));
+            location.extend_from_slice(query);
         }
         self.respond_plainly_with(301, &[(b"location", &location)]);
     }
@@ -137,17 +137,16 @@ impl Exchange<'_> {
     }
 
     fn select(&self, etag: &str, modified: Option<u64>, size: u64) -> Selection {
-        let (head, bytes) = (self.head(), self.bytes());
         let validators = Validators {
             etag: Some(etag.as_bytes()),
             modified,
         };
-        match evaluate(head, bytes, &validators) {
+        match self.request().evaluate(&validators) {
             Verdict::NotModified => return Selection::NotModified,
             Verdict::Failed => return Selection::Failed,
             Verdict::Proceed => {}
         }
-        match Ranges::of(head, bytes, &validators, size) {
+        match self.request().ranges(&validators, size) {
             Ranges::Whole => Selection::Whole,
             Ranges::Unsatisfiable => Selection::Unsatisfiable,
             Ranges::Parts(mut parts) if parts.len() == 1 => parts.pop().map_or(Selection::Whole, Selection::Part),
@@ -241,7 +240,7 @@ impl Written {
             Some(String::from_utf8_lossy(value).into_owned())
         };
         let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
-        let method = exchange.text(exchange.head().method);
+        let method = exchange.request().method();
         let is_plain = exchange.response.status == 200
             && matches!(method, b"GET" | b"HEAD")
             && exchange.phase == ResponsePhase::Head;

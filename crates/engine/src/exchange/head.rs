@@ -15,7 +15,7 @@ impl Exchange<'_> {
     /// client speaks HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != ResponsePhase::NotStarted
-            || self.head().version == Version::Http10
+            || self.request().version() == Version::Http10
             || !self.services.config().early_hints
         {
             return false;
@@ -39,11 +39,11 @@ impl Exchange<'_> {
                 date: None,
                 is_head_request: false,
             };
-            write_head(self.response, message, self.connection.output.buffer());
+            write_head(self.response, message, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
             self.flushed = false;
-            self.start = self.connection.output.buffer().len();
+            self.start = self.stream.output.buffer().len();
         }
     }
 
@@ -119,7 +119,7 @@ impl Exchange<'_> {
                 let last = fields::members(value).last();
                 self.announced.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
                 // RFC 9112 §6.1: neither to a client of 1.0 nor where there is no body.
-                if self.head().version == Version::Http10 || has_no_body(self.response.status) {
+                if self.request().version() == Version::Http10 || has_no_body(self.response.status) {
                     return Ok(());
                 }
             }
@@ -158,8 +158,8 @@ impl Exchange<'_> {
     /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
     /// HTTP/1.0 ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
-        let version = self.head().version;
-        let is_head_request = self.is_head_request();
+        let version = self.request().version();
+        let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
         // What began before the drain ends its connection as well.
@@ -174,10 +174,10 @@ impl Exchange<'_> {
         let message = Message {
             framing,
             connection,
-            is_head_request: self.is_head_request(),
+            is_head_request: self.request().is_head(),
             date: (!has_date).then(|| self.date.text()),
         };
-        write_head(self.response, message, self.connection.output.buffer());
+        write_head(self.response, message, self.stream.output.buffer());
     }
 
     /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no

@@ -20,18 +20,19 @@ pub use wait::Wait;
 
 use crate::clock::DateCache;
 use crate::config::Config;
-use crate::connection::output::Spill;
-use crate::connection::Connection;
 use crate::files::Files;
 use crate::files::Named;
 use crate::http::body::Body;
 use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
+use crate::http::request::Request;
 use crate::http::response::ResponseHead;
 use crate::realtime::{Client, Realtime};
 use crate::spool::{Relief, Spool};
+use crate::stream::output::Spill;
+use crate::stream::Stream;
 use crate::transport::listener::Origin;
 use crate::worker::Worker;
-use fairlead_wire::{reason, Head, Span};
+use fairlead_wire::reason;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
@@ -110,7 +111,7 @@ pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 /// A request to be answered.
 pub struct Exchange<'a> {
-    pub(crate) connection: &'a mut Connection,
+    stream: &'a mut Stream,
     services: &'a Arc<Services>,
     date: &'a mut DateCache,
     phase: ResponsePhase,
@@ -126,6 +127,8 @@ pub struct Exchange<'a> {
     /// Whether the kernel may have some of this response.
     flushed: bool,
     gone: bool,
+    /// Whether the client had to give way to others: nothing that the kernel has is to reach it.
+    is_cut_off: bool,
     /// Whether the output is with a [`Wait`].
     lent: bool,
     faulty: Option<&'static str>,
@@ -139,15 +142,15 @@ pub struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     pub(crate) fn new(
-        connection: &'a mut Connection,
+        stream: &'a mut Stream,
         services: &'a Arc<Services>,
         workspace: &'a mut Workspace,
     ) -> Exchange<'a> {
-        let close = !connection.head.keep_alive;
-        let start = connection.output.buffer().len();
+        let close = !stream.request.head.keep_alive;
+        let start = stream.output.buffer().len();
         workspace.head.start(0);
         Exchange {
-            connection,
+            stream,
             services,
             date: &mut workspace.date,
             phase: ResponsePhase::NotStarted,
@@ -159,6 +162,7 @@ impl<'a> Exchange<'a> {
             waits: None,
             flushed: false,
             gone: false,
+            is_cut_off: false,
             lent: false,
             faulty: None,
             client: None,
@@ -168,34 +172,24 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The parsed head; its spans refer to [`Exchange::bytes`].
-    pub fn head(&self) -> &Head {
-        &self.connection.head
-    }
-
-    /// The bytes that the head was parsed from.
-    pub fn bytes(&self) -> &[u8] {
-        &self.connection.input
-    }
-
-    /// The bytes of one span of the head.
-    pub fn text(&self, span: Span) -> &[u8] {
-        span.of(&self.connection.input)
+    /// The request. Its body is to be taken by [`Exchange::take_body`].
+    pub fn request(&self) -> &Request {
+        &self.stream.request
     }
 
     /// The whole body, which the caller may keep.
     pub fn take_body(&mut self) -> Body {
-        std::mem::take(&mut self.connection.body)
+        std::mem::take(&mut self.stream.request.body)
     }
 
     /// Where the request came to.
     pub fn origin(&self) -> &Origin {
-        self.connection.origin()
+        self.stream.origin()
     }
 
     /// Where it came from; `None` for a Unix socket.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.connection.peer()
+        self.stream.peer()
     }
 
     /// Whether a response has been begun.
@@ -216,19 +210,14 @@ impl<'a> Exchange<'a> {
         ) && !self.gone
     }
 
-    /// Whether the method is HEAD: the head of the response is all that is wanted.
-    pub fn is_head_request(&self) -> bool {
-        self.text(self.head().method) == b"HEAD"
-    }
-
     /// Gives the socket away (Rack SPEC, "Hijacking"): from now on it is the app's business. What was read of it beyond the
     /// request comes first. The engine forgets the connection once the app has returned.
     ///
     /// # Errors
     /// If there are no descriptors left.
     pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
-        let ahead = self.connection.take_read_ahead();
-        let transport = self.connection.transport();
+        let ahead = std::mem::take(&mut self.stream.input);
+        let transport = self.stream.transport();
         let socket = match transport.as_plain() {
             Some(plain) if ahead.is_empty() => plain.try_clone()?,
             _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
@@ -259,10 +248,10 @@ impl<'a> Exchange<'a> {
     /// Takes back a response of which nothing is on the wire yet, so that another can be given. False if it is too late.
     pub fn take_back(&mut self) -> bool {
         let is_given_away = self.hijacked || self.client.is_some();
-        if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.connection.output.is_unsent() {
+        if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.stream.output.is_unsent() {
             return false;
         }
-        self.connection.output.buffer().truncate(self.start);
+        self.stream.output.buffer().truncate(self.start);
         self.phase = ResponsePhase::NotStarted;
         self.announced = Announced::default();
         self.named = None;
@@ -356,7 +345,7 @@ impl<'a> Exchange<'a> {
             self.respond_plainly(500);
         }
         match self.phase {
-            ResponsePhase::Body(BodyFraming::Chunked) => self.connection.output.add(LAST_CHUNK),
+            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(LAST_CHUNK),
             ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
                 self.close = true;
@@ -380,6 +369,7 @@ impl<'a> Exchange<'a> {
         let outcome = match self.client {
             Some(client) => Outcome::Client(client),
             None if self.hijacked => Outcome::Hijacked,
+            None if self.is_cut_off => Outcome::CutOff,
             None if self.gone => Outcome::Gone,
             None => Outcome::Answered { close: self.close },
         };
@@ -402,6 +392,8 @@ pub(crate) enum Outcome {
     Client(Arc<Client>),
     /// Its socket is the app's.
     Hijacked,
+    /// It is reset: the client had to give way to others.
+    CutOff,
     /// It is closed: the client is gone, or cannot be told where the response ends.
     Gone,
 }
