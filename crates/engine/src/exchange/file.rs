@@ -107,33 +107,44 @@ impl Exchange<'_> {
         if !matches!(selection, Selection::Whole) {
             self.response.status = selection.status();
         }
+        let content_type = self.complete_fields(&written, &description, &selection, name);
+        self.send_selected(selection, size, content_type.as_bytes(), &content);
+        Ok(true)
+    }
+
+    /// Adds what the app has not said about a file; returns its media type.
+    fn complete_fields(
+        &mut self,
+        written: &Written,
+        description: &Description,
+        selection: &Selection,
+        name: Option<&str>,
+    ) -> String {
         if written.may_be_selected {
-            for (is_given, name, value) in [
-                (written.etag.is_some(), "etag", &description.etag),
-                (written.modified.is_some(), "last-modified", &description.last_modified),
-            ] {
-                if !is_given {
-                    let _ = self.field(name.as_bytes(), value.as_bytes());
-                }
+            if written.etag.is_none() {
+                self.response.fields.add(b"etag", description.etag.as_bytes());
+            }
+            if written.modified.is_none() {
+                self.response
+                    .fields
+                    .add(b"last-modified", description.last_modified.as_bytes());
             }
         }
-        let content_type = match (written.content_type, name) {
-            (Some(content_type), _) => Some(content_type),
+        if let Selection::Parts(_) = selection {
+            // Each part has its own.
+            self.response.fields.remove(b"content-type");
+        }
+        match (&written.content_type, name) {
+            (Some(content_type), _) => content_type.clone(),
             (None, Some(name)) => {
                 let guess = content_type(name);
                 if matches!(selection, Selection::Whole | Selection::Part(_)) {
-                    let _ = self.field(b"content-type", guess.as_bytes());
+                    self.response.fields.add(b"content-type", guess.as_bytes());
                 }
-                Some(guess)
+                guess
             }
-            (None, None) => None,
-        };
-        if let Selection::Parts(_) = selection {
-            self.response.fields.remove(b"content-type");
+            (None, None) => "application/octet-stream".into(),
         }
-        let content_type = content_type.as_deref().unwrap_or("application/octet-stream");
-        self.send_selected(selection, size, content_type.as_bytes(), &content);
-        Ok(true)
     }
 
     fn select(&self, etag: &str, modified: Option<u64>, size: u64) -> Selection {

@@ -8,54 +8,33 @@ mod body;
 mod compression;
 mod file;
 mod head;
+mod plain;
 mod relay;
 mod sendfile;
+mod services;
 mod upgrade;
 mod wait;
 
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
+pub(crate) use plain::HTML;
+pub(crate) use services::Services;
 pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
 use crate::clock::DateCache;
-use crate::config::Config;
-use crate::files::Files;
 use crate::files::Named;
 use crate::http::body::Body;
 use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
-use crate::realtime::{Client, Realtime};
-use crate::spool::{Relief, Spool};
-use crate::stream::output::Spill;
+use crate::realtime::Client;
 use crate::stream::Stream;
 use crate::transport::listener::Origin;
-use crate::worker::Worker;
-use fairlead_wire::reason;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use upgrade::Upgrade;
-
-/// Why a response field is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldError {
-    /// Name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
-    Splitting,
-    /// A content-length that is none, or another one than before.
-    Length,
-}
-
-impl FieldError {
-    /// The error in words, for [`Exchange::blame`].
-    pub fn fault(self) -> &'static str {
-        match self {
-            FieldError::Splitting => "a response field that could split the answer was left out",
-            FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
-        }
-    }
-}
 
 /// The client is gone: whatever the app still writes is for nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,36 +57,6 @@ pub(crate) struct Workspace {
     date: DateCache,
     head: ResponseHead,
 }
-
-/// What all exchanges of an engine need of it.
-pub(crate) struct Services {
-    pub(crate) worker: Arc<Worker>,
-    pub(crate) spool: Arc<Spool>,
-    pub(crate) files: Files,
-    pub(crate) realtime: Arc<Realtime>,
-    pub(crate) relief: Weak<dyn Relief>,
-}
-
-impl Services {
-    fn config(&self) -> &Config {
-        &self.worker.config
-    }
-
-    /// Where a response goes that its connection's buffer does not hold.
-    fn spill(&self) -> Spill<'_> {
-        Spill::new(&self.worker.config, &self.spool)
-    }
-
-    /// Logs that a client had to give way to others.
-    pub(crate) fn log_cut(&self) {
-        self.worker.log.error(format_args!(
-            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
-        ));
-    }
-}
-
-/// Content types of the server's own responses.
-pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 /// A request to be answered.
 pub struct Exchange<'a> {
@@ -274,65 +223,6 @@ impl<'a> Exchange<'a> {
     pub fn finish(&mut self) {
         self.end_body();
         self.flush();
-    }
-
-    /// A whole response without a body of the app's: status, and the error page for it or a short text.
-    pub fn respond_plainly(&mut self, status: u16) {
-        self.respond_plainly_with(status, &[]);
-    }
-
-    /// The same with fields.
-    pub(crate) fn respond_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
-        self.start(status);
-        for (name, value) in fields {
-            let _ = self.field(name, value);
-        }
-        if self.write_error_page() {
-            return;
-        }
-        let text = reason(status);
-        let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
-        self.end_head(Some(text.len() as u64 + 1));
-        self.write_few(text.as_bytes());
-        self.write_few(b"\n");
-    }
-
-    /// A whole response with the error page for `status`. False, with nothing begun, if there is none.
-    pub fn respond_with_error_page(&mut self, status: u16) -> bool {
-        let has_page = self.services.files.page(status).is_some();
-        if has_page {
-            self.respond_plainly(status);
-        }
-        has_page
-    }
-
-    /// Whether [`Exchange::write_error_page`] would write one.
-    pub fn wants_error_page(&self) -> bool {
-        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
-        self.response.status >= 400
-            && self.services.files.page(self.response.status).is_some()
-            && self.phase == ResponsePhase::Head
-            && !has_body
-            && !self.response.fields.has(b"content-type")
-            && !self.response.fields.has(b"content-encoding")
-    }
-
-    /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
-    /// own: neither Content-Type nor a length.
-    pub fn write_error_page(&mut self) -> bool {
-        let services = self.services;
-        let Some(page) = services
-            .files
-            .page(self.response.status)
-            .filter(|_| self.wants_error_page())
-        else {
-            return false;
-        };
-        self.announced.length = None;
-        let _ = self.field(b"content-type", HTML.as_bytes());
-        self.end_head(Some(page.len() as u64));
-        self.write_few(page);
-        true
     }
 
     fn end_body(&mut self) {
