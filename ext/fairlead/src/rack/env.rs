@@ -1,7 +1,7 @@
 //! The env of one request: a copy of the template, completed by the request line, the fields and the body.
 //!
-//! Values of the request are new, unfrozen binary Strings, because applications change them in place. Names with an underscore never become keys: `X-Forwarded_For` must not pass for
-//! `X-Forwarded-For`.
+//! Values of the request are new, unfrozen binary Strings, because applications change them in place. Fields with an
+//! underscore in their name are left out: `X-Forwarded_For` must not pass for `X-Forwarded-For`.
 
 use super::input;
 use super::template::{text, ThreadTemplate};
@@ -14,11 +14,11 @@ use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
 
-/// An env and what of it has to be looked after when the request is over. Stays on the stack.
+/// An env, and those of its values that are needed after the response. Stays on the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Env {
     pub(crate) hash: VALUE,
-    /// The lists to which the application adds what is to be run after the response.
+    /// The lists to which the application adds what is to be run then.
     pub(crate) after_reply: VALUE,
     pub(crate) response_finished: VALUE,
     /// The input that has to be closed, if it is a file; else nil.
