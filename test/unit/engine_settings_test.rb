@@ -62,6 +62,6 @@ class EngineSettingsTest < Minitest::Test
     Fairlead::Native::Engine.new(->(_) {}, [], settings, nil, 0) { nil }.stop
     false
   rescue KeyError => e
-    e.message == "the engine is not told #{name}"
+    e.message == "the setting #{name} is missing"
   end
 end

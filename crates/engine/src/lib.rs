@@ -47,6 +47,8 @@ mod home;
 mod http;
 mod limits;
 mod observe;
+#[cfg(test)]
+mod over_memory;
 pub mod pubsub;
 mod reactor;
 mod realtime;

@@ -10,7 +10,7 @@ extern "C" {
     ) -> c_int;
 }
 
-/// From now on every fork is noted in the child, however the application forks.
+/// Notes every fork in the child from now on, however the application forks.
 pub(crate) fn init() {
     unsafe extern "C" fn forked() {
         fairlead_engine::note_fork();

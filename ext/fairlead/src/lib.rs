@@ -7,8 +7,8 @@
 //!   `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
 //! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: what `lib/` calls itself, the engine foremost.
-//! * `classes.rs`: classes that the extension needs. `strings.rs`: Strings and names that live as long as the process. `memory.rs`: the allocator. `fork.rs` tells the engine
-//!   when this process is a child of the one that serves.
+//! * `classes.rs`: classes that the extension needs. `strings.rs`: Strings and names that live as long as the process.
+//!   `memory.rs`: the allocator. `fork.rs` tells the engine when this process is a child of the one that serves.
 //!
 //! # Rules
 //! * Ruby is called only with the GVL held, which a `&Ruby` says (see [`gvl`]), and inside [`protect::protect`].

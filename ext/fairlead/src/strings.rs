@@ -19,7 +19,7 @@ pub(crate) fn new(_: &Ruby, bytes: &[u8]) -> VALUE {
     unsafe { rb_str_new(pointer, bytes.len() as c_long) }
 }
 
-/// The same, UTF-8.
+/// A new UTF-8 String.
 pub(crate) fn new_text(_: &Ruby, bytes: &[u8]) -> VALUE {
     let pointer = if bytes.is_empty() {
         c"".as_ptr()
@@ -30,14 +30,14 @@ pub(crate) fn new_text(_: &Ruby, bytes: &[u8]) -> VALUE {
     unsafe { rb_sys::rb_utf8_str_new(pointer, bytes.len() as c_long) }
 }
 
-/// The one frozen String with these bytes, UTF-8. `bytes` must not be empty. The caller keeps it alive.
+/// The one frozen UTF-8 String with these bytes, which must not be empty. The caller keeps it alive.
 pub(crate) fn interned(_: &Ruby, bytes: &[u8]) -> VALUE {
     debug_assert!(!bytes.is_empty());
     // SAFETY: the pointer is valid for the length; the encoding is Ruby's own.
     unsafe { rb_enc_interned_str(bytes.as_ptr().cast(), bytes.len() as c_long, rb_utf8_encoding()) }
 }
 
-/// The same, kept for ever.
+/// A frozen UTF-8 String that is kept for ever.
 fn kept(ruby: &Ruby, text: &str) -> VALUE {
     let value = if text.is_empty() {
         // SAFETY: a new String. All requests share it, so nobody may change it.
@@ -144,7 +144,7 @@ table! {
     }
 }
 
-/// Header fields that most requests carry, so that their keys need not be made for each.
+/// Fields that most requests have. Their keys are made once.
 const USUAL_FIELDS: [&str; 44] = [
     "Accept",
     "Accept-Charset",
@@ -192,45 +192,45 @@ const USUAL_FIELDS: [&str; 44] = [
     "X-Requested-With",
 ];
 
-/// More than the fields, so that most of them have a place of their own.
-const PLACES: usize = 256;
+/// Many more than the fields, so that most of them have a slot of their own.
+const SLOTS: usize = 256;
 
-/// Env keys of usual fields by name: an open table, filled once.
+/// Env keys of usual fields by name: a hash table with open addressing, filled once.
 pub(crate) struct FieldKeys {
-    places: [Option<(&'static str, VALUE)>; PLACES],
+    slots: [Option<(&'static str, VALUE)>; SLOTS],
 }
 
 impl FieldKeys {
     fn make(ruby: &Ruby) -> FieldKeys {
-        let mut places = [None; PLACES];
+        let mut slots = [None; SLOTS];
         for name in USUAL_FIELDS {
             let mut key = Vec::new();
             fairlead_wire::fields::env_key(name.as_bytes(), &mut key);
-            let mut place = Self::place(name.as_bytes());
-            while places[place].is_some() {
-                place = (place + 1) % PLACES;
+            let mut slot = Self::slot(name.as_bytes());
+            while slots[slot].is_some() {
+                slot = (slot + 1) % SLOTS;
             }
-            places[place] = Some((name, kept(ruby, &String::from_utf8_lossy(&key))));
+            slots[slot] = Some((name, kept(ruby, &String::from_utf8_lossy(&key))));
         }
-        FieldKeys { places }
+        FieldKeys { slots }
     }
 
     /// The env key of a field, if it is a usual one.
     pub(crate) fn find(&self, name: &[u8]) -> Option<VALUE> {
-        let mut place = Self::place(name);
-        while let Some((usual, key)) = self.places[place] {
+        let mut slot = Self::slot(name);
+        while let Some((usual, key)) = self.slots[slot] {
             if usual.len() == name.len() && usual.as_bytes().eq_ignore_ascii_case(name) {
                 return Some(key);
             }
-            place = (place + 1) % PLACES;
+            slot = (slot + 1) % SLOTS;
         }
         None
     }
 
-    fn place(name: &[u8]) -> usize {
+    fn slot(name: &[u8]) -> usize {
         name.iter().fold(name.len(), |hash, byte| {
             hash.wrapping_mul(31) + usize::from(byte | 0x20)
-        }) % PLACES
+        }) % SLOTS
     }
 }
 

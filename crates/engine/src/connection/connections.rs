@@ -3,12 +3,11 @@
 use super::parked::Parked;
 use super::place::Place;
 use super::Connection;
-use crate::limits::descriptors::Counted;
 use crate::transport::listener::Origin;
 use crate::transport::poller::{Interest, Key};
+use crate::transport::Link;
 use crate::worker::Worker;
 use parking_lot::{Mutex, MutexGuard};
-use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -38,13 +37,13 @@ impl Connections {
         self.parked.lock()
     }
 
-    /// A connection that begins `now` (milliseconds), of whose socket the poller wants `interest` (`None`: nothing yet).
+    /// A connection that begins `now` (milliseconds), of whose transport the poller wants `interest` (`None`: nothing yet).
     ///
     /// # Errors
-    /// If the socket cannot be watched.
+    /// If the transport cannot be watched.
     pub(crate) fn open(
         &self,
-        socket: &Arc<Counted<OwnedFd>>,
+        transport: &Link,
         interest: Option<Interest>,
         origin: &Arc<Origin>,
         peer: Option<SocketAddr>,
@@ -57,12 +56,12 @@ impl Connections {
             return Err(Errno::NOSPC);
         }
         match interest {
-            Some(interest) => self.worker.poller.add(socket, key, interest)?,
-            None => self.worker.poller.add_silent(socket, key)?,
+            Some(interest) => self.worker.poller.add(transport, key, interest)?,
+            None => self.worker.poller.add_silent(transport, key)?,
         }
-        self.parked().register(key, socket, interest);
+        self.parked().register(key, transport, interest);
         Ok(Connection::new(
-            Arc::clone(socket),
+            Arc::clone(transport),
             place,
             Arc::clone(origin),
             peer,

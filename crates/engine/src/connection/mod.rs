@@ -16,21 +16,19 @@ mod space;
 
 use crate::clock::{as_milliseconds, milliseconds};
 use crate::config::Config;
-use crate::connection::output::{FileParts, Output};
+use crate::connection::output::{FileParts, Flush, Output};
 use crate::connection::place::Place;
 use crate::http::body::Body;
 use crate::http::http1::CONTINUE;
-use crate::limits::descriptors::Counted;
+use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
 use crate::transport::listener::Origin;
 use crate::transport::poller::{Interest, Key};
-use crate::transport::LINGER_MILLISECONDS;
+use crate::transport::{Link, LINGER_MILLISECONDS};
 use fairlead_wire::http1::{ChunkedDecoder, Framing, Head, HeadProgress};
-use rustix::io::{self, Errno};
-use rustix::net;
+use rustix::io::Errno;
 use space::Space;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
@@ -38,22 +36,6 @@ const READ_TURN: usize = 256 * 1024;
 
 /// Longest trailer section of a chunked body.
 const TRAILER_BYTES: usize = 8 * 1024;
-
-/// Why a request is refused by the server itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    pub(crate) reason: &'static str,
-}
-
-impl From<fairlead_wire::Error> for Refusal {
-    fn from(error: fairlead_wire::Error) -> Refusal {
-        Refusal {
-            status: error.status(),
-            reason: error.name(),
-        }
-    }
-}
 
 /// What the owner of a connection has to do with it now.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,7 +101,7 @@ enum Disk {
 /// A connection and its current request.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Arc<Counted<OwnedFd>>,
+    transport: Link,
     place: Place,
     origin: Arc<Origin>,
     peer: Option<SocketAddr>,
@@ -142,14 +124,14 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(
-        socket: Arc<Counted<OwnedFd>>,
+        transport: Link,
         place: Place,
         origin: Arc<Origin>,
         peer: Option<SocketAddr>,
         now: u64,
     ) -> Connection {
         Connection {
-            socket,
+            transport,
             place,
             origin,
             peer,
@@ -193,8 +175,8 @@ impl Connection {
         &mut self.place
     }
 
-    pub(crate) fn socket(&self) -> &Arc<Counted<OwnedFd>> {
-        &self.socket
+    pub(crate) fn transport(&self) -> &Link {
+        &self.transport
     }
 
     pub(crate) fn origin(&self) -> &Arc<Origin> {
@@ -240,18 +222,9 @@ impl Connection {
                 *late = true;
                 Next::Send
             }
-            State::Head { .. } => Next::Refuse(Refusal {
-                status: 408,
-                reason: "head took too long",
-            }),
-            State::Body { waits: Some(_), .. } => Next::Refuse(Refusal {
-                status: 503,
-                reason: "no descriptor for the body's file",
-            }),
-            State::Body { .. } => Next::Refuse(Refusal {
-                status: 408,
-                reason: "body came too slowly",
-            }),
+            State::Head { .. } => Next::Refuse(Refusal::HeadTooSlow),
+            State::Body { waits: Some(_), .. } => Next::Refuse(Refusal::NoDescriptorForBody),
+            State::Body { .. } => Next::Refuse(Refusal::BodyTooSlow),
             _ => Next::Close,
         }
     }
@@ -267,6 +240,7 @@ impl Connection {
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
             State::Body { waits: Some(_), .. } => self.look_for_peer(),
+            State::Body { .. } if !self.output.is_empty() => self.send_interim(),
             _ => self.read(scratch, config, now, Disk::Leave),
         }
     }
@@ -316,7 +290,7 @@ impl Connection {
             if disk == Disk::Leave && self.needs_disk() {
                 return self.store_later(Vec::new(), now);
             }
-            let count = match receive(&self.socket, &mut scratch[..most]) {
+            let count = match self.transport.receive(&mut scratch[..most]) {
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
@@ -371,7 +345,7 @@ impl Connection {
     fn begin_body(&mut self, config: &Config, now: u64) -> Next {
         let decoder = match self.head.framing {
             Framing::Empty | Framing::Length(0) => return self.complete(),
-            Framing::Length(length) if is_over(length, config) => return too_large(),
+            Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
             Framing::Length(_) => None,
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
@@ -385,9 +359,7 @@ impl Connection {
         let rest = self.input.split_off(self.head.len);
         if rest.is_empty() && self.head.expect_continue {
             self.output.buffer().extend_from_slice(CONTINUE);
-            if self.output.flush(&self.socket, FileParts::Leave).is_err() {
-                return Next::Close;
-            }
+            return self.send_interim();
         }
         if rest.is_empty() {
             return Next::Wait(Interest::Read);
@@ -396,6 +368,15 @@ impl Connection {
             return self.store_later(rest, now);
         }
         self.feed_body(&rest, config, now)
+    }
+
+    /// Sends an interim response; the body is not read before all of it is sent.
+    fn send_interim(&mut self) -> Next {
+        match self.output.flush(&*self.transport, FileParts::Leave) {
+            Ok(Flush::Done) => Next::Wait(Interest::Read),
+            Ok(_) => Next::Wait(Interest::Write),
+            Err(_) => Next::Close,
+        }
     }
 
     fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
@@ -437,11 +418,8 @@ impl Connection {
             meter.moved(moved, now, config.body_rate());
         }
         match stored {
-            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => too_large(),
-            Err(_) => Next::Refuse(Refusal {
-                status: 507,
-                reason: "no room for the body in the temporary folder",
-            }),
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Next::Refuse(Refusal::BodyTooLarge),
+            Err(_) => Next::Refuse(Refusal::BodyNotStored),
             Ok(()) if done => {
                 self.input.extend_from_slice(&bytes[consumed..]);
                 self.complete()
@@ -476,7 +454,7 @@ impl Connection {
 
     /// Nothing is read now, but a peer that is gone need not be waited for.
     fn look_for_peer(&self) -> Next {
-        match net::recv(&self.socket, &mut [0; 1], net::RecvFlags::PEEK) {
+        match self.transport.has_received() {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),
             Err(_) => Next::Close,
         }
@@ -484,10 +462,7 @@ impl Connection {
 
     fn complete(&mut self) -> Next {
         if self.body.finish().is_err() {
-            return Next::Refuse(Refusal {
-                status: 500,
-                reason: "the body's temporary file cannot be read",
-            });
+            return Next::Refuse(Refusal::BodyNotReadable);
         }
         self.settle_space();
         self.state = State::Ready;
@@ -507,17 +482,6 @@ impl Connection {
     }
 }
 
-fn receive(socket: &OwnedFd, space: &mut [u8]) -> io::Result<usize> {
-    net::recv(socket, space, net::RecvFlags::empty()).map(|(count, _)| count)
-}
-
 fn is_over(length: u64, config: &Config) -> bool {
     config.body_max_bytes > 0 && length > config.body_max_bytes
-}
-
-fn too_large() -> Next {
-    Next::Refuse(Refusal {
-        status: 413,
-        reason: "body too large",
-    })
 }

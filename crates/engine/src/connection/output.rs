@@ -9,11 +9,10 @@ use crate::clock::milliseconds;
 use crate::config::Config;
 use crate::limits::descriptors::Counted;
 use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
-use crate::transport::{send_file, write_some};
+use crate::transport::Transport;
 use rustix::io;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Most bytes of a file that one connection sends before others get their turn.
@@ -223,15 +222,15 @@ impl Output {
     /// than all when neither the socket nor the spool has room.
     pub(crate) fn push(
         &mut self,
-        socket: &OwnedFd,
+        transport: &dyn Transport,
         bytes: &[u8],
         spill: Spill<'_>,
         files: FileParts,
     ) -> io::Result<usize> {
         let mut taken = 0;
         let outgrows = self.pending() + bytes.len() as u64 > spill.memory_bytes as u64;
-        if (bytes.len() >= WRITE_THROUGH || outgrows) && self.flush_whole(socket, files)? == Flush::Done {
-            taken = write_some(socket, bytes, false)?;
+        if (bytes.len() >= WRITE_THROUGH || outgrows) && self.flush_whole(transport, files)? == Flush::Done {
+            taken = transport.send_most(bytes, false)?;
             self.progress += taken as u64;
             if taken < bytes.len() {
                 self.note_full();
@@ -293,9 +292,9 @@ impl Output {
     }
 
     /// Flushes until the socket is full or everything is sent, whosever turn it is.
-    pub(crate) fn flush_whole(&mut self, socket: &OwnedFd, files: FileParts) -> io::Result<Flush> {
+    pub(crate) fn flush_whole(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         loop {
-            let flushed = self.flush(socket, files)?;
+            let flushed = self.flush(transport, files)?;
             if flushed != Flush::Turn || files == FileParts::Leave {
                 return Ok(flushed);
             }
@@ -304,13 +303,13 @@ impl Output {
 
     /// Gives the kernel what it takes without blocking; at most one slice of a file. Where files are left alone, so is what
     /// comes right before one: the head of a response and its file go out together.
-    pub(crate) fn flush(&mut self, socket: &OwnedFd, files: FileParts) -> io::Result<Flush> {
+    pub(crate) fn flush(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         if files == FileParts::Leave && self.is_at_file() {
             return Ok(Flush::Turn);
         }
         if self.sent < self.buffer.len() {
             let more = !self.segments.is_empty();
-            let taken = write_some(socket, &self.buffer[self.sent..], more)?;
+            let taken = transport.send_most(&self.buffer[self.sent..], more)?;
             self.sent += taken;
             self.progress += taken as u64;
             if self.sent < self.buffer.len() {
@@ -329,7 +328,7 @@ impl Output {
             if files == FileParts::Leave && !matches!(segment, Segment::Bytes { .. }) {
                 return Ok(Flush::Turn);
             }
-            let (taken, is_full) = segment.send(socket, slice)?;
+            let (taken, is_full) = segment.send(transport, slice)?;
             self.progress += taken;
             slice = slice.saturating_sub(taken);
             if segment.is_sent() {
@@ -355,15 +354,15 @@ impl Output {
 
 impl Segment {
     /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
-    fn send(&mut self, socket: &OwnedFd, most: u64) -> io::Result<(u64, bool)> {
+    fn send(&mut self, transport: &dyn Transport, most: u64) -> io::Result<(u64, bool)> {
         match self {
             Segment::Bytes { bytes, sent } => {
-                let taken = write_some(socket, &bytes[*sent..], false)?;
+                let taken = transport.send_most(&bytes[*sent..], false)?;
                 *sent += taken;
                 Ok((taken as u64, *sent < bytes.len()))
             }
-            Segment::File { file, offset, end } => send_file(socket, file, offset, *end, most),
-            Segment::Spooled(spooled) => spooled.send(socket, most),
+            Segment::File { file, offset, end } => transport.send_part(file, offset, *end, most),
+            Segment::Spooled(spooled) => spooled.send(transport, most),
         }
     }
 

@@ -5,11 +5,10 @@
 
 use crate::clock::NEVER;
 use crate::connection::Connection;
-use crate::limits::descriptors::Counted;
 use crate::transport::poller::{Interest, Key, Poller};
+use crate::transport::Link;
 use rustix::io;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Spare buffers kept, and the largest that is worth keeping.
@@ -17,9 +16,9 @@ const SPARE_BUFFERS: usize = 64;
 const SPARE_CAPACITY: usize = 32 * 1024;
 
 struct ParkedSlot {
-    /// The connection's socket, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
+    /// The connection's transport, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
     /// connection, but the poller may have to silence it meanwhile.
-    socket: Option<Arc<Counted<OwnedFd>>>,
+    transport: Option<Link>,
     interest: Option<Interest>,
     /// Milliseconds; what happens then is the connection's business.
     deadline: u64,
@@ -36,7 +35,7 @@ impl Parked {
     /// A key for a new connection.
     pub(crate) fn reserve(&mut self) -> Key {
         let slot = self.slots.insert(ParkedSlot {
-            socket: None,
+            transport: None,
             interest: None,
             deadline: NEVER,
             connection: None,
@@ -44,20 +43,20 @@ impl Parked {
         slot.data().as_ffi()
     }
 
-    /// Gives a key back: events that still carry it are ignored from now on. Returns the socket, which is still registered.
-    pub(crate) fn release(&mut self, key: Key) -> Option<Arc<Counted<OwnedFd>>> {
+    /// Gives a key back: events that still carry it are ignored from now on. Returns the transport, which is still registered.
+    pub(crate) fn release(&mut self, key: Key) -> Option<Link> {
         let slot = self.slots.remove(slot(key))?;
         debug_assert!(
             slot.connection.is_none(),
             "a connection has its key as long as it lives"
         );
-        slot.socket
+        slot.transport
     }
 
-    /// Notes the socket of a new connection and what the poller wants of it.
-    pub(crate) fn register(&mut self, key: Key, socket: &Arc<Counted<OwnedFd>>, interest: Option<Interest>) {
+    /// Notes the transport of a new connection and what the poller wants of it.
+    pub(crate) fn register(&mut self, key: Key, transport: &Link, interest: Option<Interest>) {
         let slot = &mut self.slots[slot(key)];
-        slot.socket = Some(Arc::clone(socket));
+        slot.transport = Some(Arc::clone(transport));
         slot.interest = interest;
     }
 
@@ -65,8 +64,8 @@ impl Parked {
     pub(crate) fn want(&mut self, key: Key, interest: Interest, poller: &Poller) -> io::Result<()> {
         let slot = &mut self.slots[slot(key)];
         if slot.interest != Some(interest) {
-            if let Some(socket) = &slot.socket {
-                poller.change(socket, key, interest)?;
+            if let Some(transport) = &slot.transport {
+                poller.change(transport, key, interest)?;
                 slot.interest = Some(interest);
             }
         }
@@ -84,7 +83,7 @@ impl Parked {
     pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         if slot.connection.is_none() && slot.interest.take().is_some() {
-            let _ = poller.silence(slot.socket.as_ref()?, key);
+            let _ = poller.silence(slot.transport.as_ref()?, key);
         }
         slot.connection.take()
     }

@@ -7,7 +7,7 @@
 
 use super::connections::Connections;
 use crate::transport::poller::Key;
-use crate::transport::{reset, shut_down};
+use crate::transport::Shutdown;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Weak;
 
@@ -79,16 +79,16 @@ impl Drop for Place {
             return;
         };
         let worker = connections.worker();
-        let socket = connections.parked().release(self.key);
+        let transport = connections.parked().release(self.key);
         if self.ending == SocketEnd::Client {
             return;
         }
         worker.counters().connections.fetch_sub(1, SeqCst);
-        if let Some(socket) = socket {
-            worker.poller.remove(&socket);
+        if let Some(transport) = transport {
+            worker.poller.remove(&transport);
             match self.ending {
-                SocketEnd::Close => shut_down(&socket),
-                SocketEnd::Reset => reset(&socket),
+                SocketEnd::Close => _ = transport.shut_down(Shutdown::Both),
+                SocketEnd::Reset => transport.reset(),
                 SocketEnd::GivenAway | SocketEnd::Client => {}
             }
         }

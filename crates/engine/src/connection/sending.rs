@@ -1,16 +1,16 @@
 //! How a response leaves: flushed as the socket takes it, a file by the file sender in turns; then the next request, or a
 //! last look at what the client still says, so that no reset overtakes the response.
 
-use super::{receive, Connection, Next, State, Then, READ_TURN};
+use super::{Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
 use crate::config::Config;
 use crate::connection::output::{FileParts, Flush, Spill};
 use crate::limits::meter::Meter;
 use crate::spool::Slowness;
 use crate::transport::poller::Interest;
+use crate::transport::Shutdown;
 use fairlead_wire::http1::HeadProgress;
 use rustix::io::{self, Errno};
-use rustix::net;
 
 impl Connection {
     /// The response is written as far as the app is concerned: send it, then go on with the next request.
@@ -57,12 +57,12 @@ impl Connection {
 
     /// Adds body bytes to the output; see [`Output::push`](super::output::Output::push).
     pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
-        self.output.push(&self.socket, bytes, spill, FileParts::Leave)
+        self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
     }
 
     /// Hands the kernel what it takes of the output, but for files.
     pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
-        self.output.flush(&self.socket, FileParts::Leave)
+        self.output.flush(&*self.transport, FileParts::Leave)
     }
 
     /// A response of the server itself is in the output: send it and throw away what the client still has to say.
@@ -70,7 +70,7 @@ impl Connection {
         self.forget_body();
         self.input.clear();
         self.begin_flush(Then::Linger, now);
-        match self.output.flush(&self.socket, FileParts::Leave) {
+        match self.output.flush(&*self.transport, FileParts::Leave) {
             Ok(Flush::Done) => self.linger(now),
             // An error page may be more than the socket takes at once.
             Ok(_) => Next::Wait(Interest::Write),
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     fn linger(&mut self, now: u64) -> Next {
-        if net::shutdown(&self.socket, net::Shutdown::Write).is_err() {
+        if self.transport.shut_down(Shutdown::Write).is_err() {
             return Next::Close;
         }
         self.state = State::Linger;
@@ -93,7 +93,7 @@ impl Connection {
             return Next::Close;
         };
         let then = *then;
-        let flushed = self.output.flush(&self.socket, files);
+        let flushed = self.output.flush(&*self.transport, files);
         // A slow disk is not the client's fault.
         let now = if files == FileParts::Send { milliseconds() } else { now };
         match flushed {
@@ -132,8 +132,7 @@ impl Connection {
 
     /// Whether the client has sent more than was read, or has been dealt with.
     fn has_unread(&self) -> bool {
-        let flags = net::RecvFlags::PEEK | net::RecvFlags::DONTWAIT;
-        !self.input.is_empty() || matches!(net::recv(&self.socket, &mut [0; 1], flags), Ok((1.., _)))
+        !self.input.is_empty() || self.transport.has_received() == Ok(true)
     }
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
@@ -162,7 +161,7 @@ impl Connection {
 
     pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
         for _ in 0..READ_TURN / scratch.len() {
-            match receive(&self.socket, scratch) {
+            match self.transport.receive(scratch) {
                 Ok(0) => return Next::Close,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,

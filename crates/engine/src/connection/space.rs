@@ -1,12 +1,13 @@
 //! Room for a request while it arrives: made before bytes are read, so that nothing is read that has no place.
 //!
 //! What is short decides what happens. Memory: bodies go to a file sooner, large heads are refused. Descriptors: the body
-//! waits unread (`limits/uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
+//! waits unread (`engine/uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
 //! that wait would keep what they have.
 
-use super::{Connection, Next, Refusal, State};
+use super::{Connection, Next, State};
 use crate::config::Config;
 use crate::http::body::Body;
+use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Permit;
 use crate::limits::request_totals::Taken;
 use fairlead_wire::http1::Framing;
@@ -31,7 +32,7 @@ impl Connection {
         if !matches!(self.state, State::Body { .. }) {
             let most = most.min(HEAD_BYTES);
             let is_there = self.space.taken.memory(totals, memory + most);
-            return is_there.then_some(most).ok_or(refuse("no memory for a head as large"));
+            return is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead));
         }
         let most = most.min(self.missing());
         if !matches!(self.body, Body::File(..)) {
@@ -67,9 +68,7 @@ impl Connection {
         };
         let length = (self.body.len() + more as u64).min(most);
         let is_there = self.space.taken.disk(totals, length);
-        is_there
-            .then_some(())
-            .ok_or(refuse("bodies take all the disk they may"))
+        is_there.then_some(()).ok_or(Next::Refuse(Refusal::NoDiskForBody))
     }
 
     /// How much of a body may be in memory when `more` bytes are added that were read already. Where there is no room for them
@@ -91,8 +90,4 @@ impl Connection {
         let on_disk = self.body.len() - self.body.memory() as u64;
         self.space.taken.keep(self.input.len() + self.body.memory(), on_disk);
     }
-}
-
-fn refuse(reason: &'static str) -> Next {
-    Next::Refuse(Refusal { status: 503, reason })
 }

@@ -6,9 +6,9 @@ use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
 use crate::realtime::{is_client, Client, Host, Turn};
 use crate::transport::poller::{Happened, Interest, Key};
+use crate::transport::{Link, Socket};
 use crate::worker::Worker;
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
@@ -43,15 +43,16 @@ impl Handler for Engine {
         permit.ok_or("the application's share of descriptors is left")
     }
 
-    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Arc<Counted<OwnedFd>>, Errno)> {
-        let socket = Arc::new(Counted::new(accepted.socket, accepted.permit));
+    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Link, Errno)> {
+        let counted = Counted::new(accepted.socket, accepted.permit);
+        let transport: Link = Arc::new(Socket::new(counted));
         let interest = Interest::Read;
         match self
             .connections
-            .open(&socket, Some(interest), accepted.origin, accepted.peer, now)
+            .open(&transport, Some(interest), accepted.origin, accepted.peer, now)
         {
             Ok(connection) => self.park(Box::new(connection), interest),
-            Err(error) => return Err((socket, error)),
+            Err(error) => return Err((transport, error)),
         }
         Ok(())
     }
@@ -128,6 +129,16 @@ impl Handler for Engine {
 }
 
 impl Engine {
+    /// Takes in a connection that came by no listener.
+    #[cfg(test)]
+    pub(crate) fn attach(&self, transport: Link) {
+        let (interest, origin) = (Interest::Read, &self.origins[0]);
+        let peer = Some(([127, 0, 0, 1], 1).into());
+        let now = crate::clock::milliseconds();
+        let connection = self.connections.open(&transport, Some(interest), origin, peer, now);
+        self.park(Box::new(connection.expect("it can be watched")), interest);
+    }
+
     fn step_connection(&self, key: Key, scratch: &mut [u8], now: u64) {
         let Some(mut connection) = self.connections.take(key) else {
             return;

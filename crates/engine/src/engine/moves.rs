@@ -3,9 +3,10 @@
 use super::jobs::Job;
 use super::Engine;
 use crate::clock::{http_date, milliseconds};
-use crate::connection::{Connection, Next, Refusal};
+use crate::connection::{Connection, Next};
 use crate::exchange::HTML;
 use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use crate::http::refusal::Refusal;
 use crate::http::response::ResponseHead;
 use crate::spool::{Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
@@ -68,17 +69,19 @@ impl Engine {
             .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
         self.worker.log.error(format_args!(
             "refused {} ({}) from {peer}",
-            refusal.status, refusal.reason
+            refusal.status(),
+            refusal.reason()
         ));
-        let plain = format!("{}\n", reason(refusal.status));
-        let (content_type, body) = match self.services.files.page(refusal.status) {
+        let status = refusal.status();
+        let plain = format!("{}\n", reason(status));
+        let (content_type, body) = match self.services.files.page(status) {
             Some(page) => (HTML, page),
             None => (PLAIN_TEXT, plain.as_bytes()),
         };
         let mut head = ResponseHead::default();
-        head.start(refusal.status);
+        head.start(status);
         head.fields.add(b"content-type", content_type.as_bytes());
-        if refusal.status == 503 {
+        if status == 503 {
             head.fields.add(b"retry-after", b"1");
         }
         let date = http_date();
@@ -88,7 +91,7 @@ impl Engine {
             date: Some(date.as_bytes()),
             is_head_request: false,
         };
-        self.record_refusal(connection, refusal.status, body.len() as u64);
+        self.record_refusal(connection, status, body.len() as u64);
         let buffer = connection.output.buffer();
         write_head(&head, message, buffer);
         buffer.extend_from_slice(body);

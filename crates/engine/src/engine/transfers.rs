@@ -15,6 +15,7 @@ use crate::http::http1::NO_PLACE;
 use crate::limits::descriptors::Counted;
 use crate::reactor::Reactor;
 use crate::transport::listener::{refuse, Origin};
+use crate::transport::{Link, Socket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
@@ -170,7 +171,11 @@ impl Engine {
         };
         let mut skipped = 0;
         while let Some(Job::Request(connection)) = self.scheduler.ready().pop_older_than(time, skipped) {
-            match room.send(&self.departure(&connection), slot) {
+            let sent = match self.departure(&connection) {
+                Some(departure) => room.send(&departure, slot),
+                None => Sent::TooLong,
+            };
+            match sent {
                 Sent::Done => {
                     self.worker.counters().moved_out.fetch_add(1, Relaxed);
                     self.let_go(connection);
@@ -184,19 +189,19 @@ impl Engine {
         false
     }
 
-    /// What another worker has to know to answer a request.
-    fn departure<'a>(&self, connection: &'a Connection) -> Departure<'a> {
+    /// What another worker has to know to answer a request; `None` if it cannot take over the transport.
+    fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
         // The place of the origin in the list that all workers share.
         let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, connection.origin());
-        Departure {
-            socket: connection.socket().as_fd(),
+        Some(Departure {
+            socket: connection.transport().as_plain()?.as_fd(),
             origin: self.origins.iter().position(is_its_own).unwrap_or(0),
             peer: connection.peer(),
             arrived: connection.arrived(),
             served: connection.served(),
             input: &connection.input,
             body: &connection.body,
-        }
+        })
     }
 
     /// Takes in the connection that has waited longest in the waiting room.
@@ -234,12 +239,10 @@ impl Engine {
             return None;
         };
         let (origin, peer) = (Arc::clone(origin), transfer.peer);
-        let socket = Arc::new(Counted::new(
-            transfer.socket,
-            self.worker.config.descriptors.for_transfer(),
-        ));
-        let Ok(connection) = self.connections.open(&socket, None, &origin, peer, milliseconds()) else {
-            self.turn_away(Some(socket), "it cannot be watched");
+        let permit = self.worker.config.descriptors.for_transfer();
+        let transport: Link = Arc::new(Socket::new(Counted::new(transfer.socket, permit)));
+        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, milliseconds()) else {
+            self.turn_away(Some(transport), "it cannot be watched");
             return None;
         };
         let adopted = connection.adopted(

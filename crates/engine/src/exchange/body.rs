@@ -3,9 +3,9 @@
 use super::{Exchange, Gone, ResponsePhase, Wait};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::limits::descriptors::Counted;
+use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Bytes from which on a write may take so long that it is done apart; see [`Exchange::write_apart`].
@@ -120,7 +120,7 @@ impl Exchange<'_> {
     /// now.
     pub fn flush_apart(&mut self) -> Option<Wait> {
         let is_due = !self.lent && !self.gone && self.connection.output.is_spooling();
-        (is_due && is_writable(self.connection.socket())).then(|| self.lend(0))
+        (is_due && is_writable(self.connection.transport())).then(|| self.lend(0))
     }
 
     /// Whether the kernel has everything that was written.
@@ -138,7 +138,7 @@ impl Exchange<'_> {
     }
 }
 
-fn is_writable(socket: &OwnedFd) -> bool {
+fn is_writable(transport: &Link) -> bool {
     let now = Timespec::default();
-    matches!(poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&now)), Ok(1..))
+    matches!(poll(&mut [PollFd::new(transport, PollFlags::OUT)], Some(&now)), Ok(1..))
 }

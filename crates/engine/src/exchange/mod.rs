@@ -228,10 +228,10 @@ impl<'a> Exchange<'a> {
     /// If there are no descriptors left.
     pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
         let ahead = self.connection.take_read_ahead();
-        let socket = if ahead.is_empty() {
-            self.connection.socket().try_clone()?
-        } else {
-            relay::open(self.connection.socket(), ahead, &self.services.config().descriptors)?
+        let transport = self.connection.transport();
+        let socket = match transport.as_plain() {
+            Some(plain) if ahead.is_empty() => plain.try_clone()?,
+            _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
         };
         self.hijacked = true;
         self.phase = ResponsePhase::Ended;

@@ -1,14 +1,14 @@
-//! Relays: for a socket that is given away after more was read from it than the request. Its new owner gets one end of a
+//! Relays: for a connection that is given away after more was read from it than the request, or whose bytes only its transport
+//! understands. Its new owner gets one end of a
 //! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all relays
 //! of a process, in turn; it starts with the first one and ends with the last.
 
 use crate::limits::descriptors::{Counted, Descriptors};
+use crate::transport::{Link, Shutdown, Socket};
 use parking_lot::Mutex;
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
 use rustix::io::{self, Errno};
-use rustix::net::{
-    recv, send, shutdown, socketpair, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType,
-};
+use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
@@ -55,8 +55,8 @@ struct Entrance {
 
 /// Bytes from one socket to the other.
 struct Pipe {
-    from: Arc<Counted<OwnedFd>>,
-    to: Arc<Counted<OwnedFd>>,
+    from: Link,
+    to: Link,
     bytes: Vec<u8>,
     sent: usize,
     /// No more comes, and the other side has been told.
@@ -68,23 +68,19 @@ struct Relay {
     pipes: [Pipe; 2],
 }
 
-/// Opens a relay to `socket` and returns its other end, from which `ahead` can be read first.
+/// Opens a relay to the peer of `transport` and returns its other end, from which `ahead` can be read first.
 ///
 /// # Errors
 /// If there are no descriptors left, or no thread can be started.
-pub(crate) fn open(
-    socket: &Arc<Counted<OwnedFd>>,
-    ahead: Vec<u8>,
-    descriptors: &Arc<Descriptors>,
-) -> std::io::Result<OwnedFd> {
+pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descriptors>) -> std::io::Result<OwnedFd> {
     let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let ours = Arc::new(Counted::new(ours, permit));
-    let mut inward = Pipe::new(socket, &ours);
+    let ours: Link = Arc::new(Socket::new(Counted::new(ours, permit)));
+    let mut inward = Pipe::new(transport, &ours);
     inward.bytes = ahead;
     let relay = Relay {
-        pipes: [inward, Pipe::new(&ours, socket)],
+        pipes: [inward, Pipe::new(&ours, transport)],
     };
     let relays = Relays::of(std::process::id());
     let mut entrance = relays.entrance.lock();
@@ -126,8 +122,8 @@ fn carry(shared: &Relays, waker: &OwnedFd) {
         for pipe in relays.iter_mut().flat_map(|relay| &mut relay.pipes) {
             if pipe.carry().is_err() {
                 pipe.has_ended = true;
-                let _ = shutdown(&pipe.from, Shutdown::Both);
-                let _ = shutdown(&pipe.to, Shutdown::Both);
+                let _ = pipe.from.shut_down(Shutdown::Both);
+                let _ = pipe.to.shut_down(Shutdown::Both);
             }
         }
         relays.retain(|relay| !relay.pipes.iter().all(|pipe| pipe.has_ended));
@@ -139,8 +135,8 @@ fn wait(waker: &OwnedFd, relays: &[Relay]) {
     let mut fds = vec![PollFd::new(waker, PollFlags::IN)];
     for pipe in relays.iter().flat_map(|relay| &relay.pipes) {
         match pipe.waits_for() {
-            Some(PollFlags::OUT) => fds.push(PollFd::new(&*pipe.to, PollFlags::OUT)),
-            Some(flags) => fds.push(PollFd::new(&*pipe.from, flags)),
+            Some(PollFlags::OUT) => fds.push(PollFd::new(&pipe.to, PollFlags::OUT)),
+            Some(flags) => fds.push(PollFd::new(&pipe.from, flags)),
             None => {}
         }
     }
@@ -148,7 +144,7 @@ fn wait(waker: &OwnedFd, relays: &[Relay]) {
 }
 
 impl Pipe {
-    fn new(from: &Arc<Counted<OwnedFd>>, to: &Arc<Counted<OwnedFd>>) -> Pipe {
+    fn new(from: &Link, to: &Link) -> Pipe {
         Pipe {
             from: Arc::clone(from),
             to: Arc::clone(to),
@@ -174,11 +170,7 @@ impl Pipe {
         let mut carried = 0;
         while !self.has_ended && carried < TURN_BYTES {
             while self.sent < self.bytes.len() {
-                match send(
-                    &self.to,
-                    &self.bytes[self.sent..],
-                    SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-                ) {
+                match self.to.send(&self.bytes[self.sent..], false) {
                     Ok(count) => {
                         self.sent += count;
                         carried += count;
@@ -189,7 +181,7 @@ impl Pipe {
                 }
             }
             if self.is_over {
-                let _ = shutdown(&self.to, Shutdown::Write);
+                let _ = self.to.shut_down(Shutdown::Write);
                 self.has_ended = true;
                 break;
             }
@@ -204,9 +196,9 @@ impl Pipe {
     fn fill(&mut self) -> io::Result<()> {
         self.sent = 0;
         self.bytes.resize(PIPE_BYTES, 0);
-        let received = recv(&self.from, &mut self.bytes[..], RecvFlags::DONTWAIT);
+        let received = self.from.receive(&mut self.bytes[..]);
         let count = match received {
-            Ok((count, _)) => {
+            Ok(count) => {
                 self.is_over = count == 0;
                 count
             }
@@ -224,7 +216,7 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::net::sockopt;
+    use rustix::net::{send, sockopt, SendFlags};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
@@ -245,11 +237,14 @@ mod tests {
             sent += count;
         }
         let descriptors = Descriptors::with(1, 2);
-        let counted = |fd| Arc::new(Counted::new(fd, descriptors.for_file().expect("a permit")));
-        let mut pipe = Pipe::new(&counted(ours), &counted(far));
+        let link = |fd| -> Link {
+            let permit = descriptors.for_file().expect("a permit");
+            Arc::new(Socket::new(Counted::new(fd, permit)))
+        };
+        let mut pipe = Pipe::new(&link(ours), &link(far));
         pipe.carry().expect("open sockets");
         let mut left = pipe.bytes.len() - pipe.sent;
-        while let Ok((count @ 1.., _)) = recv(&pipe.from, &mut [0; 16 * 1024], RecvFlags::DONTWAIT) {
+        while let Ok(count @ 1..) = pipe.from.receive(&mut [0; 16 * 1024]) {
             left += count;
         }
         let carried = sent - left;
@@ -278,7 +273,7 @@ mod tests {
         server.set_nonblocking(true).expect("a socket");
         let descriptors = Descriptors::with(1, 1);
         let permit = descriptors.for_connection().expect("a permit");
-        let socket = Arc::new(Counted::new(OwnedFd::from(server), permit));
+        let socket: Link = Arc::new(Socket::new(Counted::new(OwnedFd::from(server), permit)));
         let owner = open(&socket, b"ahead, ".to_vec(), &descriptors).expect("a relay");
         let refused = open(&socket, Vec::new(), &descriptors).expect_err("no permit");
         assert_eq!(Errno::from_io_error(&refused), Some(Errno::MFILE));

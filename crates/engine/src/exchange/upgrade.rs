@@ -114,8 +114,8 @@ impl Exchange<'_> {
     }
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
-        let (socket, peer) = (self.connection.socket(), self.connection.peer());
-        let client = self.services.realtime.new_client(socket, peer, protocol, deflate);
+        let (transport, peer) = (self.connection.transport(), self.connection.peer());
+        let client = self.services.realtime.new_client(transport, peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));
         client
     }

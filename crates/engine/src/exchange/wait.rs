@@ -4,12 +4,11 @@
 use super::{Exchange, Gone, Services};
 use crate::clock::milliseconds;
 use crate::connection::output::{FileParts, Flush, Output};
-use crate::limits::descriptors::Counted;
 use crate::limits::meter::Meter;
 use crate::spool::{Claim, Verdict};
+use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ const LOOK_MILLISECONDS: u64 = 20;
 /// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
 pub struct Wait {
     services: Arc<Services>,
-    socket: Arc<Counted<OwnedFd>>,
+    transport: Link,
     /// `None` where another wait has it.
     output: Option<Output>,
     /// How many bytes are offered, how many of them are to be written, and how many were.
@@ -87,7 +86,7 @@ impl Exchange<'_> {
         let is_here = !std::mem::replace(&mut self.lent, true);
         Wait {
             services: Arc::clone(self.services),
-            socket: Arc::clone(self.connection.socket()),
+            transport: Arc::clone(self.connection.transport()),
             output: is_here.then(|| std::mem::take(&mut self.connection.output)),
             offered: 0,
             wanted,
@@ -145,7 +144,7 @@ impl Wait {
     /// Sends what the client takes, without waiting.
     pub fn flush(&mut self) {
         if let Some(output) = &mut self.output {
-            if output.flush_whole(&self.socket, FileParts::Send).is_err() {
+            if output.flush_whole(&*self.transport, FileParts::Send).is_err() {
                 self.end = End::Gone;
             }
         }
@@ -168,7 +167,7 @@ impl Wait {
                 return self.wait_for_the_other();
             };
             let spill = self.services.spill();
-            match output.push(&self.socket, &bytes[self.taken..], spill, FileParts::Send) {
+            match output.push(&*self.transport, &bytes[self.taken..], spill, FileParts::Send) {
                 Ok(taken) => self.taken += taken,
                 Err(_) => self.end = End::Gone,
             }
@@ -188,7 +187,7 @@ impl Wait {
         loop {
             // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
             let before = output.progress();
-            match output.flush_whole(&self.socket, FileParts::Send) {
+            match output.flush_whole(&*self.transport, FileParts::Send) {
                 Err(_) => return End::Gone,
                 Ok(Flush::Done) => return End::Moved,
                 Ok(_) if output.progress() > before => return End::Moved,
@@ -232,7 +231,7 @@ impl Wait {
             tv_nsec: (most % 1000 * 1_000_000) as _,
         };
         let bell = claim.and_then(Claim::bell);
-        let mut waits_for = vec![PollFd::new(&*self.socket, PollFlags::OUT)];
+        let mut waits_for = vec![PollFd::new(&self.transport, PollFlags::OUT)];
         waits_for.extend(bell.as_deref().map(|bell| PollFd::new(bell, PollFlags::IN)));
         poll(&mut waits_for, Some(&timeout))
     }

@@ -2,4 +2,5 @@
 
 pub(crate) mod body;
 pub(crate) mod http1;
+pub(crate) mod refusal;
 pub(crate) mod response;

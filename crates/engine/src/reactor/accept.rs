@@ -125,8 +125,8 @@ impl Accepting {
                         peer,
                         origin,
                     };
-                    if let Err((socket, error)) = handler.admit(accepted, now) {
-                        refuse(&*socket, NO_PLACE);
+                    if let Err((transport, error)) = handler.admit(accepted, now) {
+                        refuse(&transport, NO_PLACE);
                         self.complain(handler, now, &error.to_string());
                     }
                 }

@@ -7,9 +7,10 @@ mod accept_order;
 
 use crate::clock::milliseconds;
 use crate::cluster::waiting_room::WaitingRoom;
-use crate::limits::descriptors::{Counted, Permit};
+use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Listener, Origin};
 use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
+use crate::transport::Link;
 use crate::worker::Worker;
 use accept::Accepting;
 use rustix::io::Errno;
@@ -45,7 +46,7 @@ pub(crate) trait Handler {
     fn permit(&self) -> Result<Permit, &'static str>;
 
     /// Takes in a connection that was just accepted. One that cannot be watched comes back.
-    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Arc<Counted<OwnedFd>>, Errno)>;
+    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Link, Errno)>;
 
     /// Something has happened on a connection or to a client. `scratch` is space to read to.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: u64);

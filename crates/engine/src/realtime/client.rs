@@ -10,14 +10,13 @@ use super::outbox::Frames;
 use super::reader::Reader;
 use super::{Realtime, Turn};
 use crate::clock::milliseconds;
-use crate::limits::descriptors::Counted;
 use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use crate::transport::poller::Key;
+use crate::transport::Link;
 use fairlead_wire::websocket::{Deflate, Deflater};
 use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
@@ -69,7 +68,7 @@ pub(super) enum State {
 
 pub(super) struct Outbox {
     /// Gone once the client is.
-    pub(super) socket: Option<Arc<Counted<OwnedFd>>>,
+    pub(super) transport: Option<Link>,
     pub(super) frames: Frames,
     /// Milliseconds at which the socket last took something, or was first offered what it has not taken.
     pub(super) moved: u64,
@@ -141,7 +140,7 @@ pub(super) struct Beginning {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
-    pub(super) socket: Arc<Counted<OwnedFd>>,
+    pub(super) transport: Link,
     pub(super) timeout: u32,
 }
 
@@ -172,12 +171,12 @@ impl Client {
             heard: AtomicU64::new(now),
             pinged: AtomicU64::new(now),
             reader: Mutex::new(Reader::new(
-                Arc::clone(&beginning.socket),
+                Arc::clone(&beginning.transport),
                 beginning.protocol,
                 beginning.deflate,
             )),
             outbox: Mutex::new(Outbox {
-                socket: Some(beginning.socket),
+                transport: Some(beginning.transport),
                 frames: Frames::default(),
                 moved: now,
                 meter: Meter::begin(now),

@@ -16,13 +16,10 @@ use super::Realtime;
 use crate::clock::milliseconds;
 use crate::clock::NEVER;
 use crate::http::http1::LAST_CHUNK;
-use crate::transport::{reset, shut_down, LINGER_MILLISECONDS};
+use crate::transport::{Shutdown, Transport, LINGER_MILLISECONDS};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
-use rustix::net::{shutdown, Shutdown};
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::Arc;
 
 /// How long the peer may take to answer our close frame.
 const CLOSE_MILLISECONDS: u64 = 5_000;
@@ -154,8 +151,8 @@ impl Client {
         }
         let awaits_response = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
         if !awaits_response && !std::mem::replace(&mut ending.is_shut, true) {
-            if let Some(socket) = &outbox.socket {
-                return shutdown(socket, Shutdown::Write).is_err();
+            if let Some(transport) = &outbox.transport {
+                return transport.shut_down(Shutdown::Write).is_err();
             }
         }
         false
@@ -170,19 +167,19 @@ impl Client {
 
     /// Ends the connection, whoever else has the socket; false if that has happened before.
     pub(super) fn end_now(&self) -> bool {
-        self.end_by(shut_down)
+        self.end_by(|transport| _ = transport.shut_down(Shutdown::Both))
     }
 
-    fn end_by(&self, how: impl FnOnce(&OwnedFd)) -> bool {
+    fn end_by(&self, how: impl FnOnce(&dyn Transport)) -> bool {
         if !self.advance(State::Closed) {
             return false;
         }
         let mut outbox = self.outbox.lock();
         outbox.frames.clear();
-        if let (Some(realtime), Some(socket)) = (self.realtime.upgrade(), &outbox.socket) {
+        if let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) {
             if realtime.worker.is_at_home() {
-                realtime.worker.poller.remove(socket);
-                how(socket);
+                realtime.worker.poller.remove(transport);
+                how(&**transport);
             }
         }
         true
@@ -197,7 +194,7 @@ impl Client {
                 .log
                 .error(format_args!("closed {} ({why})", self.describe()));
         }
-        if self.end_by(reset) {
+        if self.end_by(|transport| transport.reset()) {
             self.tell(Event::Close);
         }
     }
@@ -303,10 +300,10 @@ impl Client {
         let unheard = self.inbox.lock().clear();
         realtime.intake.remove(unheard, &realtime.worker.poller);
         let mut outbox = self.outbox.lock();
-        let socket: Option<Arc<_>> = outbox.socket.take();
+        let transport = outbox.transport.take();
         outbox.deflater = None;
         drop(outbox);
-        drop(socket);
+        drop(transport);
         if realtime.clients.release(self.key) {
             realtime.worker.counters().clients.fetch_sub(1, Relaxed);
             realtime.worker.counters().connections.fetch_sub(1, SeqCst);

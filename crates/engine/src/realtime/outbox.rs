@@ -1,11 +1,10 @@
 //! What a client has not taken yet: whole frames, in order. Frames that many clients get are shared, and all that waits
 //! goes out in as few system calls as possible.
 
+use crate::transport::Transport;
 use rustix::io::{self, Errno};
-use rustix::net::{send, sendmsg, SendAncillaryBuffer, SendFlags};
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Frames handed to the kernel at a time.
@@ -95,10 +94,10 @@ impl Frames {
     }
 
     /// Gives the kernel what it takes without blocking. The number of bytes it took is added to `taken`.
-    pub(crate) fn flush(&mut self, socket: &OwnedFd, taken: &mut usize) -> io::Result<Flushed> {
+    pub(crate) fn flush(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
         let mut turn = 0;
         while !self.frames.is_empty() {
-            match self.send(socket) {
+            match self.send(transport) {
                 Ok(count) => {
                     turn += count;
                     *taken += count;
@@ -118,11 +117,10 @@ impl Frames {
         Ok(Flushed::Everything)
     }
 
-    fn send(&self, socket: &OwnedFd) -> io::Result<usize> {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    fn send(&self, transport: &dyn Transport) -> io::Result<usize> {
         if let [only] = self.frames.as_slices().0 {
             if self.frames.len() == 1 {
-                return send(socket, &only.bytes()[self.sent..], flags);
+                return transport.send(&only.bytes()[self.sent..], false);
             }
         }
         let mut slices: [IoSlice<'_>; BATCH] = std::array::from_fn(|_| IoSlice::new(&[]));
@@ -132,7 +130,7 @@ impl Frames {
             *slice = IoSlice::new(&frame.bytes()[std::mem::take(&mut from)..]);
             count += 1;
         }
-        sendmsg(socket, &slices[..count], &mut SendAncillaryBuffer::default(), flags)
+        transport.send_pieces(&slices[..count])
     }
 
     fn advance(&mut self, count: usize) {
@@ -152,13 +150,14 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::Socket;
     use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
     use std::io::Read;
 
-    fn pair() -> (OwnedFd, std::os::unix::net::UnixStream) {
+    fn pair() -> (Socket, std::os::unix::net::UnixStream) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a socket pair");
-        (ours, theirs.into())
+        (Socket::uncounted(ours), theirs.into())
     }
 
     #[test]

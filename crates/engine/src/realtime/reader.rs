@@ -5,16 +5,13 @@ use super::client::{Client, Events, Protocol, State};
 use super::inbox::{Event, Farewell, Room};
 use super::Realtime;
 use crate::clock::milliseconds;
-use crate::limits::descriptors::Counted;
 use crate::limits::request_totals::Taken;
+use crate::transport::Link;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use rustix::io::Errno;
-use rustix::net::{recv, RecvFlags};
 use std::mem::take;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::Arc;
 
 /// Bytes of one turn: a peer that sends faster than this lets others have theirs.
 const READ_TURN: usize = 256 * 1024;
@@ -30,7 +27,7 @@ const NO_MEMORY: Failure = Failure {
 
 pub(super) struct Reader {
     /// Gone once the client is.
-    pub(super) socket: Option<Arc<Counted<OwnedFd>>>,
+    pub(super) transport: Option<Link>,
     /// None for a peer that has nothing to say, or has broken the protocol.
     decoder: Option<Decoder>,
     /// What was read and has not been decoded, of one read at the most; nothing else is read before it.
@@ -73,15 +70,15 @@ impl ReadTurn {
 impl Reader {
     /// Gives everything back.
     pub(super) fn end(&mut self) {
-        self.socket = None;
+        self.transport = None;
         self.decoder = None;
         self.rest = Rest::default();
         self.taken = Taken::default();
     }
 
-    pub(super) fn new(socket: Arc<Counted<OwnedFd>>, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
+    pub(super) fn new(transport: Link, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
         Reader {
-            socket: Some(socket),
+            transport: Some(transport),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
             rest: Rest::default(),
             taken: Taken::default(),
@@ -125,7 +122,7 @@ impl Client {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
         let mut reader = self.reader.lock();
-        let Some(socket) = reader.socket.clone() else {
+        let Some(transport) = reader.transport.clone() else {
             return false;
         };
         if self.keeps_messages() && realtime.intake.room() == 0 {
@@ -135,13 +132,13 @@ impl Client {
             schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
         while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
-            match recv(&socket, &mut *scratch, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => {
+            match transport.receive(scratch) {
+                Ok(0) => {
                     drop(reader);
                     self.end();
                     return schedule;
                 }
-                Ok((count, _)) => {
+                Ok(count) => {
                     self.heard.store(now, Relaxed);
                     turn.read += count;
                     schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, realtime, now);

@@ -75,14 +75,14 @@ impl Client {
 
     /// Blocks for a moment, until the socket takes something or is gone. Call it without holding any lock of a language.
     pub fn wait_for_room(&self) {
-        let Some(socket) = self.outbox.lock().socket.clone() else {
+        let Some(transport) = self.outbox.lock().transport.clone() else {
             return;
         };
         let step = Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,
         };
-        let _ = poll(&mut [PollFd::new(&*socket, PollFlags::OUT)], Some(&step));
+        let _ = poll(&mut [PollFd::new(&transport, PollFlags::OUT)], Some(&step));
         self.flush_locked(self.outbox.lock());
     }
 
@@ -170,7 +170,7 @@ impl Client {
     /// Hands the kernel what it takes, and deals with what follows from that.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
         let Outbox {
-            socket: Some(socket),
+            transport: Some(transport),
             frames,
             moved,
             meter,
@@ -180,7 +180,7 @@ impl Client {
             return;
         };
         let mut taken = 0;
-        let flushed = frames.flush(socket, &mut taken);
+        let flushed = frames.flush(&**transport, &mut taken);
         if taken > 0 {
             *moved = milliseconds();
             if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
@@ -221,13 +221,13 @@ impl Client {
 
     /// Tells the poller what is wanted of the socket.
     pub(super) fn watch(&self, outbox: &mut Outbox) {
-        let (Some(realtime), Some(socket)) = (self.realtime.upgrade(), &outbox.socket) else {
+        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
             return;
         };
         let _ = realtime
             .worker
             .poller
-            .change_client(socket, self.key, outbox.reads, outbox.writes);
+            .change_client(transport, self.key, outbox.reads, outbox.writes);
         if outbox.writes {
             let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
             realtime.expect(deadline);

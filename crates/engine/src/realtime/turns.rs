@@ -7,11 +7,10 @@ use super::outbox::Frame;
 use super::process::ProcessSubscription;
 use super::{Realtime, Turn};
 use crate::clock::milliseconds;
-use crate::limits::descriptors::Counted;
 use crate::pubsub::Publication;
+use crate::transport::Link;
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ impl Realtime {
     /// A client that is about to begin: its first event comes when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
-        socket: &Arc<Counted<OwnedFd>>,
+        transport: &Link,
         peer: Option<SocketAddr>,
         protocol: Protocol,
         deflate: Option<Deflate>,
@@ -43,7 +42,7 @@ impl Realtime {
             protocol,
             deflate,
             peer,
-            socket: Arc::clone(socket),
+            transport: Arc::clone(transport),
             timeout: match protocol {
                 Protocol::Stream { .. } => 0,
                 _ => self.worker.config.ping_interval,

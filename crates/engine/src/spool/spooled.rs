@@ -7,13 +7,12 @@
 use super::totals::{Charge, Claim};
 use super::Spool;
 use crate::limits::descriptors::Counted;
-use crate::transport::{send_file, write_some};
+use crate::transport::Transport;
 use parking_lot::Mutex;
 use rustix::fs::{fallocate, FallocateFlags};
 use rustix::io;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -168,7 +167,7 @@ impl Spooled {
     }
 
     /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
-    pub(crate) fn send(self: &Arc<Self>, socket: &OwnedFd, most: u64) -> io::Result<(u64, bool)> {
+    pub(crate) fn send(self: &Arc<Self>, transport: &dyn Transport, most: u64) -> io::Result<(u64, bool)> {
         let mut taken = 0;
         while taken < most {
             let Some((piece, sent, length)) = self.inner.lock().next_piece() else {
@@ -176,10 +175,12 @@ impl Spooled {
             };
             let wanted = (length - sent).min(usize::try_from(most - taken).unwrap_or(usize::MAX));
             let count = match piece {
-                Piece::Memory(block) => write_some(socket, &block.bytes[sent..sent + wanted], false)? as u64,
+                Piece::Memory(block) => transport.send_most(&block.bytes[sent..sent + wanted], false)? as u64,
                 Piece::Disk(file, place) => {
                     let mut offset = place + sent as u64;
-                    send_file(socket, &file, &mut offset, place + length as u64, wanted as u64)?.0
+                    transport
+                        .send_part(&file, &mut offset, place + length as u64, wanted as u64)?
+                        .0
                 }
             };
             taken += count;

@@ -173,8 +173,9 @@ impl Drop for Server {
     }
 }
 
-pub struct Client {
-    pub stream: TcpStream,
+/// A client that reads responses from a socket, or whatever else carries them.
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     buffer: Vec<u8>,
 }
 
@@ -195,13 +196,20 @@ impl Client {
     pub fn connect(address: SocketAddr) -> Client {
         let stream = TcpStream::connect(address).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        Client::over(stream)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// A client of whoever is at the other end of `stream`, which must not wait for ever.
+    pub fn over(stream: S) -> Client<S> {
         Client {
             stream,
             buffer: Vec::new(),
         }
     }
 
-    pub fn send(&mut self, text: &str) -> &mut Client {
+    pub fn send(&mut self, text: &str) -> &mut Client<S> {
         self.stream.write_all(text.as_bytes()).expect("the server reads");
         self
     }

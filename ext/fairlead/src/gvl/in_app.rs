@@ -6,30 +6,30 @@ use std::cell::Cell;
 #[cfg(ruby_gte_3_2)]
 use std::ffi::c_void;
 
-/// A thread that runs the app, as the hook sees it.
+/// What the hook knows of its thread.
 #[derive(Clone, Copy)]
-struct Place {
+struct State {
     /// The engine whose app it runs; null when it runs none.
     engine: *const Engine,
     /// Whether it has given the GVL up.
     is_suspended: bool,
 }
 
-const OUTSIDE: Place = Place {
+const OUTSIDE: State = State {
     engine: std::ptr::null(),
     is_suspended: false,
 };
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(OUTSIDE) };
+    static STATE: Cell<State> = const { Cell::new(OUTSIDE) };
 }
 
 /// Marks this thread as one that runs the app, for as long as the guard lives.
-pub(crate) struct InApp(Place);
+pub(crate) struct InApp(State);
 
 impl InApp {
     pub(crate) fn enter(engine: &Engine) -> InApp {
-        InApp(PLACE.replace(Place {
+        InApp(STATE.replace(State {
             engine,
             is_suspended: false,
         }))
@@ -38,18 +38,18 @@ impl InApp {
 
 impl Drop for InApp {
     fn drop(&mut self) {
-        let place = PLACE.replace(self.0);
-        if place.is_suspended {
+        let state = STATE.replace(self.0);
+        if state.is_suspended {
             // SAFETY: set by `InApp::enter`, whose caller still has the engine.
-            unsafe { &*place.engine }.resume();
+            unsafe { &*state.engine }.resume();
         }
     }
 }
 
-/// Whether this Ruby tells when a thread gives the GVL up.
+/// Whether this version of Ruby has such a hook.
 pub(crate) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 
-/// Asks Ruby to tell when a thread gives the GVL up, and when it wants it back.
+/// Installs the hook.
 pub(crate) fn init(_: &Ruby) {
     #[cfg(ruby_gte_3_2)]
     {
@@ -58,16 +58,16 @@ pub(crate) fn init(_: &Ruby) {
             RUBY_INTERNAL_THREAD_EVENT_RESUMED, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,
         };
 
-        unsafe extern "C" fn told(event: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
-            let place = PLACE.get();
+        unsafe extern "C" fn notice(event: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+            let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;
-            // A thread is told to be ready and to be resumed; which comes, and whether both do, depends on the Ruby.
-            if place.engine.is_null() || place.is_suspended == is_suspended {
+            // READY, RESUMED or both come, depending on the version of Ruby.
+            if state.engine.is_null() || state.is_suspended == is_suspended {
                 return;
             }
-            PLACE.set(Place { is_suspended, ..place });
+            STATE.set(State { is_suspended, ..state });
             // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
-            let engine = unsafe { &*place.engine };
+            let engine = unsafe { &*state.engine };
             if is_suspended {
                 engine.suspend();
             } else {
@@ -79,6 +79,6 @@ pub(crate) fn init(_: &Ruby) {
             | RUBY_INTERNAL_THREAD_EVENT_SUSPENDED;
         // SAFETY: the GVL is held; called once, by the extension's initialiser. The hook lives as long as the process and
         // calls no Ruby.
-        unsafe { rb_internal_thread_add_event_hook(Some(told), events as u32, std::ptr::null_mut()) };
+        unsafe { rb_internal_thread_add_event_hook(Some(notice), events as u32, std::ptr::null_mut()) };
     }
 }

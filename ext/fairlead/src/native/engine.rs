@@ -13,7 +13,6 @@ use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
     Ruby, TypedData, Value,
 };
-use rb_sys::VALUE;
 use std::cell::Cell;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -27,7 +26,7 @@ struct NativeEngine {
 }
 
 impl DataTypeFunctions for NativeEngine {
-    fn mark(&self, marker: &gc::Marker) {
+    fn mark(&self, _: &gc::Marker) {
         let app = &self.app;
         for value in [
             app.app,
@@ -36,15 +35,11 @@ impl DataTypeFunctions for NativeEngine {
             app.template.value(),
             app.clients,
         ] {
-            mark(marker, value);
+            // SAFETY: called by the collector while it marks, with values that were alive at the last collection. This pins
+            // them, so that their addresses stay good.
+            unsafe { rb_sys::rb_gc_mark(value) };
         }
     }
-}
-
-fn mark(_marker: &gc::Marker, value: VALUE) {
-    // SAFETY: called by the collector while it marks, with a value that was alive at the last collection. It is pinned, so
-    // its address stays good.
-    unsafe { rb_sys::rb_gc_mark(value) };
 }
 
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
@@ -62,6 +57,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
+/// `new(app, listeners, settings, shared, slot) { start a thread }`: makes the engine and starts its native threads.
 fn new(
     ruby: &Ruby,
     app: Value,
@@ -69,50 +65,49 @@ fn new(
     settings: RHash,
     shared: Option<Obj<Shared>>,
     slot: usize,
-) -> Result<NativeEngine, Error> {
+) -> Result<Obj<NativeEngine>, Error> {
     let start_thread: Proc = ruby.block_proc()?;
     let settings = Settings::new(ruby, settings);
-    let io_error = |error: std::io::Error| super::system_error(ruby, "the engine", &error);
     let listeners = listeners
         .into_iter()
         .map(|pair| listener(ruby, RArray::try_convert(pair)?))
         .collect::<Result<Vec<_>, Error>>()?;
-    let prefix = if shared.is_some() {
-        format!("[{}] ", std::process::id())
-    } else {
-        String::new()
-    };
     let config = settings.config()?;
-    let error_reporter: Value = settings.get("error_reporter")?;
-    let error_details: bool = settings.get("error_details")?;
-    crate::rack::set_lists(settings.get("field_lists")?);
-    let software: Value = settings.get("server_software")?;
-    let errors: Value = ruby.eval("$stderr")?;
     crate::classes::find_all(ruby);
-    let template = Template::new(
-        ruby,
-        errors.as_raw(),
-        software.as_raw(),
-        config.max_threads > 1,
-        shared.is_some(),
-    );
+    crate::rack::set_lists(settings.get("field_lists")?);
+    let app = RackApp {
+        app: app.as_raw(),
+        error_reporter: settings.get::<Value>("error_reporter")?.as_raw(),
+        error_details: settings.get("error_details")?,
+        start_thread: start_thread.as_raw(),
+        template: template(ruby, &settings, config.max_threads > 1, shared.is_some())?,
+        clients: ruby.ary_new().as_raw(),
+    };
+    let io_error = |error: std::io::Error| super::system_error(ruby, "the engine", &error);
     let hub = process::hub(shared.map(|_| slot)).map_err(io_error)?;
+    let prefix = shared.map(|_| format!("[{}] ", std::process::id()));
+    let logs = settings.logs(prefix.unwrap_or_default())?;
     let shared = shared.map(|shared| (shared.waiting_room(), slot));
-    let engine = Engine::new(config, listeners, settings.logs(prefix)?, shared, hub).map_err(io_error)?;
+    let engine = Engine::new(config, listeners, logs, shared, hub).map_err(io_error)?;
     if engine.sends_named_files() {
-        template.announce_sendfile(ruby);
+        app.template.announce_sendfile(ruby);
     }
     engine.start(HANDS_OVER).map_err(io_error)?;
     process::enter(&engine);
-    let app = RackApp {
-        app: app.as_raw(),
-        error_reporter: error_reporter.as_raw(),
-        error_details,
-        start_thread: start_thread.as_raw(),
-        template,
-        clients: ruby.ary_new().as_raw(),
-    };
-    Ok(NativeEngine { engine, app })
+    let (template, clients) = (app.template.value(), app.clients);
+    let object = ruby.obj_wrap(NativeEngine { engine, app });
+    // Until the collector knows the object, it sees these on the stack only.
+    rb_sys::rb_gc_guard!(template);
+    rb_sys::rb_gc_guard!(clients);
+    Ok(object)
+}
+
+/// What all envs of this engine have in common.
+fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiprocess: bool) -> Result<Template, Error> {
+    let errors: Value = ruby.eval("$stderr")?;
+    let software: Value = settings.get("server_software")?;
+    let (errors, software) = (errors.as_raw(), software.as_raw());
+    Ok(Template::new(ruby, errors, software, multithread, multiprocess))
 }
 
 /// `[fd, {scheme:, host:, port:} or {scheme:, path:}]`; the descriptor is duplicated.
@@ -134,8 +129,8 @@ fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
     Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
 }
 
-/// Serves on this thread until the engine has drained or stopped: true. False when the thread has been killed; it is to end
-/// then, which it does by returning, because Ruby ends a thread once only. Raises what another thread has raised in this one.
+/// Serves on this thread until the engine has drained or stopped, and returns true. Returns false if the thread was killed: the
+/// caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised in this one.
 fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     let thread = OnThread {
         ruby,
@@ -153,7 +148,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         Some(jump) if jump.is_exception() => unsafe { rb_sys::rb_jump_tag(jump.0) },
         Some(_) => {
             // SAFETY: the GVL is held.
-            unsafe { rb_sys::rb_set_errinfo(rb_sys::Qnil as VALUE) };
+            unsafe { rb_sys::rb_set_errinfo(rb_sys::Qnil as rb_sys::VALUE) };
             false
         }
         None => true,
@@ -190,7 +185,7 @@ impl NativeEngine {
         loop {
             let mut done = false;
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
-            // Short waits, between which Ruby can have this thread back.
+            // In short steps, between which this thread can be interrupted.
             let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
             without_gvl(ruby, &this.engine, || done = this.engine.wait(Some(step)));
             if done || left.is_some_and(|left| left.is_zero()) {
@@ -200,7 +195,7 @@ impl NativeEngine {
         }
     }
 
-    /// Returns once what was logged is written; the logs may be closed then.
+    /// Waits until everything that was logged is written. After that the logs may be closed.
     fn flush_logs(ruby: &Ruby, this: &NativeEngine) {
         without_gvl(ruby, &this.engine, || this.engine.flush_logs());
     }

@@ -1,5 +1,5 @@
-//! What belongs to the process rather than to one engine: its hub, the subscriptions that no client has made, tasks. These
-//! are methods of `Fairlead::Native`; they find the engine that runs in this process, if one does.
+//! What belongs to the process rather than to one engine: its hub, subscriptions without a client, and tasks. These are methods
+//! of `Fairlead::Native`, which use the engine that runs in this process, if there is one.
 
 use crate::gvl::{wait_without_gvl, EngineCode};
 use crate::realtime::kind;
@@ -24,11 +24,11 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
     subscriptions: None,
 });
 
-/// Made by the supervisor; its workers inherit it.
+/// Made by the supervisor, inherited by its workers.
 static BUS: Mutex<Option<Arc<Bus>>> = Mutex::new(None);
 
 struct Process {
-    /// Whose this is: a forked process has nothing of it.
+    /// The process that this belongs to: a forked one starts afresh.
     pid: u32,
     hub: Option<Arc<Hub>>,
     descriptors: Option<Arc<Descriptors>>,
@@ -50,7 +50,7 @@ fn current() -> MutexGuard<'static, Process> {
         process.pid = pid;
         process.engines.clear();
         process.subscriptions = Some(HashMap::new());
-        // The threads of a hub do not come along with a fork.
+        // A fork does not copy the threads of a hub.
         process.hub = None;
         process.descriptors = None;
     }
@@ -82,7 +82,7 @@ pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
     Ok(hub)
 }
 
-/// The descriptors that the engines of this process share, as there are when the first of them is made.
+/// The budget of descriptors, which the engines of this process share; computed for the first of them.
 pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
     let mut process = current();
     let descriptors = process
@@ -91,12 +91,12 @@ pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
     Arc::clone(descriptors)
 }
 
-/// An engine serves now.
+/// Notes that an engine serves.
 pub(super) fn enter(engine: &Arc<Engine>) {
     current().engines.push(Arc::downgrade(engine));
 }
 
-/// An engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
+/// Notes that an engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
 pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     let mut process = current();
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
@@ -104,14 +104,14 @@ pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
         let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
         subscriptions.for_each(|subscription| next.take_over(subscription));
         drop(process);
-        // Once more than needed does no harm.
+        // Too many calls do no harm: a task that is gone is not run again.
         (0..ruby.get_inner(&TASKS).len()).for_each(|_| next.defer());
         return Ok(());
     }
     let hub = process.hub.take();
     process.descriptors = None;
     process.subscriptions = Some(HashMap::new());
-    // The lock is not held where the GVL may be given up.
+    // Not to be held while the GVL is given up.
     drop(process);
     let cleared = ruby
         .get_inner(&BLOCKS)
@@ -183,7 +183,12 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
         0 => Scope::Cluster,
         1 => Scope::Process,
         2 => Scope::Siblings,
-        _ => return Err(Error::new(ruby.exception_arg_error(), "there is no such scope")),
+        _ => {
+            return Err(Error::new(
+                ruby.exception_arg_error(),
+                format!("there is no scope {scope}"),
+            ))
+        }
     };
     let hub = current().hub.clone();
     // SAFETY: as above.
@@ -207,7 +212,7 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     }
 }
 
-/// Has something called by a thread of the application, in turn with requests. Nil when no engine runs.
+/// Has `task` called by a thread of the application, in turn with requests. Nil when no engine runs.
 fn defer(ruby: &Ruby, task: Value) -> Result<Option<bool>, Error> {
     let Some(engine) = current().engine() else {
         return Ok(None);

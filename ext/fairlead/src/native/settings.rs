@@ -21,13 +21,13 @@ impl<'a> Settings<'a> {
         Settings { ruby, hash }
     }
 
-    /// The value of `name`, which must be there. `RHash::fetch` would call the block of the method that is running for what is not.
+    /// The value of `name`, which must be there. (`RHash::fetch` would call the block of the running method if it is not.)
     pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
         let value = self.hash.get(self.ruby.to_symbol(name));
         T::try_convert(value.ok_or_else(|| self.missing(name))?)
     }
 
-    /// The name of the choice that was made.
+    /// A setting with a choice of names: the name.
     fn choice(&self, name: &str) -> Result<String, Error> {
         Ok(self.get::<Value>(name)?.to_string())
     }
@@ -43,12 +43,15 @@ impl<'a> Settings<'a> {
     fn missing(&self, name: &str) -> Error {
         Error::new(
             self.ruby.exception_key_error(),
-            format!("the engine is not told {name}"),
+            format!("the setting {name} is missing"),
         )
     }
 
     fn unknown(&self, name: &str, value: &str) -> Error {
-        Error::new(self.ruby.exception_arg_error(), format!("{name}: {value}"))
+        Error::new(
+            self.ruby.exception_arg_error(),
+            format!("the setting {name} cannot be {value}"),
+        )
     }
 
     pub(crate) fn logs(&self, prefix: String) -> Result<Logs, Error> {
@@ -63,7 +66,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The types that Ruby's values become as they are.
+/// Types that magnus converts.
 macro_rules! plain {
     ($($type:ty),+ $(,)?) => {
         $(impl Setting<$type> for Settings<'_> {
@@ -116,8 +119,12 @@ impl Setting<Duration> for Settings<'_> {
     type Error = Error;
 
     fn setting(&self, option: &'static str) -> Result<Duration, Error> {
-        Duration::try_from_secs_f64(self.get(option)?)
-            .map_err(|error| Error::new(self.ruby.exception_arg_error(), format!("{option}: {error}")))
+        Duration::try_from_secs_f64(self.get(option)?).map_err(|error| {
+            Error::new(
+                self.ruby.exception_arg_error(),
+                format!("the setting {option}: {error}"),
+            )
+        })
     }
 }
 
@@ -129,7 +136,7 @@ impl Setting<Arc<Descriptors>> for Settings<'_> {
     }
 }
 
-/// One body has room on the disk in any case, if no other one is there.
+/// The disk has room for one body of the largest size, whatever the total says.
 impl Setting<Arc<RequestTotals>> for Settings<'_> {
     type Error = Error;
 

@@ -1,4 +1,5 @@
-//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its workers.
+//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its
+//! workers.
 
 use super::{statistics, system_error};
 use fairlead_engine::pubsub::Bus;
@@ -27,7 +28,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 impl Shared {
-    /// For up to `slots` workers, so many of which are to be forked now.
+    /// For up to `slots` workers, of which `workers` are about to be forked.
     fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
         if slots > SLOTS || workers > slots {
             return Err(Error::new(
@@ -49,14 +50,14 @@ impl Shared {
         })
     }
 
-    /// Gets ready for one more worker; to be called before that is forked.
+    /// Makes room for another worker; to be called before it is forked.
     fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
         let added = this.bus.add(slot);
         added.map_err(|error| system_error(ruby, "a mailbox", &error))
     }
 
-    /// Tells those that were forked before of workers that were added; to be called again and again.
+    /// Tells workers that were forked earlier about those that were added; to be called regularly.
     fn introduce(&self) {
         self.bus.introduce();
     }
@@ -65,7 +66,7 @@ impl Shared {
         Arc::clone(&self.waiting_room)
     }
 
-    /// Makes a slot fresh for the next worker. The one before may have died on its way into the waiting room.
+    /// Resets a slot for the next worker. The one before may have died while it put a request into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
         this.scoreboard.slot(slot).reset();
@@ -73,12 +74,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up shows.
+    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
+    /// shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
     }
 
-    /// Seconds since then; nil if it has not happened since the reset.
+    /// Seconds since the last beat; nil if there was none since the reset.
     fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).age())
     }
@@ -89,7 +91,7 @@ impl Shared {
         }
         Err(Error::new(
             ruby.exception_index_error(),
-            format!("there are {} slots", self.slots),
+            format!("there is no slot {slot}; there are {}", self.slots),
         ))
     }
 
@@ -112,8 +114,8 @@ impl Shared {
 /// Maps a scoreboard that forked processes share. It is never unmapped: its users live as long as the process.
 fn map_scoreboard() -> rustix::io::Result<&'static Scoreboard> {
     let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and nobody
-    // unmaps it.
+    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and
+    // nobody unmaps it.
     unsafe {
         let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Scoreboard>(), flags, MapFlags::SHARED)?;
         Ok(&*address.cast::<Scoreboard>())

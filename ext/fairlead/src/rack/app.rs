@@ -1,4 +1,4 @@
-//! The Rack application as the engine's [`App`]: what a thread of the engine has to do becomes a call of the application.
+//! The Rack application as the engine's [`App`]: requests, events and tasks become calls of the application.
 
 use super::{Response, Template, ThreadTemplate};
 use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
@@ -12,13 +12,13 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// The Ruby objects of one engine. Its owner marks them.
+/// The Ruby objects of one engine. The object that has it marks them.
 #[derive(Debug)]
 pub(crate) struct RackApp {
     pub(crate) app: VALUE,
     /// `call(exception, env)` logs and returns a response.
     pub(crate) error_reporter: VALUE,
-    /// Whether clients are told what has happened, instead of shown the error page.
+    /// Whether the response to a client describes the exception; otherwise it is the error page.
     pub(crate) error_details: bool,
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,

@@ -1,7 +1,7 @@
-//! `rack.early_hints`: called with header fields, sends them ahead as a 103 response. Good while the app is called, in the
-//! thread that calls it; it has no effect in another thread or once the response has begun.
+//! `rack.early_hints`: a callable that sends header fields ahead, in a response with status 103. It works while the application
+//! is called, in the thread that calls it; it has no effect in another thread, or once the response has begun.
 
-use super::loan::{Lent, Way};
+use super::loan::{Access, LoanGuard};
 use super::response::write_hints;
 use super::{Loan, Response, Stop};
 use crate::classes::{EARLY_HINTS, LOAN};
@@ -20,7 +20,7 @@ pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
     response.loan(&EARLY_HINTS).object()
 }
 
-/// Sends the fields; without effect when the response has begun. Raises when it is over.
+/// Sends the fields, unless the response has begun. Raises if it is over.
 fn call(ruby: &Ruby, this: Value, headers: Value) -> Result<(), Error> {
     send(ruby, Loan::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
 }
@@ -35,7 +35,7 @@ fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
     }
     let mut made = Err(Stop::Finished);
     protect(ruby, || made = hints.response(|response| response.loan(&LOAN).object())).map_err(Stop::Jump)?;
-    let lent = Lent(Loan::of(ruby, made?));
+    let lent = LoanGuard(Loan::of(ruby, made?));
     let written = protect(ruby, || write_hints(lent.0, headers)).map_err(Stop::Jump);
     drop(lent);
     hints.exchange(|exchange| {

@@ -7,22 +7,22 @@ use magnus::Ruby;
 use rb_sys::{rb_eException, rb_funcallv, rb_set_errinfo, Qnil, VALUE};
 
 impl OnThread<'_> {
-    /// Deals with what the application raised; returns the exception, or nil if it was none of the application's.
+    /// Deals with what has ended a call of the application. Returns the exception, or nil if it was none.
     pub(super) fn failed(&self, jump: Jump, env: VALUE, response: &Response<'_, '_>) -> VALUE {
-        // In a process that the application has forked it is how that one ends.
+        // A process that the application has forked ends by raising.
         let error = if self.engine.is_at_home() {
             take_error(self.ruby)
         } else {
             None
         };
         let Some(error) = error else {
-            // Not an exception but the end of this thread.
+            // This thread is to end.
             self.leave.set(Some(jump));
             response.with(|exchange| exchange.abort());
             return Qnil as VALUE;
         };
         if response.is_given_away.get() {
-            // What was given the socket after the head has raised, and nobody else will close it.
+            // What was called with the socket has raised, and nobody else will close the socket.
             self.logged(env, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
                 unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
@@ -39,7 +39,7 @@ impl OnThread<'_> {
         error
     }
 
-    /// Answers in the place of an application that has raised, and logs what it was.
+    /// Logs an exception of the application, and responds in its place.
     fn report(&self, error: VALUE, env: VALUE, response: &Response<'_, '_>) {
         let triple = self.log(error, env);
         if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(500)) {
@@ -66,7 +66,7 @@ impl OnThread<'_> {
         });
     }
 
-    /// Logs what the application has raised; returns the response that tells of it, if there is one.
+    /// Logs an exception of the application. Returns the response that describes it, unless logging has failed.
     fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
         let mut triple = None;
         let arguments = [error, env];
@@ -80,14 +80,14 @@ impl OnThread<'_> {
         triple
     }
 
-    /// Reporting an exception has failed: another one changes nothing, but the end of the thread is not to be missed.
+    /// When reporting an exception has failed: another exception is dropped, but the end of the thread is not.
     fn leave_unless_raised(&self, jump: Jump) {
         if take_error(self.ruby).is_none() {
             self.leave.set(Some(jump));
         }
     }
 
-    /// Runs application code whose exceptions can only be logged.
+    /// Runs code of the application whose exceptions can only be logged.
     pub(crate) fn logged(&self, env: VALUE, code: impl FnMut()) {
         let Err(jump) = protect(self.ruby, code) else { return };
         let Some(error) = take_error(self.ruby) else {
@@ -97,8 +97,8 @@ impl OnThread<'_> {
     }
 }
 
-/// The exception that `protect` stopped; `None` when it was something else, such as the end of the thread. Ruby forgets
-/// both: code that runs now would clear what is left of the end of a thread, and Ruby crashes when that is resumed without.
+/// Takes the exception that `protect` has stopped; `None` if it was something else, such as the end of the thread. Ruby has to
+/// forget that, too: code that runs in between would clear it, and Ruby crashes if it is then resumed without.
 fn take_error(ruby: &Ruby) -> Option<VALUE> {
     // SAFETY: the GVL is held; a constant of Ruby.
     unsafe {

@@ -1,5 +1,5 @@
-//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of answering or after the head
-//! of its response. Each request has a callable of its own, which works until the application has returned.
+//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or after
+//! the head of one. Each request has a callable of its own, which works until the application has returned.
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
@@ -26,23 +26,13 @@ pub(crate) fn offer(response: &Response<'_, '_>) {
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
     let root = Loan::of(ruby, this.as_raw());
-    let taken = root.response(|response| {
-        if response.has_returned.get() {
-            return Err(Stop::Finished);
-        }
-        let io = response.hijacked_io.get();
-        if io == Qnil as VALUE && response.with(|exchange| exchange.is_hijacked()) {
-            // Another thread is just about to make it.
-            return Err(Stop::Busy);
-        }
-        Ok((io == Qnil as VALUE).then(|| response.with(take)).ok_or(io))
-    });
-    let taken = taken.and_then(|taken| taken).map_err(|stop| stop.into_error(ruby))?;
-    let io = match taken {
-        Ok(socket) => {
-            let socket = socket.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
-            let io = magnus::rb_sys::protect(|| socket.object(ruby))?;
-            // A response that is over by now has no use for it.
+    let socket = root.response(socket_of).and_then(|socket| socket);
+    let io = match socket.map_err(|stop| stop.into_error(ruby))? {
+        Socket::Object(io) => io,
+        Socket::Taken(taken) => {
+            let taken = taken.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
+            let io = magnus::rb_sys::protect(|| taken.object(ruby))?;
+            // If the response is over by now, the caller still gets the socket.
             let _ = root.response(|response| {
                 response.hijacked_io.set(io);
                 // SAFETY: live objects, the GVL is held; a key that calls no code of the application.
@@ -50,19 +40,41 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
             });
             io
         }
-        Err(io) => io,
     };
     // SAFETY: a live object on the stack of the thread.
     Ok(unsafe { Value::from_raw(io) })
 }
 
-/// A socket that is the application's, and that nobody closes yet.
+enum Socket {
+    /// An earlier call has made it.
+    Object(VALUE),
+    /// There is no object for it yet.
+    Taken(std::io::Result<Taken>),
+}
+
+fn socket_of(response: &Response<'_, '_>) -> Result<Socket, Stop> {
+    if response.has_returned.get() {
+        return Err(Stop::Finished);
+    }
+    let io = response.hijacked_io.get();
+    if io != Qnil as VALUE {
+        return Ok(Socket::Object(io));
+    }
+    if response.with(|exchange| exchange.is_hijacked()) {
+        // Another thread is just about to make it.
+        return Err(Stop::Busy);
+    }
+    Ok(Socket::Taken(response.with(take)))
+}
+
+/// A socket that belongs to the application. Nothing closes it before it is a Ruby object.
 #[derive(Clone, Copy)]
 pub(crate) struct Taken {
     fd: RawFd,
     is_unix: bool,
 }
 
+/// Takes the socket from its connection.
 pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
     let socket = exchange.hijack()?;
     let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));

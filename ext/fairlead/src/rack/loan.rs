@@ -1,17 +1,17 @@
-//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request; the blocks and callables
-//! that lead to it may be kept for as long as Ruby likes. So no Ruby object has an address that it could outlive.
+//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request, but the application
+//! may keep the blocks and callables that lead to it for as long as it likes. So they have no address that they could outlive.
 //!
 //! ```text
 //!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one response          ──▶ Response, on the stack
 //!                                          emptied with the call   emptied with the response
 //! ```
 //!
-//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped, by whatever way the request
-//! is left: [`Response::on`] is no frame that Ruby can jump over or suspend. A loan leads to the root and not to the response,
-//! because it may be made on the stack of a Fiber, which can go without a word.
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. That always happens: Ruby
+//! can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not to the response, because
+//! it may be made on the stack of a Fiber, and a Fiber that nobody resumes never empties it.
 //!
-//! Whoever comes in too late, or in a forked process, gets [`Stop::Finished`]. Whoever is in time may use the response for a
-//! moment, in which no Ruby runs and the GVL is held; for what takes longer see `response/turn.rs`.
+//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. One that is used in time gives access to the
+//! response for a moment, in which no Ruby runs and the GVL is held; for what takes longer see `response/turn.rs`.
 
 use super::{Response, Stop};
 use crate::classes;
@@ -25,7 +25,7 @@ use rb_sys::rbimpl_typeddata_flags::{
 use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
 use std::ffi::{c_void, CStr};
 
-/// Responses have addresses that are multiples of it: the rest of a root's word says in which process it was made.
+/// The address of a response is a multiple of this; the lower bits of a root's word say in which process it was made.
 pub(super) const ALIGNMENT: usize = 64;
 
 /// A type of Ruby objects that consist of one word.
@@ -120,10 +120,10 @@ fn empty(ruby: &Ruby, object: VALUE) {
     unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
 }
 
-/// Empties a loan at the end of the call that it was made for. Never to be held across a call that Ruby can leave by a jump.
-pub(super) struct Lent<'r>(pub(super) Loan<'r>);
+/// Empties a loan at the end of the call that it was made for. It must not be held across a call that Ruby can jump out of.
+pub(super) struct LoanGuard<'r>(pub(super) Loan<'r>);
 
-impl Drop for Lent<'_> {
+impl Drop for LoanGuard<'_> {
     fn drop(&mut self) {
         empty(self.0.ruby, self.0.object);
     }
@@ -145,7 +145,7 @@ impl<'r> Response<'r, '_> {
         self.root.get()
     }
 
-    /// A loan for a call. Inside `protect`; [`Lent`] ends it before the response does.
+    /// A loan for a call. Inside `protect`; a [`LoanGuard`] ends it before the response ends.
     pub(crate) fn loan(&self, class: &Lazy<RClass>) -> Loan<'r> {
         Loan::of(self.ruby, object(self.ruby, class, self.root() as usize, &LOAN))
     }
@@ -170,8 +170,8 @@ impl Drop for Response<'_, '_> {
     }
 }
 
-/// How to get to a response: directly, as its owner, or by a loan.
-pub(super) trait Way {
+/// Access to a response: its owner always has it, a loan as long as it lasts.
+pub(super) trait Access {
     /// That this thread has the GVL.
     fn ruby(&self) -> &Ruby;
 
@@ -184,7 +184,7 @@ pub(super) trait Way {
     }
 }
 
-impl Way for Response<'_, '_> {
+impl Access for Response<'_, '_> {
     fn ruby(&self) -> &Ruby {
         self.ruby
     }
@@ -194,7 +194,7 @@ impl Way for Response<'_, '_> {
     }
 }
 
-impl Way for Loan<'_> {
+impl Access for Loan<'_> {
     fn ruby(&self) -> &Ruby {
         self.ruby
     }

@@ -1,4 +1,4 @@
-//! One request, from the env to what the application wants to have run after the response.
+//! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
 use super::{early_hints, hijack, Env, OnThread, Response, Stop};
 use crate::protect::protect;
@@ -9,7 +9,7 @@ use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 impl OnThread<'_> {
-    /// Calls the application and answers. A panic is returned once all is tidied up.
+    /// Calls the application and writes its response. Returns a panic of our own code after tidying up.
     pub(super) fn respond(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let nil = Qnil as VALUE;
         let mut env = Env {
@@ -31,12 +31,12 @@ impl OnThread<'_> {
             Ok(Err(jump)) => (self.failed(jump, env.hash, response), None),
             Err(panic) => (nil, Some(panic)),
         };
-        // The client has its response before the application tidies up; what has panicked is answered by the engine.
+        // The client gets its response before the application tidies up. After a panic the engine responds.
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
         panic.or(tidied.err())
     }
 
-    /// Inside `protect`.
+    /// Completes the env, and writes what the application returns. Inside `protect`.
     fn call_app(&self, env: VALUE, response: &Response<'_, '_>) -> Result<(), Stop> {
         response.env.set(env);
         hijack::offer(response);
@@ -48,6 +48,7 @@ impl OnThread<'_> {
         self.offer_upgrade(env, response);
         // SAFETY: live objects, the GVL is held, exceptions are stopped.
         let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
+        // A process that the application has forked must not respond.
         if self.engine.is_at_home() {
             return response.write(triple);
         }
@@ -66,6 +67,21 @@ impl OnThread<'_> {
             response.with(|exchange| exchange.finish());
         }
         self.logged(env.hash, || super::response::close(response));
+        self.run_lists(env, error, response);
+        if is_listed() {
+            self.template.renew_lists();
+        }
+        if env.file != nil {
+            // Otherwise its descriptor would stay open until the collector frees it.
+            self.logged(env.hash, || {
+                // SAFETY: a live IO, the GVL is held, exceptions are stopped.
+                unsafe { rb_sys::rb_io_close(env.file) };
+            });
+        }
+    }
+
+    /// Calls what is in `rack.after_reply`, in order, and in `rack.response_finished`, in reverse order (Rack SPEC).
+    fn run_lists(&self, env: Env, error: VALUE, response: &Response<'_, '_>) {
         let call = |list: VALUE, index: isize, arguments: &[VALUE]| {
             self.logged(env.hash, || {
                 // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
@@ -82,28 +98,18 @@ impl OnThread<'_> {
         for index in (0..length(self.ruby, env.response_finished)).rev() {
             call(env.response_finished, index, &arguments);
         }
-        if is_listed() {
-            self.template.renew_lists();
-        }
-        if env.file != nil {
-            // Otherwise its descriptor would be open until the collector comes by.
-            self.logged(env.hash, || {
-                // SAFETY: a live IO, the GVL is held, exceptions are stopped.
-                unsafe { rb_sys::rb_io_close(env.file) };
-            });
-        }
     }
 }
 
-/// What a panic has left.
+/// The payload of a panic.
 type Panic = Box<dyn Any + Send>;
 
-/// Stops a panic, so that what has to be undone is.
+/// Stops a panic, so that its consequences can be tidied up.
 fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(code))
 }
 
-/// The length of a list of ours; 0 when it could not be made.
+/// The length of a list in the env; 0 if the env could not be made.
 fn length(_: &Ruby, list: VALUE) -> isize {
     // SAFETY: nil or an Array on the stack.
     unsafe {

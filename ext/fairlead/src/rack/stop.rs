@@ -1,4 +1,4 @@
-//! Why a response goes no further, and how Ruby hears of it: each reason becomes an exception where Ruby has called.
+//! Why a response cannot go on, and the exception that each reason becomes where Ruby has called.
 
 use crate::classes::{CLOSED_ERROR, FINISHED_ERROR};
 use crate::protect::{is_a, Jump};
@@ -8,44 +8,44 @@ use rb_sys::{Qnil, VALUE};
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Why a response goes no further.
+/// Why a response cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Ruby wants to leave.
+    /// Ruby wants to leave the code that runs.
     Jump(Jump),
     /// The client is gone.
     Gone,
     /// The call that a loan was made for is over.
     Finished,
-    /// This very thread is in the middle of it already (a trap or a finalizer has come in between), or another one is and
-    /// cannot be waited for.
+    /// This thread is writing to it already (a trap or a finalizer interrupts it), or another one is doing what cannot be
+    /// waited for.
     Busy,
     /// The application has broken the SPEC.
     Type(&'static CStr),
 }
 
 impl Stop {
-    /// Raises it. Only where Ruby may jump, with nothing on the stack that has a destructor.
+    /// Raises the exception. Inside `protect`, or where Ruby has called, and with no destructor pending on the stack.
     pub(crate) fn raise(self, ruby: &Ruby) -> ! {
         let (class, message) = match self {
-            // SAFETY: as the comment above says; the jump was stopped by `protect` on this thread.
+            // SAFETY: the GVL is held and Ruby may jump from here; the jump was stopped by `protect` on this thread.
             Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
             Stop::Gone => (ruby.get_inner(&CLOSED_ERROR).as_raw(), c"the client is gone"),
             Stop::Finished => (
                 ruby.get_inner(&FINISHED_ERROR).as_raw(),
-                c"what belongs to an answer was used after its time",
+                c"this belongs to a response that has ended",
             ),
             // SAFETY: constants of Ruby.
             Stop::Busy => unsafe {
                 (
                     rb_sys::rb_eThreadError,
-                    c"another call for the same answer has not ended",
+                    c"another call for the same response has not returned yet",
                 )
             },
             // SAFETY: as above.
             Stop::Type(message) => unsafe { (rb_sys::rb_eTypeError, message) },
         };
-        // SAFETY: as the comment above says; the format has no directives.
+        // SAFETY: the GVL is held, Ruby may jump from here, and the format has no directives.
         unsafe { rb_sys::rb_raise(class, message.as_ptr()) }
     }
 
@@ -57,15 +57,16 @@ impl Stop {
     }
 }
 
-/// Whether an exception only says that the client is gone.
+/// Whether an exception says that the client is gone, which is no error of the application.
 pub(crate) fn is_closed_error(ruby: &Ruby, error: VALUE) -> bool {
     is_a(ruby, error, ruby.get_inner(&CLOSED_ERROR).as_raw())
 }
 
-/// Runs the code of a block: what stops it is raised, and so is a panic, which must not reach Ruby.
+/// Runs the code of a block and raises what stops it. A panic becomes an exception, too.
 ///
 /// # Safety
-/// Only in a function that Ruby calls, which means that this thread has the GVL, and as all that it does: Ruby jumps over it.
+/// Only in a function that Ruby calls, because this thread has the GVL there. The function must own nothing with a destructor:
+/// Ruby jumps over it.
 pub(super) unsafe fn called_back(code: impl FnOnce(&Ruby) -> Result<(), Stop>) -> VALUE {
     // SAFETY: by the caller's promise.
     let ruby = unsafe { Ruby::get_unchecked() };

@@ -1,4 +1,4 @@
-//! The handler of a client (Rack Push): which callbacks it has, looked up once, and calls of them.
+//! The handler of a client (Rack Push) and its callbacks, which are looked up once.
 
 use crate::protect::is_a;
 use crate::strings::{ids, Ids};
@@ -6,7 +6,7 @@ use fairlead_engine::Events;
 use magnus::Ruby;
 use rb_sys::{rb_cClass, rb_funcallv, rb_respond_to, Qtrue, ID, VALUE};
 
-/// The callbacks that a handler answers to.
+/// The callbacks that a handler has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Callbacks(u8);
 
@@ -59,7 +59,7 @@ impl Callbacks {
         self.0 & callback as u8 != 0
     }
 
-    /// What the engine has to tell of.
+    /// The events that the engine has to report.
     pub(crate) fn events(self) -> Events {
         let mut events = Events::default();
         if self.has(Callback::Message) {

@@ -1,9 +1,9 @@
-//! `Fairlead::Client`: what an application holds of a client that stays connected. Its engine's list of clients keeps it
-//! alive until the last callback has run; an application may keep it for longer.
+//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of clients keeps
+//! it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
+use super::subscriptions;
 use crate::strings::{bytes, strings};
-use fairlead_engine::pubsub::{Delivery, Match};
 use fairlead_engine::{Client, Protocol};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
@@ -11,24 +11,24 @@ use magnus::{
     gc, method, prelude::*, scan_args::get_kwargs, scan_args::scan_args, DataTypeFunctions, Error, RHash, RModule,
     RString, Ruby, Symbol, TypedData, Value,
 };
-use rb_sys::{rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new, rb_uint2inum, Qnil, RB_TYPE_P, VALUE};
+use rb_sys::{rb_hash_aset, Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Longest time that [`NativeClient::set_timeout`] takes, in seconds.
+/// Longest time that [`set_timeout`] takes, in seconds.
 const LONGEST_TIMEOUT: i64 = 255;
 
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Client", free_immediately, mark, size, wb_protected)]
 pub(crate) struct NativeClient {
-    client: Arc<Client>,
+    pub(super) client: Arc<Client>,
     env: Cell<VALUE>,
     handler: Cell<VALUE>,
-    /// The handler that takes over with the next event; undefined when there is none.
+    /// The handler that takes over with the next event, if there is one.
     next: Cell<Option<VALUE>>,
-    /// Blocks of subscriptions by number; nil as long as there are none.
-    blocks: Cell<VALUE>,
-    last_block: Cell<u64>,
+    /// Blocks of subscriptions by number: a Hash, or nil as long as there was none.
+    pub(super) blocks: Cell<VALUE>,
+    pub(super) last_block: Cell<u64>,
     callbacks: Cell<Callbacks>,
 }
 
@@ -63,11 +63,11 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_method("timeout=", method!(set_timeout, 1))?;
     class.define_method("write", method!(write, -1))?;
     class.define_method("close", method!(close, -1))?;
-    class.define_private_method("subscribe_natively", method!(subscribe, 4))?;
-    class.define_private_method("unsubscribe_natively", method!(unsubscribe, 1))
+    class.define_private_method("subscribe_natively", method!(subscriptions::subscribe, 4))?;
+    class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))
 }
 
-/// Makes the object. Inside `protect`; `handler` answers to at least `respond_to?`.
+/// Makes the object. Inside `protect`.
 pub(crate) fn new(ruby: &Ruby, client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
     let object = ruby.obj_wrap(NativeClient {
         client,
@@ -91,14 +91,14 @@ pub(crate) fn of(_: &Ruby, value: VALUE) -> Option<Obj<NativeClient>> {
     Obj::<NativeClient>::try_convert(value).ok()
 }
 
-fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE) {
+pub(super) fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE) {
     cell.set(value);
     written(object, value);
 }
 
 /// Tells the collector that a cell holds `value` now.
 fn written(object: &Obj<NativeClient>, value: VALUE) {
-    // SAFETY: a live object and a live value, the GVL is held. Immediates, of which the collector must not hear, are left out.
+    // SAFETY: a live object and a live value, the GVL is held. RB_OBJ_WRITTEN leaves out immediates.
     unsafe { rb_sys::RB_OBJ_WRITTEN(object.as_raw(), rb_sys::Qundef as VALUE, value) };
 }
 
@@ -114,21 +114,10 @@ impl NativeClient {
     pub(crate) fn env_value(&self) -> VALUE {
         self.env.get()
     }
-
-    /// The block of a subscription; `None` if that has ended.
-    pub(crate) fn block(&self, _: &Ruby, id: u64) -> Option<VALUE> {
-        let blocks = self.blocks.get();
-        if blocks == Qnil as VALUE {
-            return None;
-        }
-        // SAFETY: a live Hash with Integers as keys; calls no code of the application.
-        let block = unsafe { rb_hash_lookup(blocks, rb_uint2inum(id as _)) };
-        (block != Qnil as VALUE).then_some(block)
-    }
 }
 
-/// Makes `next` the current handler. Returns the one before and its callbacks; `None` when `next` is not what comes next any
-/// more: another one was set while it was asked for its callbacks.
+/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set another
+/// one while `next` was asked for its callbacks.
 pub(crate) fn take_next_handler(
     object: &Obj<NativeClient>,
     next: VALUE,
@@ -144,6 +133,7 @@ pub(crate) fn take_next_handler(
     Some(before)
 }
 
+/// The handler that takes over with the next event.
 pub(crate) fn next_handler(object: &Obj<NativeClient>) -> Option<VALUE> {
     object.next.get()
 }
@@ -174,15 +164,15 @@ fn handler(this: Obj<NativeClient>) -> Value {
     unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
 }
 
-/// The old handler hears `on_close`, then the new one `on_open`, before any event that waits; nil closes the connection.
+/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the connection.
 fn set_handler(this: Obj<NativeClient>, handler: Value) {
     if !handler.to_bool() {
         return this.client.close(None, "");
     }
     if this.client.is_open() {
         if !env(this).is_frozen() {
-            // SAFETY: live objects, the GVL is held. The env is a Hash of the application's; it may raise when it is being
-            // iterated over, and nothing here has a destructor.
+            // SAFETY: live objects, the GVL is held. It raises if the application iterates over the env, and nothing here
+            // has a destructor.
             unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
         }
         this.next.set(Some(handler.as_raw()));
@@ -204,7 +194,7 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
     Ok(())
 }
 
-/// `write(data, event: nil, id: nil, retry: nil)`: true, or false when it was not taken. Never waits.
+/// `write(data, event: nil, id: nil, retry: nil)`: true, or false if the client does not take it. Never waits.
 fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     if let [data] = arguments {
         if let Some(string) = RString::from_value(*data) {
@@ -236,7 +226,7 @@ fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bo
     Ok(written)
 }
 
-/// A String: what `to_str` gives, or else `to_s`. Raises what they raise.
+/// The String that `to_str` or else `to_s` returns.
 fn text(value: Value) -> Result<RString, Error> {
     // SAFETY: a live object; what is raised is stopped, and goes on as magnus' error.
     let string = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_check_string_type(value.as_raw()) })?;
@@ -257,7 +247,7 @@ fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> bool {
     }
 }
 
-/// `close(code = nil, reason = nil)`: after what is queued.
+/// `close(code = nil, reason = nil)`: closes the connection after what is queued.
 fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<(), Error> {
     let parsed = scan_args::<(), (Option<Option<i64>>, Option<Option<String>>), (), (), (), ()>(arguments)?;
     let (code, reason) = (parsed.optional.0.flatten(), parsed.optional.1.flatten());
@@ -271,84 +261,4 @@ fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<()
     };
     this.client.close(code, reason.as_deref().unwrap_or_default());
     Ok(())
-}
-
-/// See [`kind`] for `kind`; `block` is nil for what goes straight to the client. Returns the number of this process's
-/// subscribers of that name, nil when the client is closed.
-fn subscribe(
-    ruby: &Ruby,
-    this: Obj<NativeClient>,
-    name: RString,
-    pattern: u8,
-    binary: bool,
-    block: Value,
-) -> Result<Option<usize>, Error> {
-    let delivery = if block.is_nil() {
-        if binary {
-            Delivery::Binary
-        } else {
-            Delivery::Text
-        }
-    } else {
-        let id = this.last_block.get() + 1;
-        this.last_block.set(id);
-        // SAFETY: live objects, the GVL is held; Integers as keys call no code of the application.
-        unsafe {
-            if this.blocks.get() == Qnil as VALUE {
-                store(&this, &this.blocks, rb_hash_new());
-            }
-            rb_hash_aset(this.blocks.get(), rb_uint2inum(id as _), block.as_raw());
-        }
-        Delivery::Event(id)
-    };
-    let pattern = kind(ruby, pattern)?;
-    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-    let subscribed = this
-        .client
-        .subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
-    match (subscribed, delivery) {
-        (Some((_, Some(before))), _) => forget_block(ruby, &this, before),
-        (None, Delivery::Event(id)) => forget_block(ruby, &this, id),
-        _ => {}
-    }
-    Ok(subscribed.map(|(count, _)| count))
-}
-
-/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when the
-/// client is closed.
-fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Value {
-    if !this.client.is_open() {
-        return ruby.qnil().as_value();
-    }
-    // SAFETY: as above.
-    match this.client.unsubscribe(unsafe { bytes(ruby, name.as_raw()) }) {
-        Some((left, id)) => {
-            forget_block(ruby, &this, id);
-            ruby.integer_from_u64(left as u64).as_value()
-        }
-        None => ruby.qfalse().as_value(),
-    }
-}
-
-fn forget_block(_: &Ruby, this: &NativeClient, id: u64) {
-    let blocks = this.blocks.get();
-    // SAFETY: nil or a live Hash with Integers as keys.
-    unsafe {
-        if RB_TYPE_P(blocks, rb_sys::ruby_value_type::RUBY_T_HASH) {
-            rb_hash_delete(blocks, rb_uint2inum(id as _));
-        }
-    }
-}
-
-/// 0: the name of one channel, 1: a glob, 2: a subject with wildcards.
-pub(crate) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
-    match number {
-        0 => Ok(Match::Exact),
-        1 => Ok(Match::Glob),
-        2 => Ok(Match::Subject),
-        _ => Err(Error::new(
-            ruby.exception_arg_error(),
-            "there is no such kind of pattern",
-        )),
-    }
 }

@@ -1,4 +1,4 @@
-//! Events of clients, what is published for the process, and tasks become calls of the application. Whatever it raises is
+//! Calls of the application: for the events of clients, for what is published to the process, and for tasks. An exception is
 //! logged, and the connection stays.
 
 use super::callbacks::{Callback, Callbacks};
@@ -15,14 +15,15 @@ use magnus::Ruby;
 use rb_sys::{rb_ary_entry, rb_ary_store, rb_funcallv, Qnil, VALUE};
 
 impl OnThread<'_> {
+    /// Calls the handler of a client.
     pub(crate) fn run_event(&self, client: &Client, event: Event) {
         // SAFETY: a marked Array; an index that it does not have gives nil.
         let value = unsafe { rb_ary_entry(self.app.clients, client.place() as _) };
-        // A stream has no object here.
+        // The stream of a body has no object in that list.
         let Some(object) = client::of(self.ruby, value) else {
             return;
         };
-        let in_app = InApp::enter(self.engine);
+        let _in_app = InApp::enter(self.engine);
         match event {
             Event::Open => self.call_back(&object, Callback::Open),
             Event::Message { text, data } => self.message(&object, text, &data),
@@ -32,10 +33,10 @@ impl OnThread<'_> {
             Event::Shutdown => self.call_back(&object, Callback::Shutdown),
             Event::Close => self.call_back(&object, Callback::Close),
         }
-        drop(in_app);
     }
 
-    /// The last callback has run: the object is the application's, if it has kept it.
+    /// After the last callback: from now on only the application may keep the object alive. `forgotten`: the names that nobody
+    /// in this process is subscribed to any more.
     pub(crate) fn forget(&self, client: &Client, forgotten: &[Box<[u8]>]) {
         // SAFETY: a marked Array that has that index, because the client was stored there.
         unsafe {
@@ -48,19 +49,20 @@ impl OnThread<'_> {
         }
     }
 
+    /// Calls the block of a subscription of the process.
     pub(crate) fn run_published(&self, id: u64, publication: &Publication) {
-        let in_app = InApp::enter(self.engine);
+        let _in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
             let Some(block) = process::block(self.ruby, id) else {
                 return;
             };
             call_with(self.ruby, block, publication);
         });
-        drop(in_app);
     }
 
+    /// Calls the oldest deferred block.
     pub(crate) fn run_task(&self) {
-        let in_app = InApp::enter(self.engine);
+        let _in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
             let Some(task) = process::next_task(self.ruby) else {
                 return;
@@ -68,7 +70,6 @@ impl OnThread<'_> {
             // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped.
             unsafe { rb_funcallv(task, ids().call, 0, std::ptr::null()) };
         });
-        drop(in_app);
     }
 
     fn call_back(&self, object: &Obj<NativeClient>, callback: Callback) {
@@ -123,7 +124,7 @@ impl OnThread<'_> {
 
 /// Calls a block with the channel and the message. Inside `protect`.
 fn call_with(ruby: &Ruby, block: VALUE, publication: &Publication) {
-    // What was text when it was published is text again: a handler that sends it on sends text.
+    // Text stays text: a handler that passes it to a WebSocket sends a text message.
     let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
         Ok(_) => new_text(ruby, bytes),
         Err(_) => new(ruby, bytes),

@@ -3,7 +3,9 @@
 mod callbacks;
 mod client;
 mod events;
+mod subscriptions;
 mod upgrade;
 
-pub(crate) use client::{init, kind};
+pub(crate) use client::init;
+pub(crate) use subscriptions::kind;
 pub(crate) use upgrade::{accept as accept_upgrade, Offer as UpgradeOffer};

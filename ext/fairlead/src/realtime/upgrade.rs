@@ -1,5 +1,5 @@
-//! Rack Push: an application that was offered an upgrade accepts it by leaving a handler in the env, unless its status says
-//! otherwise. What it returned besides goes along: its header fields are sent, its body is only closed.
+//! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a status
+//! below 300. The header fields that it returns are sent, the body is only closed.
 
 use super::callbacks::resolve;
 use super::client;
@@ -11,7 +11,7 @@ use rb_sys::{rb_ary_store, rb_hash_aset, rb_hash_lookup, rb_id2sym, Qfalse, Qnil
 /// From this status on a response refuses the upgrade.
 const REFUSAL: i64 = 300;
 
-/// What an upgrade needs to know besides the response.
+/// What it takes to accept an upgrade, besides the response.
 #[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub(crate) env: VALUE,
@@ -38,7 +38,7 @@ impl OnThread<'_> {
     }
 }
 
-/// Upgrades if the application has accepted; false when the response is an ordinary one. Inside `protect`.
+/// Upgrades if the application has accepted; false if the response is an ordinary one. Inside `protect`.
 pub(crate) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, Stop> {
     let Some(offer) = response.offer.get() else {
         return Ok(false);

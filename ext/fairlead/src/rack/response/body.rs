@@ -1,19 +1,19 @@
 //! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
-//! something that yields Strings, and something that is called with a stream. Before all of them comes a file that a field of
-//! the response names.
+//! something that yields Strings, and something that is called with a stream. A file that a field of the response names goes
+//! before all of them.
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
 use crate::classes::LOAN;
 use crate::protect::{protect, take_error};
-use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::loan::{Access, Loan, LoanGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
 use magnus::Ruby;
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_funcallv, rb_get_path, rb_respond_to,
-    ruby_value_type::*, Qnil, RARRAY_LEN, RB_TYPE_P, VALUE,
+    ruby_value_type::*, Qnil, ID, RARRAY_LEN, RB_TYPE_P, VALUE,
 };
 use std::ffi::{c_int, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -32,44 +32,52 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
         return Ok(());
     }
     let body = response.body.get();
-    let responds = |id| {
-        // SAFETY: a live object, the GVL is held; `respond_to?` of the app may run and raise.
-        unsafe { rb_respond_to(body, id) != 0 }
-    };
     if is_plain_array(response.ruby, body) {
         response.body.set(Qnil as VALUE);
         return write_array(response, body);
     }
-    if !responds(ids().each) && !responds(ids().to_ary) {
-        if responds(ids().call) {
+    if !responds(response.ruby, body, ids().each) && !responds(response.ruby, body, ids().to_ary) {
+        if responds(response.ruby, body, ids().call) {
             response.with(|exchange| exchange.end_head(None));
             return stream::run(response, body);
         }
         return Err(Stop::Type(c"the body must respond to each or call"));
     }
-    if responds(ids().to_path) && write_file(response, body)? {
+    if responds(response.ruby, body, ids().to_path) && write_file(response, body)? {
         return Ok(());
     }
-    // The head says already how the body is framed: there is no need for all of it at once, and a body that is made while it is
-    // sent (a range of a file, a template that is streamed) may not have it.
+    match as_array(response, body)? {
+        Some(array) => write_array(response, array),
+        None => write_each(response, body),
+    }
+}
+
+/// Whether a body responds to a method. Inside `protect`: its `respond_to?` may run.
+pub(super) fn responds(_: &Ruby, body: VALUE, id: ID) -> bool {
+    // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
+    unsafe { rb_respond_to(body, id) != 0 }
+}
+
+/// The Array that a body is or becomes, if it is to be written as a whole.
+fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, Stop> {
+    // If the head says already how the body is framed, it is not needed as a whole; and one that is made while it is sent (a
+    // range of a file, a template that is streamed) may not have that.
     let is_framed = response.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
     // SAFETY: a live object.
     let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
-    if (is_array || !is_framed) && responds(ids().to_ary) {
-        let mut array = Qnil as VALUE;
-        let converted = unless_raised(response.ruby, || {
-            // SAFETY: a live object, the GVL is held, exceptions are stopped.
-            array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
-        })?;
-        if converted && array != Qnil as VALUE {
-            return write_array(response, array);
-        }
+    if (is_framed && !is_array) || !responds(response.ruby, body, ids().to_ary) {
+        return Ok(None);
     }
-    write_each(response, body)
+    let mut array = Qnil as VALUE;
+    let is_converted = unless_raised(response.ruby, || {
+        // SAFETY: a live object, the GVL is held, exceptions are stopped.
+        array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
+    })?;
+    Ok((is_converted && array != Qnil as VALUE).then_some(array))
 }
 
-/// Whether `code`, which is of the application, has succeeded. What it raises counts for nothing, unless it is more than an
-/// error.
+/// Whether `code`, which belongs to the application, has succeeded. A StandardError that it raises is ignored; anything else is
+/// passed on.
 fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
     match protect(ruby, code) {
         Ok(()) => Ok(true),
@@ -79,28 +87,28 @@ fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
     }
 }
 
-/// Writes what the body yields, as soon as it does.
+/// Writes each String as soon as the body yields it.
 fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
-    // Whether an error page has to stand in shows only when nothing is yielded.
-    let may_stand_in = response.with(|exchange| exchange.wants_error_page());
-    if !may_stand_in {
+    // An error page takes the place of a body that yields nothing.
+    let may_have_page = response.with(|exchange| exchange.wants_error_page());
+    if !may_have_page {
         response.with(end_head_of_each);
     }
-    if !may_stand_in && !response.with(|exchange| exchange.wants_body()) {
+    if !may_have_page && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
     let loan = response.loan(&LOAN);
-    let lent = Lent(loan);
+    let lent = LoanGuard(loan);
     let ended = protect(response.ruby, || {
         // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
         unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
     });
-    // Another thread may still be in the middle of a String.
+    // Another thread may still be writing a String.
     let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(response));
     drop(lent);
     let _turn = last?;
-    let stood_in = response.with(|exchange| exchange.write_error_page());
-    if !stood_in && response.with(|exchange| exchange.is_coded()) {
+    let is_page = response.with(|exchange| exchange.write_error_page());
+    if !is_page && response.with(|exchange| exchange.is_coded()) {
         return compressed::finish(response).or_else(unless_gone);
     }
     Ok(())
@@ -116,7 +124,7 @@ fn end_head_of_each(exchange: &mut Exchange<'_>) {
     }
 }
 
-/// That the client is gone is no error of the application: the response ends there.
+/// A client that is gone ends the response, which is no error of the application.
 pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     if stop == Stop::Gone {
         return Ok(());
@@ -124,7 +132,7 @@ pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     Err(stop)
 }
 
-/// Whether `body` is an Array without methods of its own: it needs no closing and no question what it responds to.
+/// Whether `body` is an Array without methods of its own. It has no `close`, and needs not be asked what it responds to.
 fn is_plain_array(_: &Ruby, body: VALUE) -> bool {
     // SAFETY: a live object; an Array is no immediate, so that it has a class.
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
@@ -140,9 +148,9 @@ fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
         return compressed::write_array(response, array, total, coding).or_else(unless_gone);
     }
     let wants_body = response.with(|exchange| {
-        // Middleware takes the body from a response to HEAD, and with it what is known of its length.
-        let is_taken = total == 0 && exchange.is_head_request();
-        exchange.end_head((!is_taken).then_some(total));
+        // Middleware removes the body of a response to HEAD, and nobody knows its length then.
+        let is_removed = total == 0 && exchange.is_head_request();
+        exchange.end_head((!is_removed).then_some(total));
         exchange.wants_body()
     });
     if !wants_body {
@@ -167,7 +175,7 @@ fn total(ruby: &Ruby, array: VALUE) -> Result<u64, Stop> {
     Ok(total)
 }
 
-/// Each element of an Array, which may be changed meanwhile: its length is asked for again and again.
+/// Calls `code` with each element of an Array, which may be changed meanwhile: each turn looks at its length.
 pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), Stop>) -> Result<(), Stop> {
     let mut index = 0;
     // SAFETY: a live Array on the stack.
@@ -179,7 +187,7 @@ pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> R
     Ok(())
 }
 
-/// Sends the file that `to_path` names, by whatever Ruby takes for a path. False when `each` has the right bytes; see
+/// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes; see
 /// [`fairlead_engine::Exchange::send_path`].
 fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
@@ -252,39 +260,43 @@ pub(super) unsafe fn string_bytes<'a>(ruby: &Ruby, value: VALUE) -> &'a [u8] {
     }
 }
 
-/// Writes one String, waiting for the client where it must; a long one without the GVL.
-pub(super) fn put<W: Way>(way: &W, string: VALUE) -> Result<(), Stop> {
+/// Writes one String, and waits for the client where it must. A long String is written without the GVL.
+pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
     let mut done = 0;
     // SAFETY: the String is on the stack.
-    let is_long = unsafe { string_bytes(way.ruby(), string) }.len() >= LONG_BYTES;
-    let string = if is_long { frozen(way.ruby(), string)? } else { string };
+    let is_long = unsafe { string_bytes(access.ruby(), string) }.len() >= LONG_BYTES;
+    let string = if is_long {
+        frozen(access.ruby(), string)?
+    } else {
+        string
+    };
     loop {
         // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them. They are
         // looked up again after each wait, in which another thread may have changed the String.
-        let rest = unsafe { string_bytes(way.ruby(), string) }
+        let rest = unsafe { string_bytes(access.ruby(), string) }
             .get(done..)
             .unwrap_or_default();
         if rest.is_empty() {
             return Ok(());
         }
         if is_long {
-            done += write_apart(way, rest)?;
+            done += write_apart(access, rest)?;
             continue;
         }
-        let written = way.exchange(|exchange| {
+        let written = access.exchange(|exchange| {
             let taken = exchange.write(rest)?;
             Ok((taken, (taken < rest.len()).then(|| exchange.wait())))
         })?;
         let (taken, wait) = written.map_err(|Gone| Stop::Gone)?;
         done += taken;
         match wait {
-            Some(wait) => wait_with(way, wait)?,
+            Some(wait) => wait_with(access, wait)?,
             None => return Ok(()),
         }
     }
 }
 
-/// A String with the same bytes, without a copy of them: they stay as they are, whatever other threads do with the first one.
+/// A String that shares the bytes of another one, and keeps them when other threads change that.
 fn frozen(ruby: &Ruby, string: VALUE) -> Result<VALUE, Stop> {
     let mut frozen = Qnil as VALUE;
     // SAFETY: a live String, the GVL is held, exceptions are stopped.

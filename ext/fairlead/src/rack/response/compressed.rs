@@ -1,11 +1,11 @@
-//! Bodies that are compressed on their way. Their bytes are copied, and the work is done without the GVL; meanwhile other
-//! threads may change the Strings.
+//! Bodies that the server compresses. Their bytes are copied first, and compressed without the GVL, because other threads may
+//! change the Strings meanwhile.
 
 use super::body::{each_part, string_bytes};
 use super::turn::wait_for_client;
 use super::Response;
 use crate::gvl::wait_without_gvl;
-use crate::rack::loan::Way;
+use crate::rack::loan::Access;
 use crate::rack::stop::Stop;
 use fairlead_engine::{Coding, Gone, Until};
 use rb_sys::VALUE;
@@ -13,10 +13,10 @@ use rb_sys::VALUE;
 /// Most bytes that are copied at a time.
 const PIECE: usize = 256 * 1024;
 
-/// A body up to this size is compressed before the head is ended, so that its length can be told.
+/// A body up to this size is compressed before the head is ended, which then has its length.
 const WHOLE: u64 = 1024 * 1024;
 
-/// Ends the head and writes the Strings of an Array, which have been looked at and have `total` bytes. Inside `protect`.
+/// Ends the head and writes the Strings of an Array; they are checked already and have `total` bytes. Inside `protect`.
 pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64, coding: Coding) -> Result<(), Stop> {
     response.with(|exchange| exchange.start_coding(coding));
     if total > WHOLE || total == 0 {
@@ -40,53 +40,53 @@ pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64,
     write_coded(response)
 }
 
-/// Writes one String. Whoever does it has the turn: while the coder works, the response is without.
-pub(super) fn put<W: Way>(way: &W, string: VALUE, until: Until) -> Result<(), Stop> {
+/// Writes one String. Only in one's turn: while the coder works, the response has none.
+pub(super) fn put<A: Access>(access: &A, string: VALUE, until: Until) -> Result<(), Stop> {
     let mut done = 0;
     loop {
         // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread may have
         // changed it.
-        let all = unsafe { string_bytes(way.ruby(), string) };
+        let all = unsafe { string_bytes(access.ruby(), string) };
         let rest = all.get(done..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(());
         }
         let piece = &rest[..rest.len().min(PIECE)];
         done += piece.len();
-        way.exchange(|exchange| exchange.add_plain(piece))?;
-        run(way, until)?;
-        write_coded(way)?;
+        access.exchange(|exchange| exchange.add_plain(piece))?;
+        run(access, until)?;
+        write_coded(access)?;
     }
 }
 
 /// Ends the body.
-pub(super) fn finish<W: Way>(way: &W) -> Result<(), Stop> {
-    run(way, Until::Finished)?;
-    write_coded(way)
+pub(super) fn finish<A: Access>(access: &A) -> Result<(), Stop> {
+    run(access, Until::Finished)?;
+    write_coded(access)
 }
 
-fn run<W: Way>(way: &W, until: Until) -> Result<(), Stop> {
-    let Some(mut coder) = way.exchange(|exchange| exchange.take_coder())? else {
+fn run<A: Access>(access: &A, until: Until) -> Result<(), Stop> {
+    let Some(mut coder) = access.exchange(|exchange| exchange.take_coder())? else {
         return Ok(());
     };
     let mut has_run = false;
-    wait_without_gvl(way.ruby(), || {
+    wait_without_gvl(access.ruby(), || {
         has_run = true;
         coder.run(until);
     });
-    // Ruby wanted this thread back before it began; it gets it as soon as the piece is done.
+    // Ruby wanted this thread back before the coder began; it gets it once the piece is done.
     if !has_run {
         coder.run(until);
     }
-    way.exchange(|exchange| exchange.give_back_coder(coder))
+    access.exchange(|exchange| exchange.give_back_coder(coder))
 }
 
-fn write_coded<W: Way>(way: &W) -> Result<(), Stop> {
+fn write_coded<A: Access>(access: &A) -> Result<(), Stop> {
     loop {
-        let is_written = way.exchange(|exchange| exchange.write_coded())?;
+        let is_written = access.exchange(|exchange| exchange.write_coded())?;
         if is_written.map_err(|Gone| Stop::Gone)? {
             return Ok(());
         }
-        wait_for_client(way)?;
+        wait_for_client(access)?;
     }
 }

@@ -1,11 +1,11 @@
 //! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with `to_s`;
-//! with Rack 2 also a String that is a list, with a line feed between its values. What could split the response is left out
-//! and logged.
+//! with Rack 2 also a String with several values, one in each line. A field that could split the response is left out and
+//! logged.
 
 use super::Response;
 use crate::classes::LOAN;
 use crate::protect::protect;
-use crate::rack::loan::{Lent, Loan, Way};
+use crate::rack::loan::{Access, Loan, LoanGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
@@ -16,25 +16,25 @@ use rb_sys::{
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether a line feed stands between the values of a list, as in the SPEC of Rack 2. In that of Rack 3 it is an error.
+/// Whether each line of a String is a value, as in the SPEC of Rack 2. With Rack 3 a line feed is an error.
 static HAS_LISTS: AtomicBool = AtomicBool::new(false);
 
-/// Says whose convention counts: that of the Rack that is loaded.
+/// Chooses the convention: that of the Rack that is loaded.
 pub(crate) fn set_lists(has_lists: bool) {
     HAS_LISTS.store(has_lists, Relaxed);
 }
 
-/// Writes all fields, and finds what the socket is to be given to. Inside `protect`.
+/// Writes all fields, and notes what `rack.hijack` says. Inside `protect`.
 pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let headers = response.headers.get();
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
-        // No block that could be kept: the root will do.
+        // There is no block that the application could keep, so the root will do.
         write_hash(Loan::of(response.ruby, response.root()), headers);
         return Ok(());
     }
     let loan = response.loan(&LOAN);
-    let lent = Lent(loan);
+    let lent = LoanGuard(loan);
     let written = protect(response.ruby, || write_each(loan, headers));
     drop(lent);
     written.map_err(Stop::Jump)
@@ -122,10 +122,10 @@ fn string(_: &Ruby, value: VALUE) -> VALUE {
     }
 }
 
-/// Writes the lines of one value: only now is the response touched.
+/// Writes the lines of one value, for which no Ruby runs any more.
 fn write_lines(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
     loan.exchange(|exchange| {
-        // A Fiber may come back to it in the middle of the body.
+        // A Fiber may be resumed when the head has been ended.
         if !exchange.takes_fields() {
             return Err(Stop::Finished);
         }
@@ -135,17 +135,17 @@ fn write_lines(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result
     })?
 }
 
-/// `rack.*` is never sent, and `status` was a CGI custom.
+/// Whether a field is not for the client: `rack.*`, and `status`, a convention of CGI.
 fn is_for_the_server(name: &[u8]) -> bool {
     name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
 }
 
-/// Sends each line of a value; none of them if lines mean nothing, or if one has what ends lines elsewhere, as in a value that
-/// a client made up. In early hints they mean a list with every Rack: so Rails joins its links, and so others take them.
+/// Writes each line of a value as a field; none of them if lines are no values here, or if one has another control character
+/// that some parsers take for the end of a line. In early hints lines are values with every Rack: Rails joins its links so.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
     let has_lines = value.contains(&b'\n');
-    let knows_lists = HAS_LISTS.load(Relaxed) || exchange.is_hinting();
-    let may_have = || knows_lists && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
+    let are_values = HAS_LISTS.load(Relaxed) || exchange.is_hinting();
+    let may_have = || are_values && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
     let sent = if has_lines && !may_have() {
         Err(FieldError::Splitting)
     } else {

@@ -1,5 +1,5 @@
-//! What a stream has beyond the SPEC, because others give a socket: libraries that write to one find what they look for. Whatever
-//! writes goes through `write`, whatever reads finds the end.
+//! Methods of a stream that the SPEC does not ask for. Other servers pass a socket, so libraries expect what a socket has. All
+//! methods that write call `write`; those that read are at the end.
 
 use magnus::rb_sys::{protect, AsRawValue, FromRawValue};
 use magnus::{exception::ExceptionClass, method, prelude::*, Error, RClass, RHash, RString, Ruby, Value};
@@ -27,7 +27,7 @@ fn write(this: Value, string: Value) -> Result<Value, Error> {
     this.funcall("write", (string,))
 }
 
-/// A write waits only where its client has fallen far behind; then this one does as well, as there is nothing to select.
+/// Waits like `write`, which is only when the client is far behind: a stream has no descriptor to select instead.
 fn write_nonblock(ruby: &Ruby, this: Value, arguments: &[Value]) -> Result<Value, Error> {
     match arguments {
         [string] => write(this, *string),
@@ -48,7 +48,7 @@ fn puts(this: Value, arguments: &[Value]) -> Result<Value, Error> {
     through(rb_io_puts, this, arguments)
 }
 
-/// Has Ruby put together what it writes to the stream, as it does for an IO.
+/// Calls the function that Ruby has for an IO, which calls `write`.
 fn through(
     function: unsafe extern "C" fn(c_int, *const VALUE, VALUE) -> VALUE,
     this: Value,
@@ -68,7 +68,7 @@ fn through(
     Ok(unsafe { Value::from_raw(result) })
 }
 
-/// Everything is sent when it is written.
+/// What is written is sent at once.
 fn sync(_this: Value) -> bool {
     true
 }

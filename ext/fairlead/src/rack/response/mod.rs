@@ -21,8 +21,8 @@ use std::cell::{Cell, RefCell};
 
 pub(super) use stream::init;
 
-/// What is being answered, on the stack of the thread that runs it; the collector sees the values there. Others get to it by a
-/// [`super::Loan`], so it is only ever shared.
+/// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other threads get
+/// to it by a [`super::Loan`], so nobody ever borrows it mutably.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
     /// That the thread which uses this has the GVL.
@@ -34,20 +34,20 @@ pub(crate) struct Response<'a, 'e> {
     pub(crate) env: Cell<VALUE>,
     pub(crate) status: Cell<VALUE>,
     pub(crate) headers: Cell<VALUE>,
-    /// To be closed in the end, whatever happens; nil when there is none, or when it was closed.
+    /// To be closed in the end, whatever happens; nil when there is none, or when it is closed.
     pub(crate) body: Cell<VALUE>,
-    /// What the application can accept, if anything.
+    /// The upgrade that the application can accept, if there is one.
     pub(crate) offer: Cell<Option<UpgradeOffer>>,
     /// Whether the application has returned.
     pub(crate) has_returned: Cell<bool>,
-    /// The socket that the application has taken, and what its response wants the socket to be given to; nil if there is none.
+    /// The socket that was given to the application, and the callable that the header has for it; nil if there is none.
     pub(crate) hijacked_io: Cell<VALUE>,
     pub(crate) hijacker: Cell<VALUE>,
-    /// Whether it was given to that.
+    /// Whether the callable was called with the socket.
     pub(crate) is_given_away: Cell<bool>,
     /// What all loans lead to; nil when there is none.
     pub(super) root: Cell<VALUE>,
-    /// The thread that is in the middle of a String, or nil; whether there are no more turns after the next.
+    /// The thread that is writing a String, or nil; and whether the turn after it is the last one.
     writer: Cell<VALUE>,
     ends: Cell<bool>,
 }
@@ -56,7 +56,7 @@ impl Response<'_, '_> {
     /// Calls `code` with a response, whose loans end when `code` does. Never where Ruby could jump over it.
     pub(crate) fn on<T>(ruby: &Ruby, exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
-        // It has its address for as long as it lives: the loans lead there.
+        // It is never moved: the loans have its address.
         code(&Response {
             ruby,
             exchange: RefCell::new(exchange),
@@ -82,7 +82,7 @@ impl Response<'_, '_> {
         code(&mut self.exchange.borrow_mut())
     }
 
-    /// Whether that thread runs the request.
+    /// Whether this is the thread that runs the request.
     pub(super) fn is_of(&self, thread: VALUE) -> bool {
         self.thread == thread
     }
@@ -100,7 +100,7 @@ impl Response<'_, '_> {
             if array == Qnil as VALUE || RARRAY_LEN(array) < 3 {
                 return Err(Stop::Type(c"the application must return [status, headers, body]"));
             }
-            // The body first: once it is here, it is closed.
+            // The body first: from here on it will be closed.
             self.body.set(rb_sys::rb_ary_entry(array, 2));
             self.status.set(rb_sys::rb_ary_entry(array, 0));
             self.headers.set(rb_sys::rb_ary_entry(array, 1));
@@ -118,7 +118,7 @@ impl Response<'_, '_> {
         body::write(self)
     }
 
-    /// The response of an application that has taken the socket counts for nothing, but its body is closed.
+    /// If the application has taken the socket, its response is ignored, but its body is closed.
     fn keep_body(&self, triple: VALUE) {
         // SAFETY: as in `write`; an object that is no Array gives nil.
         unsafe {
@@ -130,6 +130,7 @@ impl Response<'_, '_> {
     }
 }
 
+/// The status as an Integer.
 fn number(_: &Ruby, value: VALUE) -> i64 {
     // SAFETY: as above; `to_i` may raise, and a result that is no Integer raises in rb_num2long.
     unsafe {
@@ -142,7 +143,7 @@ fn number(_: &Ruby, value: VALUE) -> i64 {
     }
 }
 
-/// The status of a response that switches protocols.
+/// Switching protocols (RFC 9110 §15.2.2).
 const SWITCH: u16 = 101;
 
 /// `may_switch`: whether the client has offered another protocol.

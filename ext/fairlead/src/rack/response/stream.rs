@@ -1,8 +1,9 @@
 //! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
-//! `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when it is closed, which may be long after the call has returned.
+//! `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when the stream is closed,
+//! which may be long after the call has returned.
 //!
-//! During the call the Ruby object has a loan of the response; a stream that is not closed when the call returns holds the client
-//! instead. Any thread may write.
+//! During the call the Ruby object has a loan of the response; if it is not closed by then, it has the client afterwards. Any
+//! thread may write.
 
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
@@ -10,7 +11,7 @@ use super::Response;
 use crate::classes::{CLOSED_ERROR, LOAN, STREAM};
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};
-use crate::rack::loan::{Lent, Loan};
+use crate::rack::loan::{Loan, LoanGuard};
 use crate::rack::stop::Stop;
 use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
@@ -83,7 +84,7 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
         return Ok(());
     };
     data.loan.set(loan.object());
-    let lent = Lent(loan);
+    let lent = LoanGuard(loan);
     let ended = protect(response.ruby, || {
         // SAFETY: live objects; exceptions are stopped.
         unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
@@ -96,8 +97,8 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     }
 }
 
-/// The application has returned. A stream that is not closed goes on without this thread, as soon as the kernel has what was
-/// written so far and no thread is in the middle of a String.
+/// After the call: a stream that is not closed goes on without this thread, as soon as the kernel has what was written so far
+/// and no thread is writing a String.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
     while !stream.is_over(response.ruby) {
@@ -120,7 +121,7 @@ fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
     <&Stream>::try_convert(value).ok()
 }
 
-/// A stream that nobody can close any more is closed; but not by a process that was forked and has only inherited it.
+/// The collector closes a stream that the application has forgotten; but not in a forked process, which has only a copy.
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.process.get() == std::process::id() {
@@ -161,7 +162,7 @@ impl Stream {
         (loan != Qnil as VALUE).then(|| Loan::of(ruby, loan))
     }
 
-    /// Whether it leads to no response.
+    /// Whether it leads to no response any more.
     fn is_over(&self, ruby: &Ruby) -> bool {
         self.loan(ruby).is_none_or(Loan::is_over)
     }
@@ -187,7 +188,7 @@ fn write_to_response(loan: Loan<'_>, string: VALUE) -> Result<(), Stop> {
     super::turn::flush(&loan)
 }
 
-/// Gives the client a piece of the body, and waits without the GVL while it has not taken those before.
+/// Gives the client a piece of the body, and waits without the GVL while it has not taken enough of the ones before.
 fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop> {
     loop {
         // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
@@ -207,12 +208,12 @@ fn append(ruby: &Ruby, this: Obj<Stream>, part: Value) -> Result<Obj<Stream>, Er
     Ok(this)
 }
 
-/// Everything is flushed when it is written.
+/// Does nothing: what is written is sent at once.
 fn flush(this: Obj<Stream>) -> Obj<Stream> {
     this
 }
 
-/// The request body was read before the app was called and is in `rack.input`; here is only its end.
+/// The end of the input: the request body is in `rack.input`.
 fn read(ruby: &Ruby, _this: &Stream, arguments: &[Value]) -> Result<Option<RString>, Error> {
     let wants_all = arguments.first().is_none_or(|length| length.is_nil());
     Ok(wants_all.then(|| ruby.str_new("")))

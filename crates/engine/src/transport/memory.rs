@@ -1,0 +1,238 @@
+//! A transport in memory, for tests: as grudging as no socket is by itself. It hands over and takes as few bytes at a time as it is
+//! told, and fails where it is told to. Its descriptor is readable while there is something to receive, and always writable.
+
+use super::{Shutdown, Transport};
+use parking_lot::{Condvar, Mutex};
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{self, Errno};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{IoSlice, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How grudging it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manners {
+    /// Most bytes that are handed over at a time.
+    pub(crate) receives: usize,
+    /// Most bytes that are taken before it is full, which it is until it is asked again.
+    pub(crate) sends: usize,
+    /// Bytes that are handed over before it fails.
+    pub(crate) receives_in_all: usize,
+    /// Bytes that are taken before it fails.
+    pub(crate) sends_in_all: usize,
+}
+
+impl Default for Manners {
+    fn default() -> Manners {
+        Manners {
+            receives: usize::MAX,
+            sends: usize::MAX,
+            receives_in_all: usize::MAX,
+            sends_in_all: usize::MAX,
+        }
+    }
+}
+
+/// The engine's end.
+#[derive(Debug)]
+pub(crate) struct MemoryTransport {
+    manners: Manners,
+    shared: Arc<Shared>,
+}
+
+/// The client's end. Dropping it ends what the engine receives.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    shared: Arc<Shared>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Its counter is above 0 while there is something to receive.
+    readable: OwnedFd,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    to_engine: VecDeque<u8>,
+    to_peer: VecDeque<u8>,
+    /// No more comes from the peer, from the engine.
+    peer_has_ended: bool,
+    engine_has_ended: bool,
+    was_reset: bool,
+    received: usize,
+    sent: usize,
+    /// Whether it is full until it is asked again.
+    is_full: bool,
+}
+
+/// Both ends; the client's waits at most for `patience`.
+pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Peer) {
+    let readable = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
+    let shared = Arc::new(Shared {
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        readable,
+    });
+    let transport = MemoryTransport {
+        manners,
+        shared: Arc::clone(&shared),
+    };
+    (transport, Peer { shared, patience })
+}
+
+impl Shared {
+    fn set_readable(&self) {
+        let _ = io::write(&self.readable, &1u64.to_ne_bytes());
+    }
+}
+
+impl AsFd for MemoryTransport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.readable.as_fd()
+    }
+}
+
+impl Transport for MemoryTransport {
+    fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
+        let mut state = self.shared.state.lock();
+        if state.was_reset || state.received >= self.manners.receives_in_all {
+            return Err(Errno::CONNRESET);
+        }
+        if state.to_engine.is_empty() {
+            return if state.peer_has_ended { Ok(0) } else { Err(Errno::AGAIN) };
+        }
+        let most = self.manners.receives.min(self.manners.receives_in_all - state.received);
+        let count = space.len().min(most).min(state.to_engine.len());
+        for (place, byte) in space.iter_mut().zip(state.to_engine.drain(..count)) {
+            *place = byte;
+        }
+        state.received += count;
+        let fails_next = state.received >= self.manners.receives_in_all;
+        if state.to_engine.is_empty() && !state.peer_has_ended && !fails_next {
+            let _ = io::read(&self.shared.readable, &mut [0; 8]);
+        }
+        Ok(count)
+    }
+
+    fn has_received(&self) -> io::Result<bool> {
+        let state = self.shared.state.lock();
+        match (state.to_engine.is_empty(), state.peer_has_ended) {
+            (false, _) => Ok(true),
+            (true, true) => Ok(false),
+            (true, false) => Err(Errno::AGAIN),
+        }
+    }
+
+    fn send(&self, bytes: &[u8], _more: bool) -> io::Result<usize> {
+        let mut state = self.shared.state.lock();
+        if state.engine_has_ended || state.was_reset || state.sent >= self.manners.sends_in_all {
+            return Err(Errno::PIPE);
+        }
+        if std::mem::take(&mut state.is_full) {
+            return Err(Errno::AGAIN);
+        }
+        let most = self.manners.sends.min(self.manners.sends_in_all - state.sent);
+        let count = bytes.len().min(most);
+        state.to_peer.extend(&bytes[..count]);
+        state.sent += count;
+        state.is_full = count < bytes.len();
+        self.shared.changed.notify_all();
+        Ok(count)
+    }
+
+    fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let first = pieces.iter().find(|piece| !piece.is_empty());
+        first.map_or(Ok(0), |piece| self.send(piece, false))
+    }
+
+    fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
+        let mut bytes = vec![0; length.min(64 * 1024)];
+        let read = file.read_at(&mut bytes, *offset).map_err(|_| Errno::IO)?;
+        if read == 0 {
+            return Ok(0);
+        }
+        let sent = self.send(&bytes[..read], false)?;
+        *offset += sent as u64;
+        Ok(sent)
+    }
+
+    fn shut_down(&self, how: Shutdown) -> io::Result<()> {
+        let mut state = self.shared.state.lock();
+        state.engine_has_ended |= how != Shutdown::Read;
+        state.peer_has_ended |= how != Shutdown::Write;
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    fn reset(&self) {
+        let mut state = self.shared.state.lock();
+        state.was_reset = true;
+        self.shared.changed.notify_all();
+    }
+
+    fn as_plain(&self) -> Option<&OwnedFd> {
+        None
+    }
+}
+
+impl Drop for MemoryTransport {
+    fn drop(&mut self) {
+        let _ = self.shut_down(Shutdown::Both);
+    }
+}
+
+impl Peer {
+    /// Says that nothing follows.
+    pub(crate) fn shutdown(&self, _how: std::net::Shutdown) -> std::io::Result<()> {
+        self.shared.state.lock().peer_has_ended = true;
+        self.shared.set_readable();
+        Ok(())
+    }
+}
+
+impl Write for Peer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut state = self.shared.state.lock();
+        state.to_engine.extend(bytes);
+        drop(state);
+        self.shared.set_readable();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Peer {
+    fn read(&mut self, space: &mut [u8]) -> std::io::Result<usize> {
+        let mut state = self.shared.state.lock();
+        while state.to_peer.is_empty() && !state.engine_has_ended && !state.was_reset {
+            if self.shared.changed.wait_for(&mut state, self.patience).timed_out() {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+        }
+        if state.was_reset {
+            return Err(std::io::ErrorKind::ConnectionReset.into());
+        }
+        let count = space.len().min(state.to_peer.len());
+        for (place, byte) in space.iter_mut().zip(state.to_peer.drain(..count)) {
+            *place = byte;
+        }
+        Ok(count)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.shutdown(std::net::Shutdown::Both);
+    }
+}
