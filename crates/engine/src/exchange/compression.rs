@@ -51,7 +51,7 @@ impl Exchange<'_> {
         } else {
             total.or(self.announced_length())
         };
-        let is_of_type = |content_type: &[u8]| match &compression.types[..] {
+        let is_of_type = |content_type: &[u8]| match &compression.compress_types[..] {
             // Its events are compressed by nobody: each would wait for the next.
             _ if matches_type(content_type, b"text/event-stream") => false,
             [] => is_compressible(content_type),
@@ -60,7 +60,7 @@ impl Exchange<'_> {
         self.phase == ResponsePhase::Head
             && !has_no_body(self.response.status)
             && self.response.status != 206
-            && total.is_none_or(|total| total >= compression.min_bytes)
+            && total.is_none_or(|total| total >= compression.compress_min_bytes)
             && !self.has_own_framing()
             && self.response.fields.get(b"content-type").is_some_and(is_of_type)
             && !has(b"content-encoding")
