@@ -15,7 +15,7 @@ use rb_sys::{rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new, rb_uint2
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Longest time that [`NativeClient::set_timeout`] takes, in seconds.
+/// Longest time that [`set_timeout`] takes, in seconds.
 const LONGEST_TIMEOUT: i64 = 255;
 
 #[derive(TypedData)]
