@@ -68,7 +68,7 @@ module Fairlead
     }.freeze
 
     # Parts of `bin/test` that are never quick.
-    SLOW = ["clippy", "the model checker", "conformance", "examples", "browser", "gem"].freeze
+    SLOW = ["clippy", "rustdoc", "the model checker", "conformance", "examples", "browser", "gem"].freeze
 
     # Changed test files in these folders run as well.
     TESTED = %w[test/integration test/conformance test/examples].freeze
