@@ -51,7 +51,7 @@ module Fairlead
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (idle_options + idle_without_workers).freeze
+      @warnings = (options_without_effect + ineffective_without_workers).freeze
       freeze
     end
 
@@ -112,12 +112,12 @@ module Fairlead
       ConfigurationError::Problem.new(option, origin, message)
     end
 
-    def idle_options
+    def options_without_effect
       idle = Options.settings.select { |option| option.needs && given?(option.name) && !self[option.needs] }
       idle.map { |option| problem(option.name, origin(option.name), "has no effect without #{option.needs}").to_s }
     end
 
-    def idle_without_workers
+    def ineffective_without_workers
       return [] if supervised?
 
       idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }

@@ -43,8 +43,8 @@ module Fairlead
       deadline = seconds && (now + seconds)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       @native.drain
-      drained = @native.wait(until_then(deadline))
-      @shutdown_hooks.join(until_then(deadline))
+      drained = @native.wait(seconds_until(deadline))
+      @shutdown_hooks.join(seconds_until(deadline))
       stop
       drained
     end
@@ -76,7 +76,7 @@ module Fairlead
     end
 
     # Seconds; nil when there is no deadline.
-    def until_then(deadline) = deadline && [deadline - now, 0].max
+    def seconds_until(deadline) = deadline && [deadline - now, 0].max
 
     # Called by a drain, and by a stop that ends the drain early.
     def finish_once

@@ -62,7 +62,7 @@ module Fairlead
 
     option :bind, Types::Address.new("URI"),
            scope: :process, repeatable: true, short: "-b",
-           default: ->(_) { [Binding.default_uri] }, shown_default: "tcp://[::]:9292 (tcp://0.0.0.0:9292 without IPv6)",
+           default: ->(_) { [Binding.default_address] }, shown_default: "tcp://[::]:9292 (tcp://0.0.0.0:9292 without IPv6)",
            valid: ["tcp://127.0.0.1:3000"], invalid: ["gopher://127.0.0.1"],
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
                 "loopback address) or `[::]` (IPv6 and IPv4) and port 0 means any free port; `unix:///PATH`, with `umask=0111` or " \
@@ -73,7 +73,7 @@ module Fairlead
               placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
               doc: "Listens on this TCP port, on every interface. `port 3000, \"127.0.0.1\"` in the configuration file sets the " \
                    "host too; without it, `rails server` and `rackup` choose the host, in development `localhost`." do |port, host = nil|
-      port.nil? ? {} : { bind: Binding.uri_for_port(Types::Count.new(0..65_535).parse(port), host) }
+      port.nil? ? {} : { bind: Binding.address_for_port(Types::Count.new(0..65_535).parse(port), host) }
     end
 
     option :backlog, Types::Count.new(1..65_535),

@@ -26,7 +26,7 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_the_port_of_the_environment_is_listened_on
-    assert_equal [Fairlead::Binding.uri_for_port(4567)], in_folder { load(environment: { "PORT" => "4567" }) }.bind
+    assert_equal [Fairlead::Binding.address_for_port(4567)], in_folder { load(environment: { "PORT" => "4567" }) }.bind
   end
 
   def test_every_problem_of_every_source_is_told_at_once

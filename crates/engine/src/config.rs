@@ -1,4 +1,5 @@
-//! What one engine is told: limits, time-outs and logs. Every value comes from the option table; nothing has a default here.
+//! What one engine is told: limits, time-outs and logs. Every value comes from the option table of `lib/`; nothing has a
+//! default here. A field has the name of its option and is read by it, so a new option needs nothing else on the way here.
 
 use crate::limits::descriptors::Descriptors;
 use crate::limits::meter::Rate;
@@ -10,77 +11,122 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limits and time-outs of one worker. Zero means "no limit" only where a field says so.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Threads that are started at once.
-    pub min_threads: usize,
-    /// Threads that are started at the most.
-    pub max_threads: usize,
-    /// Time for a whole request head, counted from its first byte.
-    pub head_timeout: Duration,
-    /// Longest request head in bytes (431).
-    pub head_max_bytes: usize,
-    /// Most header fields of a request (431).
-    pub head_max_fields: usize,
-    /// Longest request target in bytes (414).
-    pub target_max_bytes: usize,
-    /// Time a body may stand still, or fall behind `body_min_rate` (408).
-    pub body_timeout: Duration,
-    /// Bytes a second that a body must bring; 0 for any.
-    pub body_min_rate: u64,
-    /// Largest body in bytes (413); 0 for no limit.
-    pub body_max_bytes: u64,
-    /// Bodies above this many bytes go to an unlinked temporary file.
-    pub body_memory_bytes: usize,
-    /// Where temporary files are made.
-    pub temp_dir: PathBuf,
-    /// Idle time between requests.
-    pub keep_alive_timeout: Duration,
-    /// Time an unsent response may stand still, or fall behind `write_min_rate`.
-    pub write_timeout: Duration,
-    /// Bytes a second that a client must take; 0 for any.
-    pub write_min_rate: u64,
-    /// Unsent bytes of a response above this go to an unlinked temporary file.
-    pub response_memory_bytes: usize,
-    /// Unsent bytes of a response above this make the app wait.
-    pub response_disk_bytes: u64,
-    /// Unsent bytes of all responses that may be in memory; beyond it writers wait in line.
-    pub response_memory_total_bytes: u64,
-    /// Unsent bytes of all responses that may be on disk.
-    pub response_disk_total_bytes: u64,
-    /// Most connections at a time (503).
-    pub max_connections: usize,
-    /// What may be open for clients; shared by all engines of a process.
-    pub descriptors: Arc<Descriptors>,
-    /// What requests may take of memory and disk together.
-    pub request_totals: Arc<RequestTotals>,
-    /// Gives memory that was freed back to the system.
-    pub trim_memory: fn(),
-    /// Whether requests that wait may move to another worker.
-    pub waiting_room: bool,
-    /// Whether the app may send 103 responses.
-    pub early_hints: bool,
-    /// Longest message of a client in bytes (1009).
-    pub message_max_bytes: usize,
-    /// A client that has more unsent bytes than this gets no more; one of which so much waits for the app is not read on.
-    pub client_pending_bytes: usize,
-    /// What becomes of a client that has too many unsent bytes.
-    pub client_overflow: Overflow,
-    /// Bytes of messages that may wait for the app, of all clients together; beyond it none is read on.
-    pub messages_pending_bytes: usize,
-    /// Seconds of silence after which a client gets a sign of life; 0 for never.
-    pub ping_interval: u32,
-    /// Control frames that a client may send in a second (1008); 0 for any number.
-    pub max_pings: u32,
-    /// Whether and how messages are compressed.
-    pub deflate: Option<Context>,
-    /// Shorter messages are not compressed.
-    pub deflate_min_bytes: usize,
-    /// What is served from disk.
-    pub files: FilesConfig,
-    /// Whether and which responses of the app are compressed.
-    pub compression: Option<Compression>,
+/// Where the values of options come from, by their names: one implementation for each type that a field has.
+pub trait Setting<T> {
+    /// Why there is no value.
+    type Error;
+
+    /// The value of that option.
+    ///
+    /// # Errors
+    /// If there is none, or it is of another type.
+    fn setting(&self, option: &'static str) -> Result<T, Self::Error>;
+}
+
+/// A struct whose fields are settings.
+macro_rules! settings {
+    (
+        $(#[$about:meta])*
+        pub struct $struct:ident {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $struct {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl $struct {
+            /// Reads each field by its name.
+            ///
+            /// # Errors
+            /// The first one, if a value is missing or of another type.
+            pub fn read<S, E>(settings: &S) -> Result<$struct, E>
+            where
+                $(S: Setting<$type, Error = E>,)*
+            {
+                Ok($struct {
+                    $($field: Setting::<$type>::setting(settings, stringify!($field))?,)*
+                })
+            }
+        }
+    };
+}
+
+settings! {
+    /// Limits and time-outs of one worker. Zero means "no limit" only where a field says so. The fields have the names of options,
+    /// but for those whose types say that they are made of several.
+    #[derive(Clone, Debug)]
+    pub struct Config {
+        /// Threads that are started at once.
+        pub min_threads: usize,
+        /// Threads that are started at the most.
+        pub max_threads: usize,
+        /// Time for a whole request head, counted from its first byte.
+        pub head_timeout: Duration,
+        /// Longest request head in bytes (431).
+        pub head_max_bytes: usize,
+        /// Most header fields of a request (431).
+        pub head_max_fields: usize,
+        /// Longest request target in bytes (414).
+        pub target_max_bytes: usize,
+        /// Time a body may stand still, or fall behind `body_min_rate` (408).
+        pub body_timeout: Duration,
+        /// Bytes a second that a body must bring; 0 for any.
+        pub body_min_rate: u64,
+        /// Largest body in bytes (413); 0 for no limit.
+        pub body_max_bytes: u64,
+        /// Bodies above this many bytes go to an unlinked temporary file.
+        pub body_memory_bytes: usize,
+        /// Where temporary files are made.
+        pub temp_dir: PathBuf,
+        /// Idle time between requests.
+        pub keep_alive_timeout: Duration,
+        /// Time an unsent response may stand still, or fall behind `write_min_rate`.
+        pub write_timeout: Duration,
+        /// Bytes a second that a client must take; 0 for any.
+        pub write_min_rate: u64,
+        /// Unsent bytes of a response above this go to an unlinked temporary file.
+        pub response_memory_bytes: usize,
+        /// Unsent bytes of a response above this make the app wait.
+        pub response_disk_bytes: u64,
+        /// Unsent bytes of all responses that may be in memory; beyond it writers wait in line.
+        pub response_memory_total_bytes: u64,
+        /// Unsent bytes of all responses that may be on disk.
+        pub response_disk_total_bytes: u64,
+        /// Most connections at a time (503).
+        pub max_connections: usize,
+        /// What may be open for clients; shared by all engines of a process.
+        pub descriptors: Arc<Descriptors>,
+        /// What requests may take of memory and disk together.
+        pub request_totals: Arc<RequestTotals>,
+        /// Gives memory that was freed back to the system.
+        pub trim_memory: fn(),
+        /// Whether requests that wait may move to another worker.
+        pub waiting_room: bool,
+        /// Whether the app may send 103 responses.
+        pub early_hints: bool,
+        /// Longest message of a client in bytes (1009).
+        pub message_max_bytes: usize,
+        /// A client that has more unsent bytes than this gets no more; one of which so much waits for the app is not read on.
+        pub client_pending_bytes: usize,
+        /// What becomes of a client that has too many unsent bytes.
+        pub client_overflow: Overflow,
+        /// Bytes of messages that may wait for the app, of all clients together; beyond it none is read on.
+        pub messages_pending_bytes: usize,
+        /// Seconds of silence after which a client gets a sign of life; 0 for never.
+        pub ping_interval: u32,
+        /// Control frames that a client may send in a second (1008); 0 for any number.
+        pub max_pings: u32,
+        /// Whether and how messages are compressed.
+        pub deflate: Option<Context>,
+        /// Shorter messages are not compressed.
+        pub deflate_min_bytes: usize,
+        /// What is served from disk.
+        pub files: FilesConfig,
+        /// Whether and which responses of the app are compressed.
+        pub compression: Option<Compression>,
+    }
 }
 
 impl Config {
@@ -110,22 +156,24 @@ impl Config {
     }
 }
 
-/// What is served from disk.
-#[derive(Clone, Debug, Default)]
-pub struct FilesConfig {
-    /// The folder whose files are served before the app is asked.
-    pub public_dir: Option<PathBuf>,
-    /// Whether hidden files of it are served.
-    pub hidden: bool,
-    /// Which symbolic links in it are followed.
-    pub symlinks: Symlinks,
-    /// Pattern of paths and the Cache-Control of what they match; the first that does counts.
-    pub cache_control: Vec<(String, String)>,
-    /// Folders from which the app may have files sent: absolute, each with the prefix of the internal paths that mean it, if
-    /// there is one.
-    pub sendfile_roots: Vec<(Option<String>, PathBuf)>,
-    /// Most bytes of small files that are kept in memory; 0 for none.
-    pub cache_bytes: u64,
+settings! {
+    /// What is served from disk.
+    #[derive(Clone, Debug, Default)]
+    pub struct FilesConfig {
+        /// The folder whose files are served before the app is asked.
+        pub public_dir: Option<PathBuf>,
+        /// Whether hidden files of it are served.
+        pub public_hidden: bool,
+        /// Which symbolic links in it are followed.
+        pub public_symlinks: Symlinks,
+        /// Pattern of paths and the Cache-Control of what they match; the first that does counts.
+        pub public_cache_control: Vec<(String, String)>,
+        /// Folders from which the app may have files sent: absolute, each with the prefix of the internal paths that mean it, if
+        /// there is one.
+        pub sendfile_root: Vec<(Option<String>, PathBuf)>,
+        /// Most bytes of small files that are kept in memory; 0 for none.
+        pub file_cache_bytes: u64,
+    }
 }
 
 /// Which symbolic links are followed.
@@ -140,13 +188,15 @@ pub enum Symlinks {
     All,
 }
 
-/// Which responses are compressed.
-#[derive(Clone, Debug)]
-pub struct Compression {
-    /// Shorter ones are not.
-    pub min_bytes: u64,
-    /// Media types such as `text/*`; empty for the usual ones.
-    pub types: Vec<String>,
+settings! {
+    /// Which responses are compressed.
+    #[derive(Clone, Debug)]
+    pub struct Compression {
+        /// Shorter ones are not.
+        pub compress_min_bytes: u64,
+        /// Media types such as `text/*`; empty for the usual ones.
+        pub compress_types: Vec<String>,
+    }
 }
 
 /// What becomes of a client that does not take what it is sent.
@@ -167,18 +217,6 @@ pub enum Format {
     Combined,
     /// One JSON object.
     Json,
-}
-
-impl Format {
-    /// The format of that name.
-    pub fn from_name(name: &str) -> Option<Format> {
-        match name {
-            "common" => Some(Format::Common),
-            "combined" => Some(Format::Combined),
-            "json" => Some(Format::Json),
-            _ => None,
-        }
-    }
 }
 
 /// Where the log lines go. They are written by a native thread of their own. The descriptors are borrowed, so that whoever

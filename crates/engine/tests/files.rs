@@ -36,7 +36,7 @@ fn folder(files: &[(&str, &[u8])]) -> (TempDir, Config) {
     }
     let files = FilesConfig {
         public_dir: Some(folder.path().to_path_buf()),
-        cache_bytes: 1 << 20,
+        file_cache_bytes: 1 << 20,
         ..FilesConfig::default()
     };
     (folder, Config { files, ..config() })

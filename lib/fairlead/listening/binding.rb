@@ -13,22 +13,22 @@ module Fairlead
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
 
     class << self
-      # The Binding for +uri+; raises BindError for one that nobody can listen on.
-      def parse(uri)
-        scheme, rest = uri.split("://", 2)
-        raise BindError.new(uri, "the scheme is missing; use tcp://… or unix://…") unless rest
+      # The Binding for +address+. Raises BindError if the address is invalid.
+      def parse(address)
+        scheme, rest = address.split("://", 2)
+        raise BindError.new(address, "the scheme is missing; use tcp://… or unix://…") unless rest
 
-        name = SCHEMES.fetch(scheme) { raise BindError.new(uri, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
-        const_get(name).new(uri, *split_query(uri, rest))
+        name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
+        const_get(name).new(address, *split_query(address, rest))
       end
 
       # Where to listen when nobody says so.
-      def default_uri
-        uri_for_port(DEFAULT_PORT)
+      def default_address
+        address_for_port(DEFAULT_PORT)
       end
 
       # The address for a port, on +host+ or else on every interface.
-      def uri_for_port(port, host = nil)
+      def address_for_port(port, host = nil)
         host ||= ipv6? ? "::" : "0.0.0.0"
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
         "tcp://#{host}:#{port}"
@@ -41,11 +41,11 @@ module Fairlead
         Socket.ip_address_list.any? { |address| address.ipv6? && !address.ipv6_loopback? }
       end
 
-      def split_query(uri, rest)
+      def split_query(address, rest)
         location, _, query = rest.partition("?")
         [location, query.empty? ? {} : read(query)]
       rescue ArgumentError
-        raise BindError.new(uri, "invalid query")
+        raise BindError.new(address, "invalid query")
       end
 
       # Few addresses have a query, and the library that reads it is large.
@@ -56,13 +56,13 @@ module Fairlead
     end
 
     # The address as it was written.
-    attr_reader :uri
+    attr_reader :address
 
-    def initialize(uri, location, parameters)
-      @uri = uri
+    def initialize(address, location, parameters)
+      @address = address
       @parameters = parameters
       unknown = parameters.keys - known_parameters
-      raise BindError.new(uri, "unknown parameter #{unknown.first}") if unknown.any?
+      raise BindError.new(address, "unknown parameter #{unknown.first}") if unknown.any?
 
       @backlog = number("backlog", 10)
       locate(location)
@@ -72,7 +72,7 @@ module Fairlead
     def open(backlog:)
       listen(@backlog || backlog)
     rescue SystemCallError, SocketError => e
-      raise BindError.new(uri, reason_for(e))
+      raise BindError.new(address, reason_for(e))
     end
 
     private
@@ -83,7 +83,7 @@ module Fairlead
       return unless text
 
       value = Integer(text, base, exception: false)
-      value && !value.negative? ? value : raise(BindError.new(uri, "#{name} must be a number, not #{text}"))
+      value && !value.negative? ? value : raise(BindError.new(address, "#{name} must be a number, not #{text}"))
     end
 
     def reason_for(error)

@@ -23,7 +23,7 @@ module Fairlead
 
     def listening(listener) = info("listening on #{listener}")
 
-    def files_alone(configuration)
+    def files_only(configuration)
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end
 

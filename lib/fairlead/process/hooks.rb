@@ -58,10 +58,10 @@ module Fairlead
       end
     end
 
-    # +then_those_of+: Hooks that run after these.
-    def initialize(then_those_of: self.class.of_process)
+    # +followed_by+: Hooks that run after these.
+    def initialize(followed_by: self.class.of_process)
       @blocks = {}
-      @others = then_those_of
+      @others = followed_by
     end
 
     def add(name, block)
@@ -87,6 +87,6 @@ module Fairlead
       super
     end
 
-    @of_process = new(then_those_of: nil)
+    @of_process = new(followed_by: nil)
   end
 end

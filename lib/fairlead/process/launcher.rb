@@ -58,7 +58,7 @@ module Fairlead
 
     def check_app
       AppLoader.check(@configuration)
-      @log.files_alone(@configuration) if AppLoader.files_alone?(@configuration)
+      @log.files_only(@configuration) if AppLoader.files_only?(@configuration)
     end
 
     def server

@@ -99,18 +99,18 @@ module Fairlead
       return if @stopping
 
       @log.draining(reason, shutdown_timeout)
-      begin_to_end
+      start_ending
       @children.each { |child| child.terminate(now + shutdown_timeout + EXIT_GRACE) }
     end
 
     def stop_at_once(signal)
       @log.stopping_at_once(signal)
-      begin_to_end
+      start_ending
       @children.each { |child| child.terminate(now + EXIT_GRACE, signal: "QUIT") }
     end
 
     # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
-    def begin_to_end
+    def start_ending
       @stopping = true
       @pipes.ask_workers_to_end
       @service.listeners.close
@@ -189,7 +189,7 @@ module Fairlead
       return if @ever_booted
 
       @status = 1
-      begin_to_end
+      start_ending
       @children.each { |child| child.terminate(now + EXIT_GRACE) }
     end
 

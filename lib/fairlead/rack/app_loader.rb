@@ -12,16 +12,16 @@ module Fairlead
     class << self
       # What there is to serve beside the files; raises AppLoadError.
       def of(configuration)
-        files_alone?(configuration) ? NOTHING : load(configuration.rackup)
+        files_only?(configuration) ? NOTHING : load(configuration.rackup)
       end
 
       # Raises AppLoadError when there is nothing to serve.
       def check(configuration)
-        present!(configuration.rackup) unless files_alone?(configuration)
+        present!(configuration.rackup) unless files_only?(configuration)
       end
 
       # Whether the files of a folder are all there is to serve: nobody has named a rackup file, and there is none.
-      def files_alone?(configuration)
+      def files_only?(configuration)
         !configuration.public_dir.nil? && !configuration.given?(:rackup) && !File.exist?(configuration.rackup)
       end
 

@@ -75,9 +75,9 @@ module Fairlead
     end
 
     def address(host, port)
-      return Binding.uri_for_port(port) if host.to_s.empty?
+      return Binding.address_for_port(port) if host.to_s.empty?
 
-      unix?(host) ? "unix://#{host}" : Binding.uri_for_port(port || Binding::DEFAULT_PORT, host)
+      unix?(host) ? "unix://#{host}" : Binding.address_for_port(port || Binding::DEFAULT_PORT, host)
     end
   end
 end

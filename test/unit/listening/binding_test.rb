@@ -27,10 +27,10 @@ class BindingTest < Minitest::Test
   end
 
   def test_a_port_is_listened_on_by_default_on_every_interface
-    assert_match(%r{\Atcp://(\[::\]|0\.0\.0\.0):9292\z}, Binding.default_uri)
-    assert_equal "tcp://[::1]:5", Binding.uri_for_port(5, "::1")
-    assert_equal "tcp://[::1]:5", Binding.uri_for_port(5, "[::1]")
-    assert_equal "tcp://host:5", Binding.uri_for_port(5, "host")
+    assert_match(%r{\Atcp://(\[::\]|0\.0\.0\.0):9292\z}, Binding.default_address)
+    assert_equal "tcp://[::1]:5", Binding.address_for_port(5, "::1")
+    assert_equal "tcp://[::1]:5", Binding.address_for_port(5, "[::1]")
+    assert_equal "tcp://host:5", Binding.address_for_port(5, "host")
   end
 
   def test_parsing_opens_nothing

@@ -36,7 +36,7 @@ class EventLogTest < Minitest::Test
 
   def test_files_that_are_alone_are_told
     Dir.mktmpdir do |folder|
-      log.files_alone(Fairlead::Configuration.from_options(public_dir: folder))
+      log.files_only(Fairlead::Configuration.from_options(public_dir: folder))
 
       assert_equal "there is no config.ru: serving only the files in #{folder}\n", @output.string
     end

@@ -44,7 +44,7 @@ class HooksTest < Minitest::Test
   end
 
   def test_those_of_the_process_run_after_those_of_the_configuration
-    hooks = Fairlead::Hooks.new(then_those_of: @hooks)
+    hooks = Fairlead::Hooks.new(followed_by: @hooks)
     @hooks.add(:on_worker_boot, ->(index) { @seen << [:process, index] })
     hooks.add(:before_worker_boot, ->(index) { @seen << [:configuration, index] })
     hooks.freeze.run(:before_worker_boot, 1, log: @log)

@@ -74,7 +74,7 @@ class AppLoaderTest < Minitest::Test
     "no_folder" => [[], {}, false]
   }.each do |name, (arguments, files, alone)|
     define_method(:"test_with_#{name}_the_files_are#{"_not" unless alone}_alone") do
-      in_folder("www/a" => "", **files) { assert_equal alone, Fairlead::AppLoader.files_alone?(configuration(*arguments)) }
+      in_folder("www/a" => "", **files) { assert_equal alone, Fairlead::AppLoader.files_only?(configuration(*arguments)) }
     end
   end
 

@@ -26,7 +26,7 @@ class HandlerTest < Minitest::Test
   def test_host_and_port_are_an_address
     assert_equal ["tcp://localhost:3000"], configuration(Host: "localhost", Port: "3000").bind
     assert_equal ["tcp://[::1]:9292"], configuration(Host: "::1").bind
-    assert_equal [Fairlead::Binding.uri_for_port(3000)], configuration(Port: 3000).bind
+    assert_equal [Fairlead::Binding.address_for_port(3000)], configuration(Port: 3000).bind
     assert_equal ["unix:///run/app.sock"], configuration(Host: "/run/app.sock", Port: 9292).bind
     assert_equal ["unix://@app"], configuration(Host: "@app").bind
   end
@@ -52,9 +52,9 @@ class HandlerTest < Minitest::Test
   def test_a_port_of_the_configuration_file_is_on_the_host_that_rails_fills_in
     in_folder("config/fairlead.rb" => "port 4000") do
       assert_equal [["tcp://localhost:4000"], "localhost"], with_host(**RAILS)
-      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: nil)
-      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: "/run/app.sock")
-      assert_equal [[Fairlead::Binding.uri_for_port(4000)], nil], with_host(**RAILS, Host: "0.0.0.0")
+      assert_equal [[Fairlead::Binding.address_for_port(4000)], nil], with_host(**RAILS, Host: nil)
+      assert_equal [[Fairlead::Binding.address_for_port(4000)], nil], with_host(**RAILS, Host: "/run/app.sock")
+      assert_equal [[Fairlead::Binding.address_for_port(4000)], nil], with_host(**RAILS, Host: "0.0.0.0")
     end
   end
 

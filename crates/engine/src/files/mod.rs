@@ -43,10 +43,11 @@ impl Files {
     pub(crate) fn open(config: &FilesConfig, descriptors: &Arc<Descriptors>) -> std::io::Result<Files> {
         let public = Public::open(config, descriptors)?;
         let pages = public.as_ref().map(|public| Pages::read(public.folder()));
-        let open = |(prefix, path): &(Option<String>, PathBuf)| Root::open(prefix.as_deref(), path, config.symlinks);
+        let open =
+            |(prefix, path): &(Option<String>, PathBuf)| Root::open(prefix.as_deref(), path, config.public_symlinks);
         Ok(Files {
             public,
-            roots: config.sendfile_roots.iter().map(open).collect::<Result<_, _>>()?,
+            roots: config.sendfile_root.iter().map(open).collect::<Result<_, _>>()?,
             pages: pages.unwrap_or_default(),
         })
     }

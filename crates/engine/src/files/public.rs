@@ -51,12 +51,14 @@ impl Public {
         let Some(path) = &config.public_dir else {
             return Ok(None);
         };
-        let items = usize::try_from(config.cache_bytes / USUAL_BYTES).unwrap_or(usize::MAX);
-        let cache = (config.cache_bytes > 0).then(|| Cache::with_weighter(items, config.cache_bytes, Bytes));
+        let items = usize::try_from(config.file_cache_bytes / USUAL_BYTES).unwrap_or(usize::MAX);
+        let cache = (config.file_cache_bytes > 0).then(|| Cache::with_weighter(items, config.file_cache_bytes, Bytes));
         Ok(Some(Public {
-            folder: Folder::open(path, config.symlinks)?,
-            rules: PathRules { hidden: config.hidden },
-            cache_control: config.cache_control.clone(),
+            folder: Folder::open(path, config.public_symlinks)?,
+            rules: PathRules {
+                hidden: config.public_hidden,
+            },
+            cache_control: config.public_cache_control.clone(),
             descriptors: Arc::clone(descriptors),
             cache,
         }))

@@ -6,7 +6,7 @@
 use super::input;
 use super::template::{text, ThreadTemplate};
 use crate::strings::{field_keys, interned, new, strings, Strings};
-use fairlead_engine::{Body, Exchange, Framing, Head, TargetForm, Version};
+use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
 use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
@@ -30,11 +30,11 @@ impl ThreadTemplate<'_> {
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> Env {
         let keys = strings();
         let env = self.copy(ruby, exchange);
-        let is_chunked = exchange.head().framing == Framing::Chunked;
+        let is_chunked = exchange.request().is_chunked();
         // SAFETY: everything made here stays on the stack or in the env.
         unsafe {
-            set_target(ruby, env, exchange, keys);
-            set_fields(ruby, env, exchange, keys);
+            set_target(ruby, env, exchange.request(), keys);
+            set_fields(ruby, env, exchange.request(), keys);
             let body = exchange.take_body();
             if is_chunked {
                 rb_hash_aset(env, keys.content_length, text(ruby, format_args!("{}", body.len())));
@@ -61,11 +61,9 @@ impl ThreadTemplate<'_> {
 
 /// # Safety
 /// As the functions below: inside `protect`, with a live `env`.
-unsafe fn set_target(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
-    let head = exchange.head();
-    let path = exchange.text(head.parts.path);
-    let name = exchange.text(head.method);
-    let path = match head.parts.form {
+unsafe fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+    let (name, path) = (request.method(), request.path());
+    let path = match request.target_form() {
         // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
         TargetForm::Asterisk => new(ruby, b""),
         _ if path.is_empty() => new(ruby, b"/"),
@@ -78,11 +76,11 @@ unsafe fn set_target(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &St
         }
         rb_hash_aset(env, keys.path_info, path);
         rb_hash_aset(env, keys.request_path, path);
-        rb_hash_aset(env, keys.request_uri, new(ruby, exchange.text(head.target)));
-        if let Some(query) = head.parts.query {
-            rb_hash_aset(env, keys.query_string, new(ruby, exchange.text(query)));
+        rb_hash_aset(env, keys.request_uri, new(ruby, request.target()));
+        if let Some(query) = request.query() {
+            rb_hash_aset(env, keys.query_string, new(ruby, query));
         }
-        if head.version == Version::Http10 {
+        if request.version() == Version::Http10 {
             rb_hash_aset(env, keys.server_protocol, keys.http10);
         }
     }
@@ -100,13 +98,10 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
     }
 }
 
-unsafe fn set_fields(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
-    let head = exchange.head();
+unsafe fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
     let mut seen = 0u64;
-    for index in 0..head.fields.len() {
-        let field = head.fields[index];
-        let (name, value) = (exchange.text(field.name), exchange.text(field.value));
-        if fields::has_underscore(name) || is_withheld(name, head) {
+    for (name, value) in request.fields() {
+        if fields::has_underscore(name) || is_withheld(name, request) {
             continue;
         }
         let key = match name.len() {
@@ -128,13 +123,13 @@ unsafe fn set_fields(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &St
     }
 }
 
-fn is_withheld(name: &[u8], head: &Head) -> bool {
+fn is_withheld(name: &[u8], request: &Request) -> bool {
     match name.len() {
         // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
         4 => name.eq_ignore_ascii_case(b"host"),
         15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
         // The body is decoded, so the coding is gone.
-        17 => head.framing == Framing::Chunked && name.eq_ignore_ascii_case(b"transfer-encoding"),
+        17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
         _ => false,
     }
 }

@@ -137,7 +137,7 @@ impl<'a> ThreadTemplate<'a> {
     /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
     pub(super) fn copy(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
         let peer = exchange.peer().map(|peer| peer.ip());
-        let host = exchange.head().host.map_or(&b""[..], |host| exchange.text(host));
+        let host = exchange.request().host().unwrap_or_default();
         let origin = exchange.origin();
         let address = std::ptr::from_ref(origin) as usize;
         // SAFETY: the Hashes are marked, one by the owner of the engine, one by being on the stack, as is what is made here.

@@ -30,7 +30,7 @@ module Agoo
       def init(port, root = nil, options = {})
         options.each_key { |name| check(name) }
         @settings = options
-        @bind = options[:bind] ? Array(options[:bind]).map { |url| bind(url) } : [Fairlead::Binding.uri_for_port(port)]
+        @bind = options[:bind] ? Array(options[:bind]).map { |url| bind(url) } : [Fairlead::Binding.address_for_port(port)]
         @routes = Routes.new
         @middleware = []
         @root = root unless root.to_s.empty?
@@ -107,7 +107,7 @@ module Agoo
         match = %r{\A(?:http://)?(?<host>.*):(?<port>\d+)\z}.match(url)
         raise ArgumentError, "Agoo::Server.init cannot bind to #{url}" unless match
 
-        Fairlead::Binding.uri_for_port(match[:port], match[:host].empty? ? nil : match[:host])
+        Fairlead::Binding.address_for_port(match[:port], match[:host].empty? ? nil : match[:host])
       end
 
       def fairlead_options

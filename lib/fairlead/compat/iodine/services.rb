@@ -36,7 +36,7 @@ module Iodine
       address, port = @url ? [url_address, @url.port] : @settings.values_at(:address, :port)
       return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
 
-      Fairlead::Binding.uri_for_port(port || DEFAULT_SETTINGS[:port], address)
+      Fairlead::Binding.address_for_port(port || DEFAULT_SETTINGS[:port], address)
     end
 
     # Option => value, without the address.

@@ -21,11 +21,11 @@ module Fairlead
 
       def locate(location)
         match = %r{\A(?<host>\[[^\]]+\]|[^:\[\]/]+):(?<port>\d+)/?\z}.match(location)
-        raise BindError.new(uri, "invalid address; use tcp://HOST:PORT") unless match
+        raise BindError.new(address, "invalid address; use tcp://HOST:PORT") unless match
 
         @host = match[:host].delete("[]")
         @port = Integer(match[:port], 10)
-        raise BindError.new(uri, "the port must be at most 65535") if port > 65_535
+        raise BindError.new(address, "the port must be at most 65535") if port > 65_535
       end
 
       def listen(backlog)

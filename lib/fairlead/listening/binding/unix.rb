@@ -13,7 +13,7 @@ module Fairlead
 
       def locate(location)
         name = location.gsub(/%\h\h/) { |escape| [escape.delete("%")].pack("H2") }
-        raise BindError.new(uri, "the path is missing or invalid") if name.empty? || name == "@" || name.include?("\0")
+        raise BindError.new(address, "the path is missing or invalid") if name.empty? || name == "@" || name.include?("\0")
 
         @name = name
         @path = File.expand_path(name) unless abstract?
@@ -31,16 +31,16 @@ module Fairlead
         [Listener.new(socket, { scheme: "http", path: path || @name }, file: path)]
       rescue ArgumentError => e # the path is longer than a socket address can hold
         socket&.close
-        raise BindError.new(uri, e.message)
+        raise BindError.new(address, e.message)
       rescue SystemCallError
         socket&.close
         raise
       end
 
       def bind(socket)
-        address = Addrinfo.unix(abstract? ? @name.sub("@", "\0") : path)
+        info = Addrinfo.unix(abstract? ? @name.sub("@", "\0") : path)
         previous = File.umask(@umask) if @umask
-        socket.bind(address)
+        socket.bind(info)
         File.chmod(@mode, path) if @mode && path
       ensure
         File.umask(previous) if previous
@@ -49,10 +49,10 @@ module Fairlead
       # A server that was killed leaves its file behind; connecting tells it from one that is served.
       def remove_stale_file
         return unless File.exist?(path) || File.symlink?(path)
-        raise BindError.new(uri, "the path exists and is not a socket") unless File.socket?(path)
+        raise BindError.new(address, "the path exists and is not a socket") unless File.socket?(path)
 
         Socket.unix(path).close
-        raise BindError.new(uri, "another process listens on it")
+        raise BindError.new(address, "another process listens on it")
       rescue Errno::ECONNREFUSED
         File.unlink(path)
       rescue Errno::ENOENT

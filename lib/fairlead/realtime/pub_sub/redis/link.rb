@@ -17,10 +17,10 @@ module Fairlead
         end
 
         def subscribe(to, match)
-          word = @wanted.add(to, match)
+          target = @wanted.add(to, match)
           @subscriber.start
           wake
-          @wanted.wait_for(word, CONFIRMATION_TIMEOUT) { @outage.none? }
+          @wanted.wait_for(target, CONFIRMATION_TIMEOUT) { @outage.none? }
         end
 
         def unsubscribe(to, match)

@@ -3,7 +3,7 @@
 module Fairlead
   module PubSub
     class Redis
-      # What the process has subscribed to, in the words of Redis, and how much of it Redis has confirmed. A word is
+      # What the process has subscribed to, in the targets of Redis, and how much of it Redis has confirmed. A target is
       # [:channel, name] or [:pattern, glob]; two subscriptions may come down to the same one.
       #
       # Redis has no patterns of tokens. Their globs match a little more, and what is too much finds no subscriber here.
@@ -17,28 +17,28 @@ module Fairlead
         def initialize
           @lock = Mutex.new
           @confirmed_more = ConditionVariable.new
-          @words = {}          # [name, match] => word
-          @uses = Hash.new(0)  # word => how many of those
-          @changed = {}        # word => true, where Redis may have to be told
-          @told = {}           # word => true, to which Redis has been told to subscribe
+          @targets = {}          # [name, match] => target
+          @uses = Hash.new(0)  # target => how many of those
+          @changed = {}        # target => true, where Redis may have to be told
+          @told = {}           # target => true, to which Redis has been told to subscribe
           @confirmed = {}
         end
 
-        # Returns the word for it.
+        # Returns the target for it.
         def add(to, match)
           @lock.synchronize do
-            @words[[to, match]] ||= word(to, match).tap do |word|
-              @uses[word] += 1
-              @changed[word] = true
+            @targets[[to, match]] ||= target(to, match).tap do |target|
+              @uses[target] += 1
+              @changed[target] = true
             end
           end
         end
 
         def remove(to, match)
           @lock.synchronize do
-            word = @words.delete([to, match]) or next
-            @uses.delete(word) if (@uses[word] -= 1).zero?
-            @changed[word] = true
+            target = @targets.delete([to, match]) or next
+            @uses.delete(target) if (@uses[target] -= 1).zero?
+            @changed[target] = true
           end
         end
 
@@ -46,16 +46,16 @@ module Fairlead
         # nothing.
         def next_command
           @lock.synchronize do
-            @changed.delete_if { |word, _| @uses.key?(word) == @told.key?(word) }
-            words = @changed.keys.group_by { |word| COMMANDS.fetch([word.first, @uses.key?(word)]) }
-            command, same = words.first
-            [command, same.each { |word| mark_told(word) }.map(&:last)] if command
+            @changed.delete_if { |target, _| @uses.key?(target) == @told.key?(target) }
+            targets = @changed.keys.group_by { |target| COMMANDS.fetch([target.first, @uses.key?(target)]) }
+            command, same = targets.first
+            [command, same.each { |target| mark_told(target) }.map(&:last)] if command
           end
         end
 
-        def confirm(word)
+        def confirm(target)
           @lock.synchronize do
-            @confirmed[word] = true if @told.key?(word)
+            @confirmed[target] = true if @told.key?(target)
             @confirmed_more.broadcast
           end
         end
@@ -69,11 +69,11 @@ module Fairlead
           end
         end
 
-        # Waits until Redis has confirmed that word, for as long as the block is true and at most so many seconds.
-        def wait_for(word, seconds)
+        # Waits until Redis has confirmed that target, for as long as the block is true and at most so many seconds.
+        def wait_for(target, seconds)
           deadline = now + seconds
           @lock.synchronize do
-            until @confirmed.key?(word) || !yield
+            until @confirmed.key?(target) || !yield
               rest = deadline - now
               break unless rest.positive?
 
@@ -89,13 +89,13 @@ module Fairlead
 
         private
 
-        def mark_told(word)
-          @changed.delete(word)
-          @uses.key?(word) ? @told[word] = true : @told.delete(word)
-          @confirmed.delete(word)
+        def mark_told(target)
+          @changed.delete(target)
+          @uses.key?(target) ? @told[target] = true : @told.delete(target)
+          @confirmed.delete(target)
         end
 
-        def word(to, match)
+        def target(to, match)
           case match
           when nil then [:channel, to]
           when :redis then [:pattern, to]
