@@ -12,6 +12,7 @@
 //! * `worker.rs`: what all parts of one engine share.
 //! * `pubsub/`: takes what is published to all who subscribed, in every worker.
 //! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
+//! * `stream/`: a request and its response, over a transport.
 //! * `connection/`: one peer: bytes to requests, responses to bytes, and whether it is too slow.
 //! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
 //! * `files/`: what lies on disk, before the app is asked or because it has named it.
@@ -54,6 +55,7 @@ mod reactor;
 mod realtime;
 mod scheduler;
 mod spool;
+mod stream;
 mod sync;
 mod transport;
 mod work_queue;
@@ -65,12 +67,14 @@ pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{Compression, Config, FilesConfig, Format, Logs, Overflow, Setting, Symlinks};
 pub use engine::Engine;
-pub use exchange::{Coder, Exchange, FieldError, Gone, Until, Wait, LONG_BYTES};
+pub use exchange::{Coder, Exchange, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
-pub use fairlead_wire::{Field, Framing, Head, Span, TargetForm, Version};
+pub use fairlead_wire::{TargetForm, Version};
 pub use home::{forks, note_fork};
 pub use http::body::Body;
+pub use http::request::Request;
+pub use http::response::FieldError;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};

@@ -325,7 +325,7 @@ struct Going {
 
 impl App for Going {
     fn call(&self, exchange: &mut Exchange<'_>) {
-        if exchange.text(exchange.head().target) == b"/socket" {
+        if exchange.request().target() == b"/socket" {
             let socket = exchange.hijack().expect("a descriptor");
             self.sockets.lock().expect("no panic").push(socket.into());
             return;

@@ -11,7 +11,7 @@
 //!   `memory.rs`: the allocator. `fork.rs` tells the engine when this process is a child of the one that serves.
 //!
 //! # Rules
-//! * Ruby is called only with the GVL held, which a `&Ruby` says (see [`gvl`]), and inside [`protect::protect`].
+//! * Ruby is called only with the GVL held, which a `&Ruby` says (see `gvl`), and inside `protect`.
 //! * No Rust value with a destructor lives across a Ruby call that can raise: an exception jumps over it.
 //! * A Ruby value in Rust memory is marked; all others live on the stack, where the collector sees them.
 //! * A panic never crosses into Ruby.

@@ -3,6 +3,7 @@
 use super::parked::Parked;
 use super::place::Place;
 use super::Connection;
+use crate::stream::Stream;
 use crate::transport::listener::Origin;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::Link;
@@ -60,13 +61,8 @@ impl Connections {
             None => self.worker.poller.add_silent(transport, key)?,
         }
         self.parked().register(key, transport, interest);
-        Ok(Connection::new(
-            Arc::clone(transport),
-            place,
-            Arc::clone(origin),
-            peer,
-            now,
-        ))
+        let stream = Stream::new(Arc::clone(transport), Arc::clone(origin), peer);
+        Ok(Connection::new(place, stream, now))
     }
 
     /// Lets the reactor own a connection until its next event, or its deadline. It comes back, to be closed, if it cannot be
@@ -80,10 +76,10 @@ impl Connections {
             deadline = deadline.min(self.worker.drain_deadline().unwrap_or(deadline));
         }
         self.worker.expect(deadline);
-        if connection.input.is_empty() {
-            parked.keep_buffer(std::mem::take(&mut connection.input));
-            if connection.output.is_empty() {
-                parked.keep_buffer(connection.output.take_buffer());
+        if connection.stream.input.is_empty() {
+            parked.keep_buffer(std::mem::take(&mut connection.stream.input));
+            if connection.stream.output.is_empty() {
+                parked.keep_buffer(connection.stream.output.take_buffer());
             }
         }
         // The lock is held until the connection is in its place: an event may come at once, to another thread.
@@ -99,9 +95,9 @@ impl Connections {
     pub(crate) fn take(&self, key: Key) -> Option<Box<Connection>> {
         let mut parked = self.parked();
         let mut connection = parked.take(key, &self.worker.poller)?;
-        if connection.input.capacity() == 0 {
-            connection.input = parked.spare_buffer();
-            connection.output.set_buffer(parked.spare_buffer());
+        if connection.stream.input.capacity() == 0 {
+            connection.stream.input = parked.spare_buffer();
+            connection.stream.output.set_buffer(parked.spare_buffer());
         }
         Some(connection)
     }

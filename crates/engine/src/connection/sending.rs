@@ -4,13 +4,12 @@
 use super::{Connection, Next, State, Then, READ_TURN};
 use crate::clock::milliseconds;
 use crate::config::Config;
-use crate::connection::output::{FileParts, Flush, Spill};
 use crate::limits::meter::Meter;
 use crate::spool::Slowness;
+use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::Interest;
 use crate::transport::Shutdown;
-use fairlead_wire::http1::HeadProgress;
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
 impl Connection {
     /// The response is written as far as the app is concerned: send it, then go on with the next request.
@@ -22,14 +21,7 @@ impl Connection {
     /// The same for a connection that has had its turn: it is flushed when it has the next one.
     pub(crate) fn respond_later(&mut self, close: bool, now: u64) -> Next {
         self.served += 1;
-        self.forget_body();
-        let parsed = self.head.len.min(self.input.len());
-        if parsed == self.input.len() {
-            self.input.clear();
-        } else {
-            self.input.drain(..parsed);
-        }
-        self.progress = HeadProgress::default();
+        self.forget_request();
         self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
         Next::Wait(Interest::Write)
     }
@@ -55,22 +47,12 @@ impl Connection {
         matches!(self.state, State::Flush { late: true, .. })
     }
 
-    /// Adds body bytes to the output; see [`Output::push`](super::output::Output::push).
-    pub(crate) fn push_output(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
-        self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
-    }
-
-    /// Hands the kernel what it takes of the output, but for files.
-    pub(crate) fn flush_output(&mut self) -> io::Result<Flush> {
-        self.output.flush(&*self.transport, FileParts::Leave)
-    }
-
     /// A response of the server itself is in the output: send it and throw away what the client still has to say.
     pub(crate) fn refused(&mut self, now: u64) -> Next {
-        self.forget_body();
-        self.input.clear();
+        self.forget_request();
+        self.stream.input.clear();
         self.begin_flush(Then::Linger, now);
-        match self.output.flush(&*self.transport, FileParts::Leave) {
+        match self.stream.flush(FileParts::Leave) {
             Ok(Flush::Done) => self.linger(now),
             // An error page may be more than the socket takes at once.
             Ok(_) => Next::Wait(Interest::Write),
@@ -79,7 +61,7 @@ impl Connection {
     }
 
     fn linger(&mut self, now: u64) -> Next {
-        if self.transport.shut_down(Shutdown::Write).is_err() {
+        if self.stream.transport().shut_down(Shutdown::Write).is_err() {
             return Next::Close;
         }
         self.state = State::Linger;
@@ -88,25 +70,25 @@ impl Connection {
     }
 
     pub(super) fn flush(&mut self, config: &Config, now: u64, files: FileParts) -> Next {
-        let before = self.output.progress();
+        let before = self.stream.output.progress();
         let State::Flush { then, meter, .. } = &mut self.state else {
             return Next::Close;
         };
         let then = *then;
-        let flushed = self.output.flush(&*self.transport, files);
+        let flushed = self.stream.flush(files);
         // A slow disk is not the client's fault.
         let now = if files == FileParts::Send { milliseconds() } else { now };
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
-                let taken = self.output.progress() - before;
+                let taken = self.stream.output.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
                     // It takes whatever it is offered.
                     *meter = Meter::begin(now);
                 } else {
                     meter.moved(taken, now, config.write_rate());
                 }
-                let is_for_file_sender = flushed == Flush::Turn && self.output.is_at_file();
+                let is_for_file_sender = flushed == Flush::Turn && self.stream.output.is_at_file();
                 return if is_for_file_sender {
                     Next::Send
                 } else {
@@ -123,7 +105,7 @@ impl Connection {
         }
         self.state = State::Idle;
         self.idle_since = now;
-        if self.input.is_empty() {
+        if self.stream.input.is_empty() {
             Next::Wait(Interest::Read)
         } else {
             self.parse_head(config, now)
@@ -132,7 +114,7 @@ impl Connection {
 
     /// Whether the client has sent more than was read, or has been dealt with.
     fn has_unread(&self) -> bool {
-        !self.input.is_empty() || self.transport.has_received() == Ok(true)
+        !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
     }
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
@@ -141,9 +123,9 @@ impl Connection {
         if let State::Flush { late, .. } = &mut self.state {
             *late = false;
         }
-        let before = self.output.progress();
+        let before = self.stream.output.progress();
         let next = self.flush(config, now, files);
-        let stands_still = self.output.progress() == before || self.deadline(config) <= now;
+        let stands_still = self.stream.output.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
             // Without this the kernel would keep, for minutes, megabytes that nobody reads.
             self.place.reset();
@@ -155,13 +137,14 @@ impl Connection {
     /// How slow its client takes a response that is written, if it keeps memory that others could use, or, with `from_disk`,
     /// room on the disk.
     pub(crate) fn slowness(&self, now: u64, from_disk: bool) -> Option<Slowness> {
-        let keeps = self.is_flushing() && (from_disk && self.output.is_spooling() || self.output.holds_memory());
-        self.output.slowness(now).filter(|_| keeps)
+        let keeps =
+            self.is_flushing() && (from_disk && self.stream.output.is_spooling() || self.stream.output.holds_memory());
+        self.stream.output.slowness(now).filter(|_| keeps)
     }
 
     pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
         for _ in 0..READ_TURN / scratch.len() {
-            match self.transport.receive(scratch) {
+            match self.stream.transport().receive(scratch) {
                 Ok(0) => return Next::Close,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,

@@ -28,15 +28,19 @@ impl Connection {
     /// came later.
     pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
         let totals = &config.request_totals;
-        let memory = self.input.len() + self.body.memory();
+        let memory = self.stream.input_memory();
         if !matches!(self.state, State::Body { .. }) {
             let most = most.min(HEAD_BYTES);
             let is_there = self.space.taken.memory(totals, memory + most);
             return is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead));
         }
         let most = most.min(self.missing());
-        if !matches!(self.body, Body::File(..)) {
-            let most = most.min(config.body_memory_bytes.saturating_sub(self.body.memory()));
+        if !matches!(self.stream.request.body, Body::File(..)) {
+            let most = most.min(
+                config
+                    .body_memory_bytes
+                    .saturating_sub(self.stream.request.body.memory()),
+            );
             if most > 0 && self.space.taken.memory(totals, memory + most) {
                 return Ok(most);
             }
@@ -46,8 +50,8 @@ impl Connection {
 
     /// Bytes of the body that are still to come, as far as the head says.
     fn missing(&self) -> usize {
-        match self.head.framing {
-            Framing::Length(length) => usize::try_from(length - self.body.len()).unwrap_or(usize::MAX),
+        match self.stream.request.head.framing {
+            Framing::Length(length) => usize::try_from(length - self.stream.request.body.len()).unwrap_or(usize::MAX),
             _ => usize::MAX,
         }
     }
@@ -66,7 +70,7 @@ impl Connection {
         } else {
             u64::MAX
         };
-        let length = (self.body.len() + more as u64).min(most);
+        let length = (self.stream.request.body.len() + more as u64).min(most);
         let is_there = self.space.taken.disk(totals, length);
         is_there.then_some(()).ok_or(Next::Refuse(Refusal::NoDiskForBody))
     }
@@ -74,8 +78,8 @@ impl Connection {
     /// How much of a body may be in memory when `more` bytes are added that were read already. Where there is no room for them
     /// elsewhere, they stay.
     pub(super) fn memory_for(&mut self, more: usize, config: &Config) -> usize {
-        let outgrows = self.body.memory() + more > config.body_memory_bytes;
-        if self.space.permit.is_none() && outgrows && !matches!(self.body, Body::File(..)) {
+        let outgrows = self.stream.request.body.memory() + more > config.body_memory_bytes;
+        if self.space.permit.is_none() && outgrows && !matches!(self.stream.request.body, Body::File(..)) {
             let _ = self.make_room_on_disk(more, config, false);
         }
         if self.space.permit.is_some() {
@@ -87,7 +91,7 @@ impl Connection {
 
     /// The request is complete: gives back what was taken for more.
     pub(super) fn settle_space(&mut self) {
-        let on_disk = self.body.len() - self.body.memory() as u64;
-        self.space.taken.keep(self.input.len() + self.body.memory(), on_disk);
+        let on_disk = self.stream.request.body.len() - self.stream.request.body.memory() as u64;
+        self.space.taken.keep(self.stream.input_memory(), on_disk);
     }
 }

@@ -19,7 +19,7 @@ const AN_EVENT: &str = "an event";
 
 /// One turn.
 pub(crate) enum Job {
-    /// A connection with a whole request.
+    /// A connection whose stream has a whole request.
     Request(Box<Connection>),
     /// A client with at least one event.
     Client(Arc<Client>),
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
-        let mut exchange = Exchange::new(&mut connection, &self.services, workspace);
+        let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.worker
                 .log
@@ -73,6 +73,7 @@ impl Engine {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),
             Outcome::Gone => self.close(connection),
+            Outcome::CutOff => self.cut_off(connection),
             Outcome::Answered { close } => {
                 let next = connection.answered(close, &self.worker.config, milliseconds());
                 self.settle(connection, next);
@@ -82,8 +83,8 @@ impl Engine {
 
     /// The app has returned: what was a connection is a client from now on.
     fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
-        let head = connection.output.take_unsent();
-        let ahead = connection.take_read_ahead();
+        let head = connection.stream.output.take_unsent();
+        let ahead = std::mem::take(&mut connection.stream.input);
         connection.place().become_client();
         drop(connection);
         self.services.realtime.begin(client, head, ahead);

@@ -26,7 +26,7 @@ impl Engine {
             next = self.refuse(&mut connection, refusal);
         }
         if let Next::Send | Next::Wait(Interest::Write) = next {
-            connection.output.settle(&self.services.spool);
+            connection.stream.output.settle(&self.services.spool);
         }
         match next {
             Next::Ready => self.enqueue(connection),
@@ -65,6 +65,7 @@ impl Engine {
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let peer = connection
+            .stream
             .peer()
             .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
         self.worker.log.error(format_args!(
@@ -92,7 +93,7 @@ impl Engine {
             is_head_request: false,
         };
         self.record_refusal(connection, status, body.len() as u64);
-        let buffer = connection.output.buffer();
+        let buffer = connection.stream.output.buffer();
         write_head(&head, message, buffer);
         buffer.extend_from_slice(body);
         connection.refused(milliseconds())
@@ -101,6 +102,12 @@ impl Engine {
     pub(super) fn close(&self, connection: Box<Connection>) {
         drop(connection);
         self.finish_if_drained();
+    }
+
+    /// Closes a connection whose client had to give way to others: what the kernel has is not sent.
+    pub(super) fn cut_off(&self, mut connection: Box<Connection>) {
+        connection.place().reset();
+        self.close(connection);
     }
 
     /// Forgets a connection whose socket belongs to somebody else now.
@@ -130,10 +137,9 @@ impl Relief for Engine {
         };
         let worst = self.connections.parked().take_worst(slowness);
         match worst {
-            Some((mut connection, _)) => {
+            Some((connection, _)) => {
                 self.services.log_cut();
-                connection.place().reset();
-                self.close(connection);
+                self.cut_off(connection);
                 Verdict::Relieved
             }
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,

@@ -5,8 +5,7 @@ use crate::clock::milliseconds;
 use crate::connection::{Connection, Next};
 use crate::exchange::{upgrade_offer, Exchange, Outcome, Workspace};
 use crate::files::{Found, Public, UNREACHABLE};
-use fairlead_wire::content_encoding::Accepted;
-use fairlead_wire::{Framing, TargetForm};
+use fairlead_wire::TargetForm;
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,24 +50,24 @@ impl Engine {
 
     /// Writes the response if the request is for a file; says whether the connection ends with it.
     fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
-        let (head, bytes) = (&connection.head, &connection.input[..]);
-        let is_for_files = matches!(head.method.of(bytes), b"GET" | b"HEAD")
-            && matches!(head.framing, Framing::Empty | Framing::Length(0))
-            && head.parts.form != TargetForm::Asterisk
-            && upgrade_offer(head, bytes).is_none();
+        let request = &connection.stream.request;
+        let is_for_files = matches!(request.method(), b"GET" | b"HEAD")
+            && !request.has_body()
+            && request.target_form() != TargetForm::Asterisk
+            && upgrade_offer(request).is_none();
         if !is_for_files {
             return None;
         }
-        let path = match head.parts.path.of(bytes) {
+        let path = match request.path() {
             b"" => b"/",
             path => path,
         };
-        let found = public.find(path, &|| Accepted::of(head, bytes));
+        let found = public.find(path, &|| request.accepted_codings());
         if let Ok(Found::Nothing) = found {
             return None;
         }
         let (ended, outcome) = WORKSPACE.with_borrow_mut(|workspace| {
-            let mut exchange = Exchange::new(connection, &self.services, workspace);
+            let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
             match found {
                 Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
                 Ok(Found::Folder) => exchange.redirect_to_folder(),

@@ -191,16 +191,17 @@ impl Engine {
 
     /// What another worker has to know to answer a request; `None` if it cannot take over the transport.
     fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
+        let stream = &connection.stream;
         // The place of the origin in the list that all workers share.
-        let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, connection.origin());
+        let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, stream.origin());
         Some(Departure {
-            socket: connection.transport().as_plain()?.as_fd(),
+            socket: stream.transport().as_plain()?.as_fd(),
             origin: self.origins.iter().position(is_its_own).unwrap_or(0),
-            peer: connection.peer(),
+            peer: stream.peer(),
             arrived: connection.arrived(),
             served: connection.served(),
-            input: &connection.input,
-            body: &connection.body,
+            input: [stream.request.head_bytes(), &stream.input],
+            body: &stream.request.body,
         })
     }
 

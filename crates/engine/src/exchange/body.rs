@@ -3,6 +3,7 @@
 use super::{Exchange, Gone, ResponsePhase, Wait};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::limits::descriptors::Counted;
+use crate::stream::output::FileParts;
 use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
@@ -24,7 +25,7 @@ impl Exchange<'_> {
         let Some(wanted) = self.begin_write(bytes.len())? else {
             return Ok(bytes.len());
         };
-        let pushed = self.connection.push_output(&bytes[..wanted], self.services.spill());
+        let pushed = self.stream.push(&bytes[..wanted], self.services.spill());
         let taken = pushed.map_err(|_| self.lost())?;
         self.end_write(taken);
         Ok(if taken == wanted { bytes.len() } else { taken })
@@ -51,7 +52,7 @@ impl Exchange<'_> {
             }
             BodyFraming::Chunked if length == 0 => Some(0),
             BodyFraming::Chunked => {
-                self.connection.output.add(chunk_line(length, &mut [0; 20]));
+                self.stream.output.add(chunk_line(length, &mut [0; 20]));
                 self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
                 Some(length)
             }
@@ -72,7 +73,7 @@ impl Exchange<'_> {
                 *left -= taken as u64;
                 if *left == 0 {
                     *framing = BodyFraming::Chunked;
-                    self.connection.output.add(CHUNK_END);
+                    self.stream.output.add(CHUNK_END);
                 }
             }
             _ => {}
@@ -85,7 +86,7 @@ impl Exchange<'_> {
             let Ok(Some(wanted)) = self.begin_write(bytes.len()) else {
                 return;
             };
-            self.connection.output.add(&bytes[..wanted]);
+            self.stream.output.add(&bytes[..wanted]);
             self.end_write(wanted);
         }
     }
@@ -94,7 +95,7 @@ impl Exchange<'_> {
     pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
         if let ResponsePhase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
-            self.connection.output.push_file(file, offset, offset + length);
+            self.stream.output.push_file(file, offset, offset + length);
             self.body_bytes += length;
             self.phase = ResponsePhase::Body(BodyFraming::Length(left - length));
         }
@@ -107,7 +108,7 @@ impl Exchange<'_> {
         if self.lent {
             return !self.gone;
         }
-        match self.connection.flush_output() {
+        match self.stream.flush(FileParts::Leave) {
             Ok(_) => true,
             Err(_) => {
                 self.lost();
@@ -119,13 +120,13 @@ impl Exchange<'_> {
     /// What sends, apart from the exchange, what of the body is spooled; `None` if nothing is, or the client takes none of it
     /// now.
     pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.lent && !self.gone && self.connection.output.is_spooling();
-        (is_due && is_writable(self.connection.transport())).then(|| self.lend(0))
+        let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
+        (is_due && is_writable(self.stream.transport())).then(|| self.lend(0))
     }
 
     /// Whether the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.connection.output.is_empty() && !self.lent
+        self.flush() && self.stream.output.is_empty() && !self.lent
     }
 
     /// Whether what follows is framed in chunks; `None` when nothing can follow.

@@ -3,7 +3,7 @@
 
 use super::{Exchange, Gone, ResponsePhase};
 use crate::config::Compression;
-use fairlead_wire::content_encoding::{is_compressible, matches_type, Accepted, Coding, Encoder};
+use fairlead_wire::content_encoding::{is_compressible, matches_type, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};
 
 /// Fields that speak of the very bytes that the app has made: with one of these they stay as they are.
@@ -23,7 +23,7 @@ impl Exchange<'_> {
         if !self.response.fields.values(b"vary").any(names_it) {
             self.response.fields.add(b"vary", b"accept-encoding");
         }
-        let accepted = Accepted::of(self.head(), self.bytes());
+        let accepted = self.request().accepted_codings();
         let coding = accepted.ranked(Coding::QUICKEST_FIRST).next();
         if is_not_modified && coding.is_some() {
             // What the client has was coded (RFC 9110 §15.4.5).
@@ -46,7 +46,7 @@ impl Exchange<'_> {
     fn is_worth_coding(&self, compression: &Compression, total: Option<u64>) -> bool {
         let has = |name: &[u8]| self.response.fields.has(name);
         let forbids_it = |value: &[u8]| fields::has_member(value, b"no-transform");
-        let total = if self.is_head_request() {
+        let total = if self.request().is_head() {
             self.announced_length()
         } else {
             total.or(self.announced_length())

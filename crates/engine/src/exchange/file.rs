@@ -3,7 +3,7 @@
 
 use super::{Exchange, ResponsePhase};
 use crate::files::{content_type, Content, Description, Document, Identity};
-use fairlead_wire::conditions::{evaluate, parse_http_date, Validators, Verdict};
+use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
@@ -66,12 +66,12 @@ impl Exchange<'_> {
 
     /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
-        let parts = self.head().parts;
-        let mut location = self.text(parts.path).to_vec();
+        let request = self.request();
+        let mut location = request.path().to_vec();
         location.push(b'/');
-        if let Some(query) = parts.query {
+        if let Some(query) = request.query() {
             location.push(b'?');
-            location.extend_from_slice(self.text(query));
+            location.extend_from_slice(query);
         }
         self.respond_plainly_with(301, &[(b"location", &location)]);
     }
@@ -107,47 +107,57 @@ impl Exchange<'_> {
         if !matches!(selection, Selection::Whole) {
             self.response.status = selection.status();
         }
-        if written.may_be_selected {
-            for (is_given, name, value) in [
-                (written.etag.is_some(), "etag", &description.etag),
-                (written.modified.is_some(), "last-modified", &description.last_modified),
-            ] {
-                if !is_given {
-                    let _ = self.field(name.as_bytes(), value.as_bytes());
-                }
-            }
-        }
-        let content_type = match (written.content_type, name) {
-            (Some(content_type), _) => Some(content_type),
-            (None, Some(name)) => {
-                let guess = content_type(name);
-                if matches!(selection, Selection::Whole | Selection::Part(_)) {
-                    let _ = self.field(b"content-type", guess.as_bytes());
-                }
-                Some(guess)
-            }
-            (None, None) => None,
-        };
-        if let Selection::Parts(_) = selection {
-            self.response.fields.remove(b"content-type");
-        }
-        let content_type = content_type.as_deref().unwrap_or("application/octet-stream");
+        let content_type = self.complete_fields(&written, &description, &selection, name);
         self.send_selected(selection, size, content_type.as_bytes(), &content);
         Ok(true)
     }
 
+    /// Adds what the app has not said about a file; returns its media type.
+    fn complete_fields(
+        &mut self,
+        written: &Written,
+        description: &Description,
+        selection: &Selection,
+        name: Option<&str>,
+    ) -> String {
+        if written.may_be_selected {
+            if written.etag.is_none() {
+                self.response.fields.add(b"etag", description.etag.as_bytes());
+            }
+            if written.modified.is_none() {
+                self.response
+                    .fields
+                    .add(b"last-modified", description.last_modified.as_bytes());
+            }
+        }
+        if let Selection::Parts(_) = selection {
+            // Each part has its own.
+            self.response.fields.remove(b"content-type");
+        }
+        match (&written.content_type, name) {
+            (Some(content_type), _) => content_type.clone(),
+            (None, Some(name)) => {
+                let guess = content_type(name);
+                if matches!(selection, Selection::Whole | Selection::Part(_)) {
+                    self.response.fields.add(b"content-type", guess.as_bytes());
+                }
+                guess
+            }
+            (None, None) => "application/octet-stream".into(),
+        }
+    }
+
     fn select(&self, etag: &str, modified: Option<u64>, size: u64) -> Selection {
-        let (head, bytes) = (self.head(), self.bytes());
         let validators = Validators {
             etag: Some(etag.as_bytes()),
             modified,
         };
-        match evaluate(head, bytes, &validators) {
+        match self.request().evaluate(&validators) {
             Verdict::NotModified => return Selection::NotModified,
             Verdict::Failed => return Selection::Failed,
             Verdict::Proceed => {}
         }
-        match Ranges::of(head, bytes, &validators, size) {
+        match self.request().ranges(&validators, size) {
             Ranges::Whole => Selection::Whole,
             Ranges::Unsatisfiable => Selection::Unsatisfiable,
             Ranges::Parts(mut parts) if parts.len() == 1 => parts.pop().map_or(Selection::Whole, Selection::Part),
@@ -241,7 +251,7 @@ impl Written {
             Some(String::from_utf8_lossy(value).into_owned())
         };
         let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
-        let method = exchange.text(exchange.head().method);
+        let method = exchange.request().method();
         let is_plain = exchange.response.status == 200
             && matches!(method, b"GET" | b"HEAD")
             && exchange.phase == ResponsePhase::Head;

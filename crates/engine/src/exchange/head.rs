@@ -2,9 +2,10 @@
 //! (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::upgrade::is_own_field;
-use super::{Exchange, FieldError, ResponsePhase};
+use super::{Exchange, ResponsePhase};
 use crate::files::Named;
 use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use crate::http::response::FieldError;
 use fairlead_wire::{fields, has_no_body, Version};
 
 /// The status of an interim response with fields of the final one (RFC 8297).
@@ -15,7 +16,7 @@ impl Exchange<'_> {
     /// client speaks HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != ResponsePhase::NotStarted
-            || self.head().version == Version::Http10
+            || self.request().version() == Version::Http10
             || !self.services.config().early_hints
         {
             return false;
@@ -39,11 +40,11 @@ impl Exchange<'_> {
                 date: None,
                 is_head_request: false,
             };
-            write_head(self.response, message, self.connection.output.buffer());
+            write_head(self.response, message, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
             self.flushed = false;
-            self.start = self.connection.output.buffer().len();
+            self.start = self.stream.output.buffer().len();
         }
     }
 
@@ -78,55 +79,46 @@ impl Exchange<'_> {
         if !fields::is_valid_field_name(name) || !fields::is_valid_field_value(value) {
             return Err(FieldError::Splitting);
         }
-        if self.phase == ResponsePhase::EarlyHints {
-            if !is_of_the_connection(name) {
-                self.response.fields.add(name, value);
-            }
-            return Ok(());
+        let is_sent = match self.phase {
+            ResponsePhase::EarlyHints => !is_of_the_connection(name),
+            ResponsePhase::Upgrade(_) => !is_own_field(name),
+            _ => self.is_sent(name, value)?,
+        };
+        if is_sent {
+            self.response.fields.add(name, value);
         }
-        if let ResponsePhase::Upgrade(_) = self.phase {
-            if !is_own_field(name) {
-                self.response.fields.add(name, value);
-            }
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Notes what a field of the final response says to the server; whether it is sent as it is.
+    fn is_sent(&mut self, name: &[u8], value: &[u8]) -> Result<bool, FieldError> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 self.close |= fields::has_member(value, b"close");
-                return Ok(());
+                Ok(false)
             }
-            10 if name.eq_ignore_ascii_case(b"keep-alive") => return Ok(()),
-            10 | 16 if self.services.files.has_roots() => {
-                if let Some(named) = Named::from_field(name, value) {
-                    // Of two names nobody can tell which one is meant: they are none.
-                    let is_second = self.named.is_some();
-                    self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
-                    return Ok(());
-                }
-            }
-            14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let length = std::str::from_utf8(value)
-                    .ok()
-                    .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-                let length = length.and_then(|text| text.parse().ok()).ok_or(FieldError::Length)?;
-                if self.announced.length.is_some_and(|before| before != length) {
-                    return Err(FieldError::Length);
-                }
-                self.announced.length = Some(length);
-                return Ok(());
-            }
+            10 if name.eq_ignore_ascii_case(b"keep-alive") => Ok(false),
+            10 | 16 if self.services.files.has_roots() => Ok(!self.note_named_file(name, value)),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.announced.note_length(value).map(|()| false),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let last = fields::members(value).last();
-                self.announced.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
+                self.announced.note_coding(value);
                 // RFC 9112 §6.1: neither to a client of 1.0 nor where there is no body.
-                if self.head().version == Version::Http10 || has_no_body(self.response.status) {
-                    return Ok(());
-                }
+                let may_be_sent = self.request().version() != Version::Http10 && !has_no_body(self.response.status);
+                Ok(may_be_sent)
             }
-            _ => {}
+            _ => Ok(true),
         }
-        self.response.fields.add(name, value);
-        Ok(())
+    }
+
+    /// Notes the file that a field names, if it is one that does.
+    fn note_named_file(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let Some(named) = Named::from_field(name, value) else {
+            return false;
+        };
+        // Of two names nobody can tell which one is meant: they are none.
+        let is_second = self.named.is_some();
+        self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
+        true
     }
 
     /// The content-length that the app announced.
@@ -158,8 +150,8 @@ impl Exchange<'_> {
     /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
     /// HTTP/1.0 ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
-        let version = self.head().version;
-        let is_head_request = self.is_head_request();
+        let version = self.request().version();
+        let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
         // What began before the drain ends its connection as well.
@@ -174,10 +166,10 @@ impl Exchange<'_> {
         let message = Message {
             framing,
             connection,
-            is_head_request: self.is_head_request(),
+            is_head_request: self.request().is_head(),
             date: (!has_date).then(|| self.date.text()),
         };
-        write_head(self.response, message, self.connection.output.buffer());
+        write_head(self.response, message, self.stream.output.buffer());
     }
 
     /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no

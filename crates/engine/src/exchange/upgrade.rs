@@ -2,10 +2,10 @@
 
 use super::{Exchange, ResponsePhase};
 use crate::http::http1::{BodyFraming, ConnectionField};
+use crate::http::request::Request;
 use crate::realtime::{Client, Protocol};
-use fairlead_wire::event_stream::wants_event_stream;
-use fairlead_wire::websocket::{handshake, negotiate, Deflate};
-use fairlead_wire::{Head, Version};
+use fairlead_wire::websocket::Deflate;
+use fairlead_wire::Version;
 use std::sync::Arc;
 
 /// What a request can become.
@@ -32,19 +32,19 @@ const OWN_FIELDS: [&[u8]; 9] = [
 const EVENT_STREAM_FIELDS: [(&[u8], &[u8]); 2] = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")];
 
 /// See [`Exchange::upgrade_offer`].
-pub(crate) fn upgrade_offer(head: &Head, bytes: &[u8]) -> Option<Protocol> {
-    if head.upgrade {
-        return handshake(head, bytes).is_ok().then_some(Protocol::WebSocket);
+pub(crate) fn upgrade_offer(request: &Request) -> Option<Protocol> {
+    if request.offers_upgrade() {
+        return request.web_socket_handshake().map(|_| Protocol::WebSocket);
     }
-    wants_event_stream(head, bytes).then_some(Protocol::EventStream {
-        chunked: head.version == Version::Http11,
+    request.wants_event_stream().then_some(Protocol::EventStream {
+        chunked: request.version() == Version::Http11,
     })
 }
 
 impl Exchange<'_> {
     /// What the client asks for: a WebSocket, or an event stream. `None` for an ordinary request.
     pub fn upgrade_offer(&self) -> Option<Protocol> {
-        upgrade_offer(self.head(), self.bytes())
+        upgrade_offer(self.request())
     }
 
     /// Begins the response that accepts the offer; fields of the app may follow. False when there is none.
@@ -55,15 +55,15 @@ impl Exchange<'_> {
         self.cancel_early_hints();
         let mut deflate = None;
         if protocol == Protocol::WebSocket {
-            let (head, bytes) = (self.head(), self.bytes());
-            let Ok(handshake) = handshake(head, bytes) else {
+            let request = self.request();
+            let Some(handshake) = request.web_socket_handshake() else {
                 return false;
             };
             let accepted = self
                 .services
                 .config()
                 .deflate
-                .and_then(|context| negotiate(head, bytes, context));
+                .and_then(|context| request.negotiate_deflate(context));
             self.response.start(101);
             let fields = &mut self.response.fields;
             fields.add(b"upgrade", b"websocket");
@@ -114,7 +114,7 @@ impl Exchange<'_> {
     }
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
-        let (transport, peer) = (self.connection.transport(), self.connection.peer());
+        let (transport, peer) = (self.stream.transport(), self.stream.peer());
         let client = self.services.realtime.new_client(transport, peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));
         client

@@ -3,9 +3,9 @@
 
 use super::{Exchange, Gone, Services};
 use crate::clock::milliseconds;
-use crate::connection::output::{FileParts, Flush, Output};
 use crate::limits::meter::Meter;
 use crate::spool::{Claim, Verdict};
+use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -86,8 +86,8 @@ impl Exchange<'_> {
         let is_here = !std::mem::replace(&mut self.lent, true);
         Wait {
             services: Arc::clone(self.services),
-            transport: Arc::clone(self.connection.transport()),
-            output: is_here.then(|| std::mem::take(&mut self.connection.output)),
+            transport: Arc::clone(self.stream.transport()),
+            output: is_here.then(|| std::mem::take(&mut self.stream.output)),
             offered: 0,
             wanted,
             taken: 0,
@@ -104,14 +104,14 @@ impl Exchange<'_> {
     pub fn waited(&mut self, wait: Wait) -> Result<usize, Gone> {
         self.flushed = true;
         if let Some(output) = wait.output {
-            self.connection.output = output;
+            self.stream.output = output;
             self.lent = false;
         }
         self.end_write(wait.taken);
         let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
         match wait.end {
             End::CutOff => {
-                self.connection.place().reset();
+                self.is_cut_off = true;
                 Err(self.lost())
             }
             End::Gone => Err(self.lost()),
@@ -126,7 +126,7 @@ impl Exchange<'_> {
     fn is_fast_enough(&mut self, began: u64) -> bool {
         let rate = self.services.config().write_rate();
         let now = milliseconds();
-        let taken = self.body_bytes.saturating_sub(self.connection.output.pending());
+        let taken = self.body_bytes.saturating_sub(self.stream.output.pending());
         let waits = self.waits.get_or_insert(Waits {
             meter: Meter::begin(began),
             until: began,

@@ -1,7 +1,7 @@
 //! Responses on the wire of HTTP/1 (RFC 9112): the one place that writes status lines and what frames a message.
 
-use super::response::ResponseHead;
-use fairlead_wire::{has_no_body, reason, Version};
+use super::response::{FieldError, ResponseHead};
+use fairlead_wire::{fields, has_no_body, reason, Version};
 use std::io::Write;
 
 /// The end of a chunked body (RFC 9112 §7.1).
@@ -40,6 +40,27 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
+    /// Takes down a content-length.
+    ///
+    /// # Errors
+    /// If it is none, or another one than before.
+    pub(crate) fn note_length(&mut self, value: &[u8]) -> Result<(), FieldError> {
+        let digits = std::str::from_utf8(value).ok();
+        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let length = digits.and_then(|text| text.parse().ok()).ok_or(FieldError::Length)?;
+        if self.length.is_some_and(|before| before != length) {
+            return Err(FieldError::Length);
+        }
+        self.length = Some(length);
+        Ok(())
+    }
+
+    /// Takes down a transfer-encoding.
+    pub(crate) fn note_coding(&mut self, value: &[u8]) {
+        let last = fields::members(value).last();
+        self.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
+    }
+
     /// How a body is delimited whose length is `total`, where that is known.
     pub(crate) fn framing(self, status: u16, version: Version, total: Option<u64>) -> BodyFraming {
         if has_no_body(status) {

@@ -3,4 +3,5 @@
 pub(crate) mod body;
 pub(crate) mod http1;
 pub(crate) mod refusal;
+pub(crate) mod request;
 pub(crate) mod response;

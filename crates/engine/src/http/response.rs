@@ -132,6 +132,25 @@ impl Fields {
     }
 }
 
+/// Why a response field is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// Name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    Splitting,
+    /// A content-length that is none, or another one than before.
+    Length,
+}
+
+impl FieldError {
+    /// The error in words, for [`Exchange::blame`](crate::Exchange::blame).
+    pub fn fault(self) -> &'static str {
+        match self {
+            FieldError::Splitting => "a response field that could split the answer was left out",
+            FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
+        }
+    }
+}
+
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseHead {

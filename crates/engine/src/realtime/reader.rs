@@ -258,23 +258,40 @@ impl Client {
         let unfinished = decoder.unfinished();
         let has_room = reader.taken.memory(&realtime.worker.config.request_totals, unfinished);
         let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
+        let (schedule, is_sound) = self.pass_on(reader, messages, &remarks, (fed.map(|_| ()), now), realtime);
+        (
+            schedule,
+            if is_sound {
+                fed.unwrap_or(bytes.len())
+            } else {
+                bytes.len()
+            },
+        )
+    }
+
+    /// Deals with what was decoded, and with the end if `fed` is one. Returns whether the client has to be put into the ready
+    /// queue, and whether there is more to decode.
+    fn pass_on(
+        &self,
+        reader: &mut Reader,
+        messages: Vec<Event>,
+        remarks: &[Remark],
+        (fed, now): (Result<(), Failure>, u64),
+        realtime: &Realtime,
+    ) -> (bool, bool) {
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
         let heard = remarks
             .iter()
             .try_for_each(|remark| self.answer(reader, remark, realtime, now));
         let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
-        if let Err(failure) = fed.and(heard.map(|()| 0)) {
+        if let Err(failure) = fed.and(heard) {
             reader.decoder = None;
             reader.taken = Taken::default();
             self.hear_last(Farewell::Fault(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
             self.hear_last(Farewell::Goodbye(*code));
         }
-        let taken = match reader.decoder {
-            Some(_) => fed.unwrap_or(bytes.len()),
-            None => bytes.len(),
-        };
-        (schedule, taken)
+        (schedule, reader.decoder.is_some())
     }
 
     /// Whether what comes goes to the app.

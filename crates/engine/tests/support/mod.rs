@@ -279,7 +279,7 @@ pub fn reply(exchange: &mut Exchange<'_>, text: &str) {
 }
 
 pub fn path(exchange: &Exchange<'_>) -> String {
-    String::from_utf8_lossy(exchange.text(exchange.head().target)).into_owned()
+    String::from_utf8_lossy(exchange.request().target()).into_owned()
 }
 
 /// Waits until something holds.

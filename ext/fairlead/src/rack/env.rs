@@ -1,12 +1,12 @@
 //! The env of one request: a copy of the template, completed by the request line, the fields and the body.
 //!
-//! Values of the request are new, unfrozen binary Strings, because applications change them in place. Names with an underscore never become keys: `X-Forwarded_For` must not pass for
-//! `X-Forwarded-For`.
+//! Values of the request are new, unfrozen binary Strings, because applications change them in place. Fields with an
+//! underscore in their name are left out: `X-Forwarded_For` must not pass for `X-Forwarded-For`.
 
 use super::input;
 use super::template::{text, ThreadTemplate};
 use crate::strings::{field_keys, interned, new, strings, Strings};
-use fairlead_engine::{Body, Exchange, Framing, Head, TargetForm, Version};
+use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
 use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
@@ -14,11 +14,11 @@ use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
 
-/// An env and what of it has to be looked after when the request is over. Stays on the stack.
+/// An env, and those of its values that are needed after the response. Stays on the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Env {
     pub(crate) hash: VALUE,
-    /// The lists to which the application adds what is to be run after the response.
+    /// The lists to which the application adds what is to be run then.
     pub(crate) after_reply: VALUE,
     pub(crate) response_finished: VALUE,
     /// The input that has to be closed, if it is a file; else nil.
@@ -30,11 +30,11 @@ impl ThreadTemplate<'_> {
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> Env {
         let keys = strings();
         let env = self.copy(ruby, exchange);
-        let is_chunked = exchange.head().framing == Framing::Chunked;
+        let is_chunked = exchange.request().is_chunked();
         // SAFETY: everything made here stays on the stack or in the env.
         unsafe {
-            set_target(ruby, env, exchange, keys);
-            set_fields(ruby, env, exchange, keys);
+            set_target(ruby, env, exchange.request(), keys);
+            set_fields(ruby, env, exchange.request(), keys);
             let body = exchange.take_body();
             if is_chunked {
                 rb_hash_aset(env, keys.content_length, text(ruby, format_args!("{}", body.len())));
@@ -61,11 +61,9 @@ impl ThreadTemplate<'_> {
 
 /// # Safety
 /// As the functions below: inside `protect`, with a live `env`.
-unsafe fn set_target(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
-    let head = exchange.head();
-    let path = exchange.text(head.parts.path);
-    let name = exchange.text(head.method);
-    let path = match head.parts.form {
+unsafe fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+    let (name, path) = (request.method(), request.path());
+    let path = match request.target_form() {
         // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
         TargetForm::Asterisk => new(ruby, b""),
         _ if path.is_empty() => new(ruby, b"/"),
@@ -78,11 +76,11 @@ unsafe fn set_target(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &St
         }
         rb_hash_aset(env, keys.path_info, path);
         rb_hash_aset(env, keys.request_path, path);
-        rb_hash_aset(env, keys.request_uri, new(ruby, exchange.text(head.target)));
-        if let Some(query) = head.parts.query {
-            rb_hash_aset(env, keys.query_string, new(ruby, exchange.text(query)));
+        rb_hash_aset(env, keys.request_uri, new(ruby, request.target()));
+        if let Some(query) = request.query() {
+            rb_hash_aset(env, keys.query_string, new(ruby, query));
         }
-        if head.version == Version::Http10 {
+        if request.version() == Version::Http10 {
             rb_hash_aset(env, keys.server_protocol, keys.http10);
         }
     }
@@ -100,13 +98,10 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
     }
 }
 
-unsafe fn set_fields(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &Strings) {
-    let head = exchange.head();
+unsafe fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
     let mut seen = 0u64;
-    for index in 0..head.fields.len() {
-        let field = head.fields[index];
-        let (name, value) = (exchange.text(field.name), exchange.text(field.value));
-        if fields::has_underscore(name) || is_withheld(name, head) {
+    for (name, value) in request.fields() {
+        if fields::has_underscore(name) || is_withheld(name, request) {
             continue;
         }
         let key = match name.len() {
@@ -128,13 +123,13 @@ unsafe fn set_fields(ruby: &Ruby, env: VALUE, exchange: &Exchange<'_>, keys: &St
     }
 }
 
-fn is_withheld(name: &[u8], head: &Head) -> bool {
+fn is_withheld(name: &[u8], request: &Request) -> bool {
     match name.len() {
         // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
         4 => name.eq_ignore_ascii_case(b"host"),
         15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
         // The body is decoded, so the coding is gone.
-        17 => head.framing == Framing::Chunked && name.eq_ignore_ascii_case(b"transfer-encoding"),
+        17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
         _ => false,
     }
 }

@@ -1,9 +1,9 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
-//! The engine keeps one for all requests; each thread keeps another one that also has what follows from the `Host`, the
-//! peer and the listener, because most requests in a row share those, and the two lists to which an application adds what is
-//! to be run after the response, which are nearly always empty in the end and then good for the next request. The Strings of a
-//! template are frozen; those that a request brings are its own.
+//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`, the
+//! peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
+//! application adds what is to be run after the response: if they are still empty then, the next request gets them. The
+//! Strings of a template are frozen; those that a request brings are its own.
 
 use crate::strings::{interned, new, strings};
 use fairlead_engine::{Exchange, Origin};
@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// The Hash for every request of an engine. Its owner marks [`Template::value`].
+/// The Hash for every request of an engine. The object that has it marks [`Template::value`].
 #[derive(Debug)]
 pub(crate) struct Template {
     all: VALUE,
@@ -26,10 +26,10 @@ pub(crate) struct Template {
 /// The Hash for the requests of one thread. Lives on the stack of that thread, where the collector sees what it holds.
 pub(crate) struct ThreadTemplate<'a> {
     template: &'a Template,
-    /// For requests that come to `recent`; nil at first.
+    /// For requests whose surroundings are `recent`; nil at first.
     similar: Cell<VALUE>,
     recent: RefCell<Surroundings>,
-    /// What the last request had that was not similar: a template is made when it comes twice.
+    /// The surroundings of the last request that was not similar: a template is made when they come twice.
     candidate: RefCell<Surroundings>,
     /// `rack.after_reply` and `rack.response_finished`; nil when they have to be made.
     lists: Cell<[VALUE; 2]>,
@@ -127,7 +127,7 @@ impl<'a> ThreadTemplate<'a> {
         self.lists.get()
     }
 
-    /// Says that a list was used: the next request gets others, and with them another template.
+    /// To be called when a list was used: the next request gets other lists, and with them another template.
     pub(crate) fn renew_lists(&self) {
         self.lists.set([Qnil as VALUE; 2]);
         *self.recent.borrow_mut() = Surroundings::default();
@@ -137,7 +137,7 @@ impl<'a> ThreadTemplate<'a> {
     /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
     pub(super) fn copy(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
         let peer = exchange.peer().map(|peer| peer.ip());
-        let host = exchange.head().host.map_or(&b""[..], |host| exchange.text(host));
+        let host = exchange.request().host().unwrap_or_default();
         let origin = exchange.origin();
         let address = std::ptr::from_ref(origin) as usize;
         // SAFETY: the Hashes are marked, one by the owner of the engine, one by being on the stack, as is what is made here.
@@ -209,14 +209,14 @@ unsafe fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origi
     let address = match peer {
         Some(peer) => text(ruby, format_args!("{}", peer.to_canonical())),
         None if origin.unix => keys.loopback,
-        // No list of those who may do more has this one.
+        // No list of trusted addresses has this one.
         None => keys.empty,
     };
     // SAFETY: by the caller's promise.
     unsafe { rb_hash_aset(env, keys.remote_addr, address) };
 }
 
-/// A frozen String of a number or an address. Inside `protect`: it is put together on the stack.
+/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack, not in a Rust String.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
     let mut short = Short {
         bytes: [0; 48],

@@ -51,14 +51,15 @@ pub(crate) struct Departure<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) arrived: u64,
     pub(crate) served: u64,
-    pub(crate) input: &'a [u8],
+    /// The bytes of the head, and those that came after the request.
+    pub(crate) input: [&'a [u8]; 2],
     pub(crate) body: &'a Body,
 }
 
 /// A message to be sent.
 pub(super) struct Message<'a> {
     header: [u8; HEADER],
-    input: &'a [u8],
+    input: [&'a [u8]; 2],
     body: &'a [u8],
     socket: BorrowedFd<'a>,
     /// Holds input and body, once they are not to travel in the datagram.
@@ -77,7 +78,7 @@ impl<'a> Message<'a> {
         let numbers = [
             request.arrived,
             request.served,
-            request.input.len() as u64,
+            request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
             (request.origin as u64) << 8 | body_kind,
             peer,
@@ -99,25 +100,26 @@ impl<'a> Message<'a> {
     }
 
     pub(super) fn is_short(&self) -> bool {
-        self.long.is_none() && HEADER + self.input.len() + self.body.len() <= DATAGRAM_BYTES
+        self.long.is_none() && HEADER + self.input[0].len() + self.input[1].len() + self.body.len() <= DATAGRAM_BYTES
     }
 
     /// Has input and body travel in a file.
     pub(super) fn lengthen(&mut self) -> io::Result<()> {
         let mut long = File::from(memfd_create("fairlead request", MemfdFlags::CLOEXEC)?);
-        long.write_all(self.input)?;
+        long.write_all(self.input[0])?;
+        long.write_all(self.input[1])?;
         long.write_all(self.body)?;
         self.long = Some(long.into());
         self.header[KIND] |= kind::LONG as u8;
         Ok(())
     }
 
-    pub(super) fn datagram(&self) -> [IoSlice<'_>; 3] {
-        let (input, body) = match self.long {
-            Some(_) => (&[][..], &[][..]),
-            None => (self.input, self.body),
+    pub(super) fn datagram(&self) -> [IoSlice<'_>; 4] {
+        let [head, ahead, body] = match self.long {
+            Some(_) => [&[][..]; 3],
+            None => [self.input[0], self.input[1], self.body],
         };
-        [&self.header, input, body].map(IoSlice::new)
+        [&self.header, head, ahead, body].map(IoSlice::new)
     }
 
     /// The socket, then the bytes, then the body.
@@ -235,7 +237,7 @@ mod tests {
         eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
     }
 
-    fn departure<'a>(socket: &'a OwnedFd, input: &'a [u8], body: &'a Body) -> Departure<'a> {
+    fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 2], body: &'a Body) -> Departure<'a> {
         Departure {
             socket: socket.as_fd(),
             origin: 3,
@@ -267,7 +269,7 @@ mod tests {
         let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
         for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
             let (socket, stored) = (descriptor(), body());
-            let departure = departure(&socket, b"GET / and more", &stored);
+            let departure = departure(&socket, [b"GET /", b" and more"], &stored);
             let mut message = Message::new(&departure);
             if is_long {
                 message.lengthen().expect("a file in memory");
@@ -276,7 +278,7 @@ mod tests {
             let transfer = open(&datagram, descriptors).expect("whole");
             assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
             assert_eq!((transfer.arrived, transfer.served), (1, 2));
-            assert_eq!(transfer.input, departure.input);
+            assert_eq!(transfer.input, departure.input.concat());
             let mut text = String::new();
             match (transfer.body, body()) {
                 (Body::Empty, Body::Empty) => continue,
@@ -292,15 +294,19 @@ mod tests {
     fn what_is_longer_than_a_datagram_is_not_short() {
         for (length, is_short) in [(DATAGRAM_BYTES - HEADER, true), (DATAGRAM_BYTES - HEADER + 1, false)] {
             let (socket, body) = (descriptor(), Body::Memory(vec![7; length - length / 2]));
-            let input = vec![7; length / 2];
-            assert_eq!(Message::new(&departure(&socket, &input, &body)).is_short(), is_short);
+            let input = vec![7; length / 4];
+            let rest = vec![7; length / 2 - length / 4];
+            assert_eq!(
+                Message::new(&departure(&socket, [&input, &rest], &body)).is_short(),
+                is_short
+            );
         }
     }
 
     #[test]
     fn of_what_is_not_whole_the_socket_is_left() {
         let (socket, body) = (descriptor(), file("body"));
-        let departure = departure(&socket, b"GET /", &body);
+        let departure = departure(&socket, [b"GET /", b""], &body);
         let mut message = Message::new(&departure);
         message.lengthen().expect("a file in memory");
         for count in 0..DESCRIPTORS {
@@ -310,7 +316,7 @@ mod tests {
             assert_eq!(rest.is_some(), count > 0);
         }
         let short = Message::new(&departure);
-        for length in 0..HEADER + departure.input.len() {
+        for length in 0..HEADER + departure.input.concat().len() {
             let (datagram, descriptors) = sent(&short);
             assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
         }

@@ -149,7 +149,7 @@ fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
     }
     let wants_body = response.with(|exchange| {
         // Middleware removes the body of a response to HEAD, and nobody knows its length then.
-        let is_removed = total == 0 && exchange.is_head_request();
+        let is_removed = total == 0 && exchange.request().is_head();
         exchange.end_head((!is_removed).then_some(total));
         exchange.wants_body()
     });

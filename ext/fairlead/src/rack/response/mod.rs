@@ -109,7 +109,7 @@ impl Response<'_, '_> {
         if accept_upgrade(self, number)? {
             return Ok(());
         }
-        let status = status(number, self.with(|exchange| exchange.head().upgrade))?;
+        let status = status(number, self.with(|exchange| exchange.request().offers_upgrade()))?;
         self.with(|exchange| exchange.start(status));
         fields::write(self)?;
         if status == SWITCH {

@@ -2,7 +2,7 @@
 //!
 //! Whoever owns the connection flushes; no socket blocks here. A thread that runs Ruby writes once and hands the rest to
 //! the reactor, so a slow reader never holds a Ruby thread. What is more than a buffer holds is spooled (`spool/`). That, and
-//! files that are served, may lie on a slow disk: they are the file sender's (`reactor/file_sender.rs`), and whoever has
+//! files that are served, may lie on a slow disk: they are the file sender's (`engine/file_sender.rs`), and whoever has
 //! time leaves them alone.
 
 use crate::clock::milliseconds;

@@ -1,0 +1,259 @@
+//! Bytes to requests: reads and frames what a peer sends, and stores bodies. What needs the disk is left to the spooler.
+
+use super::{Connection, Next, State, READ_TURN};
+use crate::clock::{milliseconds, nanoseconds};
+use crate::config::Config;
+use crate::http::http1::CONTINUE;
+use crate::http::refusal::Refusal;
+use crate::limits::meter::Meter;
+use crate::stream::output::{FileParts, Flush};
+use crate::stream::Stream;
+use crate::transport::poller::Interest;
+use fairlead_wire::http1::{ChunkedDecoder, Framing};
+use rustix::io::Errno;
+
+/// Longest trailer section of a chunked body.
+const TRAILER_BYTES: usize = 8 * 1024;
+
+/// What a read does where a body has to be written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disk {
+    Write,
+    Leave,
+}
+
+impl Connection {
+    /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when
+    /// there is more.
+    pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+        if let State::Body {
+            unstored,
+            meter,
+            handed,
+            ..
+        } = &mut self.state
+        {
+            // Neither the wait for its turn nor a slow disk is the client's fault.
+            meter.forgive(now.saturating_sub(*handed));
+            let unstored = std::mem::take(unstored);
+            let next = self.feed_body(&unstored, config, now);
+            if next != Next::Wait(Interest::Read) {
+                return next;
+            }
+        }
+        let next = self.read(scratch, config, now, Disk::Write);
+        if let State::Body { meter, .. } = &mut self.state {
+            meter.forgive(milliseconds().saturating_sub(now));
+        }
+        next
+    }
+
+    /// Leaves what has come of the body to the spooler.
+    fn store_later(&mut self, read: Vec<u8>, now: u64) -> Next {
+        if let State::Body { unstored, handed, .. } = &mut self.state {
+            *unstored = read;
+            *handed = now;
+        }
+        Next::Store
+    }
+
+    pub(super) fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64, disk: Disk) -> Next {
+        let mut turn = 0;
+        loop {
+            let most = match self.make_room(scratch.len(), config, false) {
+                Ok(most) => most,
+                Err(Next::PutOff) => return self.wait_for_descriptor(now),
+                Err(next) => return next,
+            };
+            if disk == Disk::Leave && self.needs_disk() {
+                return self.store_later(Vec::new(), now);
+            }
+            let count = match self.stream.transport().receive(&mut scratch[..most]) {
+                Ok(0) => return Next::Close,
+                Ok(count) => count,
+                Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
+                Err(Errno::INTR) => continue,
+                Err(_) => return Next::Close,
+            };
+            let next = self.feed(&scratch[..count], config, now);
+            turn += count;
+            if next != Next::Wait(Interest::Read) || count < most {
+                return next;
+            }
+            if turn >= READ_TURN {
+                self.forgive(now);
+                return next;
+            }
+        }
+    }
+
+    /// The client has sent more than this turn takes: it is not the slow one.
+    fn forgive(&mut self, now: u64) {
+        if let State::Body { meter, .. } = &mut self.state {
+            *meter = Meter::begin(now);
+        }
+    }
+
+    /// Whether what comes next of the body goes to a file.
+    fn needs_disk(&self) -> bool {
+        matches!(self.state, State::Body { .. }) && self.space.permit.is_some()
+    }
+
+    fn feed(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+        if matches!(self.state, State::Body { .. }) {
+            return self.feed_body(bytes, config, now);
+        }
+        self.stream.input.extend_from_slice(bytes);
+        self.parse_head(config, now)
+    }
+
+    /// Looks for a whole head in what has arrived.
+    pub(crate) fn parse_head(&mut self, config: &Config, now: u64) -> Next {
+        if let State::Idle = self.state {
+            self.state = State::Head { since: now };
+        }
+        let limits = config.head_limits();
+        let Stream { request, input, .. } = &mut self.stream;
+        match request.head.parse_on(input, &limits, &mut self.progress) {
+            Ok(true) => self.begin_body(config, now),
+            Ok(false) => Next::Wait(Interest::Read),
+            Err(error) => Next::Refuse(error.into()),
+        }
+    }
+
+    fn begin_body(&mut self, config: &Config, now: u64) -> Next {
+        let decoder = match self.stream.request.head.framing {
+            Framing::Empty | Framing::Length(0) => {
+                self.stream.take_head();
+                return self.complete();
+            }
+            Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
+            Framing::Length(_) => None,
+            Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
+        };
+        self.state = State::Body {
+            meter: Meter::begin(now),
+            decoder,
+            waits: None,
+            unstored: Vec::new(),
+            handed: now,
+        };
+        self.stream.take_head();
+        let rest = std::mem::take(&mut self.stream.input);
+        if rest.is_empty() && self.stream.request.head.expect_continue {
+            self.stream.output.buffer().extend_from_slice(CONTINUE);
+            return self.send_interim();
+        }
+        if rest.is_empty() {
+            return Next::Wait(Interest::Read);
+        }
+        if self.memory_for(rest.len(), config) == 0 {
+            return self.store_later(rest, now);
+        }
+        self.feed_body(&rest, config, now)
+    }
+
+    /// Sends an interim response; the body is not read before all of it is sent.
+    pub(super) fn send_interim(&mut self) -> Next {
+        match self.stream.flush(FileParts::Leave) {
+            Ok(Flush::Done) => Next::Wait(Interest::Read),
+            Ok(_) => Next::Wait(Interest::Write),
+            Err(_) => Next::Close,
+        }
+    }
+
+    fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+        let (before, framing) = (self.stream.request.body.len(), self.stream.request.head.framing);
+        let State::Body { decoder, .. } = &mut self.state else {
+            return Next::Close;
+        };
+        let mut decoder = decoder.take();
+        let mut stored = Ok(());
+        let mut keep = |part: &[u8]| {
+            if stored.is_ok() && !is_over(self.stream.request.body.len() + part.len() as u64, config) {
+                let memory_bytes = self.memory_for(part.len(), config);
+                stored = self.stream.request.body.push(part, memory_bytes, &config.temp_dir);
+            } else if stored.is_ok() {
+                stored = Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
+            }
+        };
+        let (consumed, done) = match &mut decoder {
+            Some(decoder) => match decoder.decode(bytes, &mut keep) {
+                Ok(progress) => (progress.consumed, progress.done),
+                Err(error) => return Next::Refuse(error.into()),
+            },
+            None => {
+                let Framing::Length(length) = framing else {
+                    return Next::Close;
+                };
+                let missing = length - before;
+                let count = missing.min(bytes.len() as u64) as usize;
+                keep(&bytes[..count]);
+                (count, count as u64 == missing)
+            }
+        };
+        let moved = self.stream.request.body.len() - before;
+        if let State::Body {
+            decoder: place, meter, ..
+        } = &mut self.state
+        {
+            *place = decoder;
+            meter.moved(moved, now, config.body_rate());
+        }
+        match stored {
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Next::Refuse(Refusal::BodyTooLarge),
+            Err(_) => Next::Refuse(Refusal::BodyNotStored),
+            Ok(()) if done => {
+                self.stream.input.extend_from_slice(&bytes[consumed..]);
+                self.complete()
+            }
+            Ok(()) => Next::Wait(Interest::Read),
+        }
+    }
+
+    fn wait_for_descriptor(&mut self, now: u64) -> Next {
+        if let State::Body { waits, .. } = &mut self.state {
+            *waits = Some(now);
+        }
+        Next::PutOff
+    }
+
+    /// Whether the body cannot be stored for want of a descriptor.
+    pub(crate) fn waits_for_descriptor(&self) -> bool {
+        matches!(self.state, State::Body { waits: Some(_), .. })
+    }
+
+    /// The next of those that wait: goes on reading the body, unless there still is no descriptor. The time of the wait was not
+    /// the client's.
+    pub(crate) fn go_on(&mut self, config: &Config, now: u64) -> Next {
+        if let Err(next) = self.make_room(READ_TURN, config, true) {
+            return next;
+        }
+        if let State::Body { meter, waits, .. } = &mut self.state {
+            meter.forgive(now - waits.take().unwrap_or(now));
+        }
+        Next::Wait(Interest::Read)
+    }
+
+    /// Nothing is read now, but a peer that is gone need not be waited for.
+    pub(super) fn look_for_peer(&self) -> Next {
+        match self.stream.transport().has_received() {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),
+            Err(_) => Next::Close,
+        }
+    }
+
+    fn complete(&mut self) -> Next {
+        if self.stream.request.body.finish().is_err() {
+            return Next::Refuse(Refusal::BodyNotReadable);
+        }
+        self.settle_space();
+        self.state = State::Ready;
+        self.stream.request.arrived = nanoseconds();
+        Next::Ready
+    }
+}
+
+fn is_over(length: u64, config: &Config) -> bool {
+    config.body_max_bytes > 0 && length > config.body_max_bytes
+}

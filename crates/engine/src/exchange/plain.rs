@@ -1,0 +1,68 @@
+//! Responses of the server itself: a status, and the error page for it or a short text.
+
+use super::{Exchange, ResponsePhase};
+use fairlead_wire::reason;
+
+/// The media type of error pages.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+
+impl Exchange<'_> {
+    /// A whole response without a body of the app's: status, and the error page for it or a short text.
+    pub fn respond_plainly(&mut self, status: u16) {
+        self.respond_plainly_with(status, &[]);
+    }
+
+    /// The same with fields.
+    pub(crate) fn respond_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
+        self.start(status);
+        for (name, value) in fields {
+            let _ = self.field(name, value);
+        }
+        if self.write_error_page() {
+            return;
+        }
+        let text = reason(status);
+        let _ = self.field(b"content-type", b"text/plain; charset=utf-8");
+        self.end_head(Some(text.len() as u64 + 1));
+        self.write_few(text.as_bytes());
+        self.write_few(b"\n");
+    }
+
+    /// A whole response with the error page for `status`. False, with nothing begun, if there is none.
+    pub fn respond_with_error_page(&mut self, status: u16) -> bool {
+        let has_page = self.services.files.page(status).is_some();
+        if has_page {
+            self.respond_plainly(status);
+        }
+        has_page
+    }
+
+    /// Whether [`Exchange::write_error_page`] would write one.
+    pub fn wants_error_page(&self) -> bool {
+        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
+        self.response.status >= 400
+            && self.services.files.page(self.response.status).is_some()
+            && self.phase == ResponsePhase::Head
+            && !has_body
+            && !self.response.fields.has(b"content-type")
+            && !self.response.fields.has(b"content-encoding")
+    }
+
+    /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
+    /// own: neither Content-Type nor a length.
+    pub fn write_error_page(&mut self) -> bool {
+        let services = self.services;
+        let Some(page) = services
+            .files
+            .page(self.response.status)
+            .filter(|_| self.wants_error_page())
+        else {
+            return false;
+        };
+        self.announced.length = None;
+        let _ = self.field(b"content-type", HTML.as_bytes());
+        self.end_head(Some(page.len() as u64));
+        self.write_few(page);
+        true
+    }
+}

@@ -1,0 +1,36 @@
+//! What all exchanges of an engine need of it.
+
+use crate::config::Config;
+use crate::files::Files;
+use crate::realtime::Realtime;
+use crate::spool::{Relief, Spool};
+use crate::stream::output::Spill;
+use crate::worker::Worker;
+use std::sync::{Arc, Weak};
+
+/// See the head of this file.
+pub(crate) struct Services {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) files: Files,
+    pub(crate) realtime: Arc<Realtime>,
+    pub(crate) relief: Weak<dyn Relief>,
+}
+
+impl Services {
+    pub(super) fn config(&self) -> &Config {
+        &self.worker.config
+    }
+
+    /// Where a response goes that its connection's buffer does not hold.
+    pub(super) fn spill(&self) -> Spill<'_> {
+        Spill::new(&self.worker.config, &self.spool)
+    }
+
+    /// Logs that a client had to give way to others.
+    pub(crate) fn log_cut(&self) {
+        self.worker.log.error(format_args!(
+            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
+        ));
+    }
+}

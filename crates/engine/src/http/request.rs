@@ -1,0 +1,185 @@
+//! A whole request, which belongs to nobody else: whatever carried it may go on without it.
+
+use super::body::Body;
+use fairlead_wire::conditions::{evaluate, Validators, Verdict};
+use fairlead_wire::content_encoding::Accepted;
+use fairlead_wire::event_stream::wants_event_stream;
+use fairlead_wire::ranges::Ranges;
+use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
+use fairlead_wire::{Framing, Head, Span, TargetForm, Version};
+
+/// See the head of this file. Names of methods and fields are as they were sent.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// The bytes of the head, and where in them its parts stand.
+    bytes: Vec<u8>,
+    pub(crate) head: Head,
+    pub(crate) body: Body,
+    /// Nanoseconds at which it was complete.
+    pub(crate) arrived: u64,
+}
+
+impl Request {
+    /// The head was parsed from the start of `input`: takes these bytes, and leaves what follows them.
+    pub(crate) fn take_head(&mut self, input: &mut Vec<u8>) {
+        let rest = if self.head.len < input.len() {
+            input.split_off(self.head.len)
+        } else {
+            Vec::new()
+        };
+        self.bytes = std::mem::replace(input, rest);
+    }
+
+    /// Forgets everything, so that the next request can be parsed. Returns an empty buffer.
+    pub(crate) fn forget(&mut self) -> Vec<u8> {
+        self.body = Body::Empty;
+        let mut buffer = std::mem::take(&mut self.bytes);
+        buffer.clear();
+        buffer
+    }
+
+    /// The bytes of the head.
+    pub(crate) fn head_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bytes of it that are in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len() + self.body.memory()
+    }
+
+    fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.bytes)
+    }
+
+    /// The method, case-sensitive (RFC 9110 §9.1).
+    pub fn method(&self) -> &[u8] {
+        self.text(self.head.method)
+    }
+
+    /// The target as it was sent.
+    pub fn target(&self) -> &[u8] {
+        self.text(self.head.target)
+    }
+
+    /// Which form the target has (RFC 9112 §3.2).
+    pub fn target_form(&self) -> TargetForm {
+        self.head.parts.form
+    }
+
+    /// The path of the target; it may be empty.
+    pub fn path(&self) -> &[u8] {
+        self.text(self.head.parts.path)
+    }
+
+    /// What follows the first `?` of the target, if there is one.
+    pub fn query(&self) -> Option<&[u8]> {
+        self.head.parts.query.map(|query| self.text(query))
+    }
+
+    /// The authority that the request is for: that of an absolute target, else Host. `None` only in HTTP/1.0.
+    pub fn host(&self) -> Option<&[u8]> {
+        self.head.host.map(|host| self.text(host))
+    }
+
+    /// The version.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// Names and values of the fields, in the order in which they came.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let fields = self.head.fields.iter();
+        fields.map(|field| (self.text(field.name), self.text(field.value)))
+    }
+
+    /// The first value of a field, whatever the case of its name.
+    pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
+        let mut fields = self.fields();
+        fields.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value))
+    }
+
+    /// Whether the body came in chunks, so that no field says how long it is.
+    pub fn is_chunked(&self) -> bool {
+        self.head.framing == Framing::Chunked
+    }
+
+    /// Whether the head announces a body.
+    pub(crate) fn has_body(&self) -> bool {
+        !matches!(self.head.framing, Framing::Empty | Framing::Length(0))
+    }
+
+    /// Whether the method is HEAD: the head of the response is all that is wanted.
+    pub fn is_head(&self) -> bool {
+        self.method() == b"HEAD"
+    }
+
+    /// Whether the client offers another protocol (RFC 9110 §7.8).
+    pub fn offers_upgrade(&self) -> bool {
+        self.head.upgrade
+    }
+
+    /// The handshake of a WebSocket, if the request is a valid one (RFC 6455 §4.2.1).
+    pub(crate) fn web_socket_handshake(&self) -> Option<Handshake> {
+        handshake(&self.head, &self.bytes).ok()
+    }
+
+    /// How messages of a WebSocket are compressed, and the field that says so (RFC 7692 §5.1).
+    pub(crate) fn negotiate_deflate(&self, context: Context) -> Option<(Deflate, String)> {
+        negotiate(&self.head, &self.bytes, context)
+    }
+
+    /// Whether the client asks for an event stream before anything else.
+    pub(crate) fn wants_event_stream(&self) -> bool {
+        wants_event_stream(&self.head, &self.bytes)
+    }
+
+    /// The content codings that the client accepts (RFC 9110 §12.5.3).
+    pub(crate) fn accepted_codings(&self) -> Accepted {
+        Accepted::of(&self.head, &self.bytes)
+    }
+
+    /// Whether its conditions hold (RFC 9110 §13.2.2).
+    pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Verdict {
+        evaluate(&self.head, &self.bytes, validators)
+    }
+
+    /// Which parts it wants of something that has `size` bytes (RFC 9110 §14.2).
+    pub(crate) fn ranges(&self, validators: &Validators<'_>, size: u64) -> Ranges {
+        Ranges::of(&self.head, &self.bytes, validators, size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlead_wire::HeadLimits;
+
+    const LIMITS: HeadLimits = HeadLimits {
+        head_bytes: 1_000,
+        fields: 10,
+        target_bytes: 100,
+    };
+
+    #[test]
+    fn a_request_takes_its_bytes_and_leaves_the_next_one_its_own() {
+        let head = b"GET /a?b=c HTTP/1.1\r\nHost: test:80\r\nX-A: 1\r\nx-a: 2\r\n\r\n";
+        for rest in [&b""[..], b"GET /next"] {
+            let mut input = [&head[..], rest].concat();
+            let mut request = Request::default();
+            assert_eq!(request.head.parse(&input, &LIMITS), Ok(true));
+            request.take_head(&mut input);
+            assert_eq!(input, rest);
+            // Whatever becomes of the input.
+            input.fill(b'?');
+            assert_eq!((request.method(), request.target()), (&b"GET"[..], &b"/a?b=c"[..]));
+            assert_eq!((request.path(), request.query()), (&b"/a"[..], Some(&b"b=c"[..])));
+            assert_eq!(request.host(), Some(&b"test:80"[..]));
+            let fields: Vec<_> = request.fields().map(|(name, _)| name).collect();
+            assert_eq!(fields, [&b"Host"[..], b"X-A", b"x-a"]);
+            assert_eq!(request.field(b"X-a"), Some(&b"1"[..]));
+            assert_eq!(request.field(b"none"), None);
+            assert!(request.forget().is_empty() && request.memory() == 0);
+        }
+    }
+}
