@@ -17,7 +17,7 @@ module Fairlead
         def initialize
           @lock = Mutex.new
           @confirmed_more = ConditionVariable.new
-          @targets = {}          # [name, match] => target
+          @targets = {}        # [name, match] => target
           @uses = Hash.new(0)  # target => how many of those
           @changed = {}        # target => true, where Redis may have to be told
           @told = {}           # target => true, to which Redis has been told to subscribe
