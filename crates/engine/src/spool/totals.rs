@@ -3,15 +3,13 @@
 //! Who takes something gets a [`Charge`], which gives it back when it goes. Memory is given in the order in which threads came
 //! for it: as long as somebody stands in line, nobody else gets any.
 
+use crate::limits::burst;
 use parking_lot::Mutex;
 use rustix::event::{eventfd, EventfdFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
-
-/// Memory that is worth being given back to the system once most of it is free again.
-const WORTHWHILE: u64 = 16 * 1024 * 1024;
 
 /// The two sums and the line.
 #[derive(Debug)]
@@ -108,7 +106,7 @@ impl Totals {
 
     /// Whether there is, or was, so much in memory that [`Totals::has_receded`] may be true some time.
     pub(crate) fn may_recede(&self) -> bool {
-        self.books.lock().peak >= WORTHWHILE
+        self.books.lock().peak >= burst::WORTHWHILE_BYTES
     }
 
     /// Whether there was much in memory and next to nothing is left: true once for each time.
@@ -150,7 +148,7 @@ impl Totals {
 
 impl Books {
     fn has_receded(&self) -> bool {
-        self.peak >= WORTHWHILE && self.memory <= self.peak / 8
+        burst::is_over(self.peak, self.memory)
     }
 }
 
@@ -238,8 +236,8 @@ mod tests {
 
     #[test]
     fn memory_recedes_once() {
-        let totals = Totals::new(2 * WORTHWHILE, 0);
-        let much = totals.take_memory(WORTHWHILE);
+        let totals = Totals::new(2 * burst::WORTHWHILE_BYTES, 0);
+        let much = totals.take_memory(burst::WORTHWHILE_BYTES);
         assert!(!totals.has_receded());
         drop(much);
         assert!(totals.has_receded());
