@@ -7,7 +7,8 @@
 //!   `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
 //! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: what `lib/` calls itself, the engine foremost.
-//! * `classes.rs`: classes that the extension needs. `strings.rs`: Strings and names that live as long as the process.
+//! * `objects.rs`: calls of methods. `classes.rs`: classes that the extension needs. `strings.rs`: Strings, and the names that
+//!   live as long as the process.
 //!   `memory.rs`: the allocator. `fork.rs` tells the engine when this process is a child of the one that serves.
 //!
 //! # Rules
@@ -23,6 +24,7 @@ mod fork;
 mod gvl;
 mod memory;
 mod native;
+mod objects;
 mod protect;
 mod rack;
 mod realtime;

@@ -1,5 +1,6 @@
 //! Calling Ruby so that nothing it raises can jump over Rust.
 
+use crate::objects::is_a;
 use magnus::Ruby;
 use rb_sys::{rb_errinfo, rb_protect, rb_set_errinfo, ruby_value_type::RUBY_T_IMEMO, Qnil, RB_TYPE_P, VALUE};
 use std::ffi::c_int;
@@ -79,10 +80,4 @@ pub(crate) fn take_error(ruby: &Ruby, class: VALUE) -> Option<VALUE> {
         }
         is_one.then_some(error)
     }
-}
-
-/// Whether `value`, a live object, is an instance of `class` or of a subclass.
-pub(crate) fn is_a(_: &Ruby, value: VALUE, class: VALUE) -> bool {
-    // SAFETY: the GVL is held; both are live objects. It calls no Ruby code.
-    unsafe { rb_sys::rb_obj_is_kind_of(value, class) == rb_sys::Qtrue as VALUE }
 }

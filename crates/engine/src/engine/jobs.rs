@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::app::App;
-use crate::clock::{milliseconds, nanoseconds};
+use crate::clock::{Millis, Nanos};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Turn};
@@ -30,7 +30,7 @@ pub(crate) enum Job {
 }
 
 impl scheduler::Job for Job {
-    fn arrived(&self) -> Option<u64> {
+    fn arrived(&self) -> Option<Nanos> {
         match self {
             Job::Request(connection) => Some(connection.arrived()),
             _ => None,
@@ -75,7 +75,7 @@ impl Engine {
             Outcome::Gone => self.close(connection),
             Outcome::CutOff => self.cut_off(connection),
             Outcome::Answered { close } => {
-                let next = connection.answered(close, &self.worker.config, milliseconds());
+                let next = connection.answered(close, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }
         }
@@ -170,11 +170,11 @@ impl Workplace for Engine {
         self.write_gauges();
     }
 
-    fn shed(&self, patience: u64) {
+    fn shed(&self, patience: Duration) {
         if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
             return;
         }
-        let time = nanoseconds().saturating_sub(patience);
+        let time = Nanos::now() - patience;
         while self.move_out(time) {}
     }
 

@@ -8,7 +8,7 @@
 
 use super::jobs::Job;
 use super::Engine;
-use crate::clock::{milliseconds, NEVER};
+use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Departure, Received, Sent, Transfer};
 use crate::connection::Connection;
 use crate::http::http1::NO_PLACE;
@@ -17,46 +17,65 @@ use crate::reactor::Reactor;
 use crate::transport::listener::{refuse, Origin};
 use crate::transport::{Link, Socket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How long the others get who have more descriptors.
-const SHORT_MILLISECONDS: u64 = 100;
+const SHORT: Duration = Duration::from_millis(100);
 
 /// How long the poller is trusted, and not the count, after a look in vain: somebody is just being taken out, or was killed
 /// then.
-const VAIN_MILLISECONDS: u64 = 2;
+const VAIN: Duration = Duration::from_millis(2);
 
 /// How long a worker that was woken for somebody may take before another one is: its thread may wait for the language's lock.
-const OWED_MILLISECONDS: u64 = 2;
+const OWED: Duration = Duration::from_millis(2);
 
 /// Pause between complaints.
-const QUIET_MILLISECONDS: u64 = 1_000;
+const QUIET: Duration = Duration::from_millis(1_000);
 
-/// Whether transfers may come in. Times are in milliseconds; 0 for none.
-#[derive(Default)]
+/// Whether transfers may come in. A moment long ago stands for none.
 pub(super) struct Door {
     /// Until when this worker is short of descriptors.
-    short_until: AtomicU64,
+    short_until: AtomicMillis,
     /// Until when the count is not believed.
-    vain_until: AtomicU64,
+    vain_until: AtomicMillis,
     /// Since when the poller has been on its way to take somebody in: the kernel has woken nobody else for it.
-    owed_since: AtomicU64,
-    quiet_until: AtomicU64,
+    owed_since: AtomicMillis,
+    quiet_until: AtomicMillis,
+}
+
+/// No moment.
+const NONE: Millis = Millis::LONG_AGO;
+
+impl Default for Door {
+    fn default() -> Door {
+        let none = || AtomicMillis::new(NONE);
+        Door {
+            short_until: none(),
+            vain_until: none(),
+            owed_since: none(),
+            quiet_until: none(),
+        }
+    }
 }
 
 impl Door {
     /// When the poller has to look again, if the door is closed until then.
-    pub(super) fn opens_at(&self, now: u64) -> u64 {
+    pub(super) fn opens_at(&self, now: Millis) -> Millis {
         let times = [&self.short_until, &self.vain_until].map(|time| time.load(Relaxed));
-        times.into_iter().filter(|time| *time > now).min().unwrap_or(NEVER)
+        times
+            .into_iter()
+            .filter(|time| *time > now)
+            .min()
+            .unwrap_or(Millis::NEVER)
     }
 }
 
 /// Whether a time has come; the clock is read only if there is one.
-fn is_over(time: &AtomicU64) -> bool {
+fn is_over(time: &AtomicMillis) -> bool {
     let until = time.load(Relaxed);
-    until == 0 || milliseconds() >= until
+    until == NONE || Millis::now() >= until
 }
 
 impl Engine {
@@ -100,7 +119,7 @@ impl Engine {
 
     /// The poller has seen somebody in the waiting room.
     pub(super) fn expect_transfers(&self) {
-        self.door.vain_until.store(0, Relaxed);
+        self.door.vain_until.store(NONE, Relaxed);
     }
 
     /// The poller was woken by a worker that leaves somebody to others.
@@ -115,7 +134,7 @@ impl Engine {
             return;
         }
         if self.serves_room() {
-            self.door.owed_since.store(milliseconds(), SeqCst);
+            self.door.owed_since.store(Millis::now(), SeqCst);
             self.scheduler.wake_monitor();
         } else {
             self.leave_transfers();
@@ -124,19 +143,19 @@ impl Engine {
 
     /// Whether a thread is on its way to take somebody in.
     pub(super) fn owes_transfers(&self) -> bool {
-        self.door.owed_since.load(SeqCst) > 0
+        self.door.owed_since.load(SeqCst) != NONE
     }
 
     /// Has another worker woken if that thread does not come; to be called every millisecond while it is on its way.
     pub(super) fn look_after_transfers(&self) {
         let owed_since = self.door.owed_since.load(SeqCst);
-        if owed_since > 0 && milliseconds() >= owed_since + OWED_MILLISECONDS {
+        if owed_since != NONE && Millis::now() >= owed_since + OWED {
             self.leave_transfers();
         }
     }
 
     fn leave_transfers(&self) {
-        self.door.owed_since.store(0, SeqCst);
+        self.door.owed_since.store(NONE, SeqCst);
         self.waiting_room.iter().for_each(|room| room.ring());
     }
 
@@ -163,9 +182,9 @@ impl Engine {
         self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
     }
 
-    /// Sends the oldest request that can go to the waiting room, if it has waited since before `time` (nanoseconds); false
+    /// Sends the oldest request that can go to the waiting room, if it has waited since before `time`; false
     /// when there is none or no room.
-    pub(super) fn move_out(&self, time: u64) -> bool {
+    pub(super) fn move_out(&self, time: Nanos) -> bool {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return false;
         };
@@ -210,13 +229,13 @@ impl Engine {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return None;
         };
-        self.door.owed_since.store(0, SeqCst);
+        self.door.owed_since.store(NONE, SeqCst);
         match room.receive(slot) {
             Received::Transfer(transfer) => return self.take_in(transfer),
-            Received::Nobody if room.is_occupied() => self.close_door(&self.door.vain_until, VAIN_MILLISECONDS),
+            Received::Nobody if room.is_occupied() => self.close_door(&self.door.vain_until, VAIN),
             Received::Nobody => {}
             Received::Short => {
-                self.close_door(&self.door.short_until, SHORT_MILLISECONDS);
+                self.close_door(&self.door.short_until, SHORT);
                 self.leave_transfers();
                 self.complain_of_transfer("requests in the waiting room are left to others: too few descriptors");
             }
@@ -227,8 +246,8 @@ impl Engine {
     }
 
     /// For so many milliseconds, after which the poller looks again.
-    fn close_door(&self, until: &AtomicU64, time: u64) {
-        let deadline = milliseconds() + time;
+    fn close_door(&self, until: &AtomicMillis, time: Duration) {
+        let deadline = Millis::now() + time;
         until.store(deadline, Relaxed);
         self.worker.expect(deadline);
     }
@@ -242,7 +261,7 @@ impl Engine {
         let (origin, peer) = (Arc::clone(origin), transfer.peer);
         let permit = self.worker.config.descriptors.for_transfer();
         let transport: Link = Arc::new(Socket::new(Counted::new(transfer.socket, permit)));
-        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, milliseconds()) else {
+        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, Millis::now()) else {
             self.turn_away(Some(transport), "it cannot be watched");
             return None;
         };
@@ -276,9 +295,9 @@ impl Engine {
 
     /// One line a second at the most.
     fn complain_of_transfer(&self, line: &str) {
-        let now = milliseconds();
+        let now = Millis::now();
         let quiet_until = self.door.quiet_until.load(Relaxed);
-        if now >= quiet_until && self.door.quiet_until.fetch_max(now + QUIET_MILLISECONDS, Relaxed) == quiet_until {
+        if now >= quiet_until && self.door.quiet_until.fetch_max(now + QUIET, Relaxed) == quiet_until {
             self.worker.log.error(format_args!("{line}"));
         }
     }

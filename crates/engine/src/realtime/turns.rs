@@ -6,13 +6,14 @@ use super::inbox::Event;
 use super::outbox::Frame;
 use super::process::ProcessSubscription;
 use super::{Realtime, Turn};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::pubsub::Publication;
 use crate::transport::Link;
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Close code of a server that goes away (RFC 6455 §7.4.1).
 const GOING_AWAY: u16 = 1001;
@@ -74,7 +75,7 @@ impl Realtime {
         }
         match client.timeout() {
             0 => {}
-            seconds => self.expect(milliseconds() + u64::from(seconds) * 1000),
+            seconds => self.expect(Millis::now() + Duration::from_secs(seconds.into())),
         }
     }
 

@@ -2,13 +2,14 @@
 //! of `Fairlead::Native`, which use the engine that runs in this process, if there is one.
 
 use crate::gvl::{wait_without_gvl, EngineCode};
+use crate::objects::call;
 use crate::realtime::kind;
 use crate::strings::{bytes, ids, new};
 use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
 use fairlead_engine::{Descriptors, Engine, ProcessSubscription};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, value::Lazy, Error, RArray, RHash, RModule, RString, Ruby, Value};
-use rb_sys::{rb_ary_new, rb_ary_push, rb_funcallv, VALUE};
+use rb_sys::{rb_ary_new, rb_ary_push, VALUE};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -232,12 +233,12 @@ pub(crate) fn next_task(ruby: &Ruby) -> Option<VALUE> {
 /// Tells `Fairlead::PubSub` the names that nobody in this process is subscribed to any more. Inside `protect`.
 pub(crate) fn forgotten(ruby: &Ruby, names: &[Box<[u8]>]) {
     // SAFETY: live objects on the stack, exceptions are stopped by the caller, and nothing here has a destructor.
-    unsafe {
+    let (pub_sub, list) = unsafe {
         let list = rb_ary_new();
         for name in names {
             rb_ary_push(list, new(ruby, name));
         }
-        let pub_sub = rb_sys::rb_path2class(c"Fairlead::PubSub".as_ptr());
-        rb_funcallv(pub_sub, ids().forgotten, 1, &list);
-    }
+        (rb_sys::rb_path2class(c"Fairlead::PubSub".as_ptr()), list)
+    };
+    call(ruby, pub_sub, ids().forgotten, &[list]);
 }

@@ -2,12 +2,13 @@
 
 use super::{Response, Template, ThreadTemplate};
 use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
+use crate::objects::call;
 use crate::protect::{check_interrupts, Jump};
 use crate::strings::ids;
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange};
 use magnus::Ruby;
-use rb_sys::{rb_funcallv, Qnil, VALUE};
+use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -78,8 +79,7 @@ impl App for OnThread<'_> {
     fn start_thread(&self) -> bool {
         let mut is_started = false;
         self.logged(Qnil as VALUE, || {
-            // SAFETY: a marked object, the GVL is held, exceptions are stopped and logged.
-            unsafe { rb_funcallv(self.app.start_thread, ids().call, 0, std::ptr::null()) };
+            call(self.ruby, self.app.start_thread, ids().call, &[]);
             is_started = true;
         });
         is_started

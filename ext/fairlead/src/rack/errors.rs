@@ -1,10 +1,11 @@
 //! What the application raises: it is logged once, and the client gets a response if none has begun.
 
 use super::{is_closed_error, OnThread, Response};
+use crate::objects::call;
 use crate::protect::{self, protect, Jump};
 use crate::strings::ids;
 use magnus::Ruby;
-use rb_sys::{rb_eException, rb_funcallv, rb_set_errinfo, Qnil, VALUE};
+use rb_sys::{rb_eException, rb_set_errinfo, Qnil, VALUE};
 
 impl OnThread<'_> {
     /// Deals with what has ended a call of the application. Returns the exception, or nil if it was none.
@@ -69,10 +70,8 @@ impl OnThread<'_> {
     /// Logs an exception of the application. Returns the response that describes it, unless logging has failed.
     fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
         let mut triple = None;
-        let arguments = [error, env];
-        // SAFETY: live objects, the GVL is held, exceptions are stopped.
-        let logged = protect(self.ruby, || unsafe {
-            triple = Some(rb_funcallv(self.app.error_reporter, ids().call, 2, arguments.as_ptr()));
+        let logged = protect(self.ruby, || {
+            triple = Some(call(self.ruby, self.app.error_reporter, ids().call, &[error, env]));
         });
         if let Err(jump) = logged {
             self.leave_unless_raised(jump);

@@ -3,11 +3,12 @@
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
+use crate::objects;
 use crate::strings::{ids, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
-use rb_sys::{rb_funcallv, rb_hash_aset, rb_int2inum, Qnil, VALUE};
+use rb_sys::{rb_hash_aset, rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::os::fd::{IntoRawFd, RawFd};
 
@@ -86,10 +87,9 @@ impl Taken {
     /// The Ruby object that closes it. Inside `protect`.
     pub(crate) fn object(self, ruby: &Ruby) -> VALUE {
         let class = if self.is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
-        // SAFETY: the GVL is held. A class that is kept; the descriptor is ours and given to the object.
-        unsafe {
-            let number = rb_int2inum(self.fd as isize);
-            rb_funcallv(ruby.get_inner(class).as_raw(), ids().for_fd, 1, &number)
-        }
+        // SAFETY: the GVL is held.
+        let number = unsafe { rb_int2inum(self.fd as isize) };
+        // The object owns the descriptor from now on.
+        objects::call(ruby, ruby.get_inner(class).as_raw(), ids().for_fd, &[number])
     }
 }

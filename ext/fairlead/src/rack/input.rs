@@ -2,11 +2,12 @@
 //! All of them are binary, can be rewound and know their size.
 
 use crate::classes::{EMPTY_INPUT, FILE_INPUT, STRING_IO};
+use crate::objects::call;
 use crate::strings::{ids, new};
 use fairlead_engine::Body;
 use magnus::rb_sys::AsRawValue;
 use magnus::Ruby;
-use rb_sys::{rb_funcallv, VALUE};
+use rb_sys::VALUE;
 use std::os::fd::IntoRawFd;
 
 /// The input of a request without a body, shared by all.
@@ -21,16 +22,14 @@ pub(super) fn make(ruby: &Ruby, body: Body) -> VALUE {
         Body::Memory(bytes) => {
             let string = new(ruby, &bytes);
             drop(bytes);
-            // SAFETY: both are live objects; the String is on the stack.
-            unsafe { rb_funcallv(ruby.get_inner(&STRING_IO).as_raw(), ids().new, 1, &string) }
+            call(ruby, ruby.get_inner(&STRING_IO).as_raw(), ids().new, &[string])
         }
         Body::File(file, _) => {
             let fd = file.into_raw_fd();
-            // SAFETY: the descriptor is ours and given to the IO, which closes it.
-            unsafe {
-                let number = rb_sys::rb_int2inum(fd as isize);
-                rb_funcallv(ruby.get_inner(&FILE_INPUT).as_raw(), ids().for_fd, 1, &number)
-            }
+            // SAFETY: the GVL is held.
+            let number = unsafe { rb_sys::rb_int2inum(fd as isize) };
+            // The IO owns the descriptor from now on.
+            call(ruby, ruby.get_inner(&FILE_INPUT).as_raw(), ids().for_fd, &[number])
         }
     }
 }

@@ -1,10 +1,11 @@
 //! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
 use super::{early_hints, hijack, Env, OnThread, Response, Stop};
+use crate::objects::call;
 use crate::protect::protect;
 use crate::strings::{ids, strings};
 use magnus::Ruby;
-use rb_sys::{rb_funcallv, rb_hash_aset, Qnil, RARRAY_LEN, VALUE};
+use rb_sys::{rb_hash_aset, Qnil, RARRAY_LEN, VALUE};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -46,8 +47,7 @@ impl OnThread<'_> {
             unsafe { rb_hash_aset(env, strings().rack_early_hints, hints) };
         }
         self.offer_upgrade(env, response);
-        // SAFETY: live objects, the GVL is held, exceptions are stopped.
-        let triple = unsafe { rb_funcallv(self.app.app, ids().call, 1, &env) };
+        let triple = call(self.ruby, self.app.app, ids().call, &[env]);
         // A process that the application has forked must not respond.
         if self.engine.is_at_home() {
             return response.write(triple);
@@ -82,21 +82,19 @@ impl OnThread<'_> {
 
     /// Calls what is in `rack.after_reply`, in order, and in `rack.response_finished`, in reverse order (Rack SPEC).
     fn run_lists(&self, env: Env, error: VALUE, response: &Response<'_, '_>) {
-        let call = |list: VALUE, index: isize, arguments: &[VALUE]| {
+        let run = |list: VALUE, index: isize, arguments: &[VALUE]| {
             self.logged(env.hash, || {
-                // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
-                unsafe {
-                    let callable = rb_sys::rb_ary_entry(list, index as _);
-                    rb_funcallv(callable, ids().call, arguments.len() as _, arguments.as_ptr());
-                }
+                // SAFETY: a live Array, the GVL is held.
+                let callable = unsafe { rb_sys::rb_ary_entry(list, index as _) };
+                call(self.ruby, callable, ids().call, arguments);
             });
         };
         for index in 0..length(self.ruby, env.after_reply) {
-            call(env.after_reply, index, &[]);
+            run(env.after_reply, index, &[]);
         }
         let arguments = [env.hash, response.status.get(), response.headers.get(), error];
         for index in (0..length(self.ruby, env.response_finished)).rev() {
-            call(env.response_finished, index, &arguments);
+            run(env.response_finished, index, &arguments);
         }
     }
 }

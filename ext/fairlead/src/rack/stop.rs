@@ -1,7 +1,8 @@
 //! Why a response cannot go on, and the exception that each reason becomes where Ruby has called.
 
 use crate::classes::{CLOSED_ERROR, FINISHED_ERROR};
-use crate::protect::{is_a, Jump};
+use crate::objects::is_a;
+use crate::protect::Jump;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby};
 use rb_sys::{Qnil, VALUE};

@@ -1,10 +1,10 @@
 //! The handler of a client (Rack Push) and its callbacks, which are looked up once.
 
-use crate::protect::is_a;
+use crate::objects::{call, is_a, responds};
 use crate::strings::{ids, Ids};
 use fairlead_engine::Events;
 use magnus::Ruby;
-use rb_sys::{rb_cClass, rb_funcallv, rb_respond_to, Qtrue, ID, VALUE};
+use rb_sys::{rb_cClass, Qtrue, ID, VALUE};
 
 /// The callbacks that a handler has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +44,10 @@ impl Callback {
 
 impl Callbacks {
     /// Asks a handler. Inside `protect`: its `respond_to?` may run.
-    pub(crate) fn of(_: &Ruby, handler: VALUE) -> Callbacks {
+    pub(crate) fn of(ruby: &Ruby, handler: VALUE) -> Callbacks {
         let mut found = 0;
         for callback in ALL {
-            // SAFETY: a live object, the GVL is held.
-            if unsafe { rb_respond_to(handler, callback.id()) } != 0 {
+            if responds(ruby, handler, callback.id()) {
                 found |= callback as u8;
             }
         }
@@ -76,27 +75,20 @@ impl Callbacks {
 /// have, is instantiated for each client. Inside `protect`.
 pub(crate) fn resolve(ruby: &Ruby, handler: VALUE) -> (VALUE, Callbacks) {
     let callbacks = Callbacks::of(ruby, handler);
-    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
-    unsafe {
-        if callbacks == Callbacks::default() && is_a(ruby, handler, rb_cClass) && has_callbacks(ruby, handler) {
-            let instance = rb_funcallv(handler, ids().new, 0, std::ptr::null());
-            return (instance, Callbacks::of(ruby, instance));
-        }
+    // SAFETY: a constant of Ruby.
+    let is_class = is_a(ruby, handler, unsafe { rb_cClass });
+    if callbacks == Callbacks::default() && is_class && has_callbacks(ruby, handler) {
+        let instance = call(ruby, handler, ids().new, &[]);
+        return (instance, Callbacks::of(ruby, instance));
     }
     (handler, callbacks)
 }
 
-/// Whether instances of a class have callbacks.
-///
-/// # Safety
-/// Inside `protect`, with a live class.
-unsafe fn has_callbacks(_: &Ruby, class: VALUE) -> bool {
+/// Whether instances of a class have callbacks. Inside `protect`.
+fn has_callbacks(ruby: &Ruby, class: VALUE) -> bool {
     ALL.iter().any(|callback| {
-        // SAFETY: by the caller's promise.
-        let defined = unsafe {
-            let name = rb_sys::rb_id2sym(callback.id());
-            rb_funcallv(class, ids().method_defined, 1, &name)
-        };
-        defined == Qtrue as VALUE
+        // SAFETY: the GVL is held, and the name is one of ours.
+        let name = unsafe { rb_sys::rb_id2sym(callback.id()) };
+        call(ruby, class, ids().method_defined, &[name]) == Qtrue as VALUE
     })
 }

@@ -5,6 +5,7 @@ use super::callbacks::{Callback, Callbacks};
 use super::client::{self, NativeClient};
 use crate::gvl::InApp;
 use crate::native::process;
+use crate::objects::call;
 use crate::rack::OnThread;
 use crate::strings::{ids, new, new_text};
 use fairlead_engine::pubsub::Publication;
@@ -12,7 +13,7 @@ use fairlead_engine::{Client, Event};
 use magnus::rb_sys::AsRawValue;
 use magnus::typed_data::Obj;
 use magnus::Ruby;
-use rb_sys::{rb_ary_entry, rb_ary_store, rb_funcallv, Qnil, VALUE};
+use rb_sys::{rb_ary_entry, rb_ary_store, Qnil, VALUE};
 
 impl OnThread<'_> {
     /// Calls the handler of a client.
@@ -67,8 +68,7 @@ impl OnThread<'_> {
             let Some(task) = process::next_task(self.ruby) else {
                 return;
             };
-            // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped.
-            unsafe { rb_funcallv(task, ids().call, 0, std::ptr::null()) };
+            call(self.ruby, task, ids().call, &[]);
         });
     }
 
@@ -78,10 +78,8 @@ impl OnThread<'_> {
 
     fn call_handler(&self, object: &Obj<NativeClient>, handler: VALUE, callbacks: Callbacks, callback: Callback) {
         if callbacks.has(callback) {
-            let argument = object.as_raw();
-            // SAFETY: live objects, the GVL is held, exceptions are stopped and logged.
-            self.logged(object.env_value(), || unsafe {
-                rb_funcallv(handler, callback.id(), 1, &argument);
+            self.logged(object.env_value(), || {
+                call(self.ruby, handler, callback.id(), &[object.as_raw()]);
             });
         }
     }
@@ -90,15 +88,14 @@ impl OnThread<'_> {
         if !object.callbacks().has(Callback::Message) {
             return;
         }
-        // SAFETY: live objects, the GVL is held, exceptions are stopped and logged.
-        self.logged(object.env_value(), || unsafe {
+        self.logged(object.env_value(), || {
             let message = if text {
                 new_text(self.ruby, data)
             } else {
                 new(self.ruby, data)
             };
             let arguments = [object.as_raw(), message];
-            rb_funcallv(object.handler_value(), ids().on_message, 2, arguments.as_ptr());
+            call(self.ruby, object.handler_value(), ids().on_message, &arguments);
         });
     }
 
@@ -129,9 +126,6 @@ fn call_with(ruby: &Ruby, block: VALUE, publication: &Publication) {
         Ok(_) => new_text(ruby, bytes),
         Err(_) => new(ruby, bytes),
     };
-    // SAFETY: live objects on the stack, the GVL is held, exceptions are stopped.
-    unsafe {
-        let arguments = [string(&publication.channel), string(&publication.message)];
-        rb_funcallv(block, ids().call, 2, arguments.as_ptr());
-    }
+    let arguments = [string(&publication.channel), string(&publication.message)];
+    call(ruby, block, ids().call, &arguments);
 }

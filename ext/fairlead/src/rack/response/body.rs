@@ -5,6 +5,7 @@
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
 use crate::classes::LOAN;
+use crate::objects::{call, responds};
 use crate::protect::{protect, take_error};
 use crate::rack::loan::{Access, Loan, LoanGuard};
 use crate::rack::stop::{called_back, Stop};
@@ -12,8 +13,8 @@ use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
 use magnus::Ruby;
 use rb_sys::{
-    rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_funcallv, rb_get_path, rb_respond_to,
-    ruby_value_type::*, Qnil, ID, RARRAY_LEN, RB_TYPE_P, VALUE,
+    rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_get_path, ruby_value_type::*, Qnil,
+    RARRAY_LEN, RB_TYPE_P, VALUE,
 };
 use std::ffi::{c_int, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -52,12 +53,6 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     }
 }
 
-/// Whether a body responds to a method. Inside `protect`: its `respond_to?` may run.
-pub(super) fn responds(_: &Ruby, body: VALUE, id: ID) -> bool {
-    // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
-    unsafe { rb_respond_to(body, id) != 0 }
-}
-
 /// The Array that a body is or becomes, if it is to be written as a whole.
 fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, Stop> {
     // If the head says already how the body is framed, it is not needed as a whole; and one that is made while it is sent (a
@@ -70,8 +65,9 @@ fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, S
     }
     let mut array = Qnil as VALUE;
     let is_converted = unless_raised(response.ruby, || {
+        let converted = call(response.ruby, body, ids().to_ary, &[]);
         // SAFETY: a live object, the GVL is held, exceptions are stopped.
-        array = unsafe { rb_check_array_type(rb_funcallv(body, ids().to_ary, 0, std::ptr::null())) };
+        array = unsafe { rb_check_array_type(converted) };
     })?;
     Ok((is_converted && array != Qnil as VALUE).then_some(array))
 }
@@ -190,10 +186,9 @@ pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> R
 /// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes; see
 /// [`fairlead_engine::Exchange::send_path`].
 fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
-    // SAFETY: a live object, the GVL is held, exceptions are stopped by the caller.
-    let named = unsafe { rb_funcallv(body, ids().to_path, 0, std::ptr::null()) };
+    let named = call(response.ruby, body, ids().to_path, &[]);
     let mut path = Qnil as VALUE;
-    // SAFETY: as above.
+    // SAFETY: a live object, the GVL is held, exceptions are stopped.
     let is_path = unless_raised(response.ruby, || path = unsafe { rb_get_path(named) })?;
     Ok(is_path
         && response.with(|exchange| {
@@ -307,10 +302,7 @@ fn frozen(ruby: &Ruby, string: VALUE) -> Result<VALUE, Stop> {
 /// Closes the body, once. Inside `protect`.
 pub(crate) fn close(response: &Response<'_, '_>) {
     let body = response.body.replace(Qnil as VALUE);
-    // SAFETY: a live object, the GVL is held.
-    unsafe {
-        if body != Qnil as VALUE && rb_respond_to(body, ids().close) != 0 {
-            rb_funcallv(body, ids().close, 0, std::ptr::null());
-        }
+    if body != Qnil as VALUE && responds(response.ruby, body, ids().close) {
+        call(response.ruby, body, ids().close, &[]);
     }
 }

@@ -12,11 +12,12 @@ pub(crate) use body::close;
 pub(crate) use fields::{set_lists, write as write_fields, write_hints};
 
 use super::stop::Stop;
+use crate::objects::call;
 use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
 use magnus::Ruby;
-use rb_sys::{rb_check_array_type, rb_funcallv, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
+use rb_sys::{rb_check_array_type, Qnil, FIXNUM_P, RARRAY_LEN, VALUE};
 use std::cell::{Cell, RefCell};
 
 pub(super) use stream::init;
@@ -131,13 +132,13 @@ impl Response<'_, '_> {
 }
 
 /// The status as an Integer.
-fn number(_: &Ruby, value: VALUE) -> i64 {
+fn number(ruby: &Ruby, value: VALUE) -> i64 {
     // SAFETY: as above; `to_i` may raise, and a result that is no Integer raises in rb_num2long.
     unsafe {
         let integer = if FIXNUM_P(value) {
             value
         } else {
-            rb_funcallv(value, ids().to_i, 0, std::ptr::null())
+            call(ruby, value, ids().to_i, &[])
         };
         rb_sys::rb_num2long(integer)
     }

@@ -10,6 +10,7 @@ use super::turn::{wait_for_client, Turn};
 use super::Response;
 use crate::classes::{CLOSED_ERROR, LOAN, STREAM};
 use crate::gvl::wait_without_gvl;
+use crate::objects::call;
 use crate::protect::{check_interrupts, protect};
 use crate::rack::loan::{Loan, LoanGuard};
 use crate::rack::stop::Stop;
@@ -77,8 +78,7 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     }
     response.with(|exchange| exchange.flush());
     let class = response.ruby.get_inner(&STREAM).as_raw();
-    // SAFETY: the class is kept; the new object is on the stack.
-    let stream = unsafe { rb_sys::rb_funcallv(class, ids().new, 0, std::ptr::null()) };
+    let stream = call(response.ruby, class, ids().new, &[]);
     let loan = response.loan(&LOAN);
     let Some(data) = of(response.ruby, stream) else {
         return Ok(());
@@ -86,8 +86,7 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     data.loan.set(loan.object());
     let lent = LoanGuard(loan);
     let ended = protect(response.ruby, || {
-        // SAFETY: live objects; exceptions are stopped.
-        unsafe { rb_sys::rb_funcallv(body, ids().call, 1, &stream) };
+        call(response.ruby, body, ids().call, &[stream]);
     });
     let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
     drop(lent);

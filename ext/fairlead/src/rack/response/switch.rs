@@ -1,13 +1,14 @@
 //! Sockets that are given away after the head of a response: to `rack.hijack` in the header (Rack SPEC, partial hijack), or,
 //! if the response switches protocols (101), to a body that responds to `call`.
 
-use super::body::{responds, unless_gone};
+use super::body::unless_gone;
 use super::turn::wait_for_client;
 use super::Response;
+use crate::objects::{call, responds};
 use crate::rack::hijack;
 use crate::rack::stop::Stop;
 use crate::strings::ids;
-use rb_sys::{rb_funcallv, Qnil, VALUE};
+use rb_sys::{Qnil, VALUE};
 
 /// Ends the head of a response with status 101 and gives the socket to what speaks the other protocol. Inside `protect`.
 pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
@@ -45,7 +46,6 @@ pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<
     let io = socket.object(response.ruby);
     response.hijacked_io.set(io);
     response.is_given_away.set(true);
-    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
-    unsafe { rb_funcallv(callable, ids().call, 1, &io) };
+    call(response.ruby, callable, ids().call, &[io]);
     Ok(())
 }

@@ -1,0 +1,27 @@
+//! Ruby objects as `VALUE`s: calling their methods, and asking what they are.
+//!
+//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in the
+//! extension is an object that the collector knows of: it is on the stack, or something marks it.
+
+use magnus::Ruby;
+use rb_sys::{Qtrue, ID, VALUE};
+
+/// Calls a method. Inside `protect`.
+#[inline]
+pub(crate) fn call(_: &Ruby, receiver: VALUE, method: ID, arguments: &[VALUE]) -> VALUE {
+    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method raises is
+    // stopped by `protect`.
+    unsafe { rb_sys::rb_funcallv(receiver, method, arguments.len() as _, arguments.as_ptr()) }
+}
+
+/// Whether an object has a method. Inside `protect`: its `respond_to?` may run.
+pub(crate) fn responds(_: &Ruby, object: VALUE, method: ID) -> bool {
+    // SAFETY: as above.
+    unsafe { rb_sys::rb_respond_to(object, method) != 0 }
+}
+
+/// Whether an object is an instance of a class or of a subclass.
+pub(crate) fn is_a(_: &Ruby, object: VALUE, class: VALUE) -> bool {
+    // SAFETY: the GVL is held; live objects. It calls no Ruby code.
+    unsafe { rb_sys::rb_obj_is_kind_of(object, class) == Qtrue as VALUE }
+}
