@@ -38,7 +38,7 @@ impl Handler for Engine {
     }
 
     fn permit(&self) -> Result<Permit, &'static str> {
-        if !self.has_place_for_stranger() {
+        if !self.has_place_for_new() {
             return Err("max_connections are open");
         }
         let permit = self.worker.config.descriptors.for_connection();
@@ -68,9 +68,9 @@ impl Handler for Engine {
         }
     }
 
-    fn transfer_waits(&self, rung: bool) {
-        if rung {
-            self.hear_bell();
+    fn transfer_waits(&self, signalled: bool) {
+        if signalled {
+            self.clear_signal();
         }
         self.expect_transfers();
     }
@@ -100,7 +100,7 @@ impl Handler for Engine {
         let realtime = &self.services.realtime;
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
-            .min(self.door.opens_at(now));
+            .min(self.admission.opens_at(now));
         for mut connection in expired {
             self.worker.guard("a connection", || {
                 self.worker.fault("expire");

@@ -69,7 +69,7 @@ impl Engine {
     pub(super) fn tell_of_slow_client(&self) {
         let seconds = self.worker.write_timeout().as_secs();
         self.worker.log.error(format_args!(
-            "closed a client that did not take its answer within {seconds} s"
+            "closed a client that did not take its response within {seconds} s"
         ));
     }
 

@@ -73,7 +73,7 @@ impl Engine {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),
             Outcome::Gone => self.close(connection),
-            Outcome::CutOff => self.cut_off(connection),
+            Outcome::Aborted => self.abort(connection),
             Outcome::Answered { close } => {
                 let next = connection.answered(close, &self.worker.config, Millis::now());
                 self.settle(connection, next);
@@ -179,11 +179,11 @@ impl Workplace for Engine {
     }
 
     fn needs_ticks(&self) -> bool {
-        self.owes_transfers()
+        self.has_promised_transfer()
     }
 
     fn tick(&self) {
-        self.look_after_transfers();
+        self.check_promise();
     }
 }
 
@@ -205,7 +205,7 @@ impl Site for Engine {
         if begin() {
             reactor.poll(self, None);
             if watches_room {
-                self.answer_for_transfers();
+                self.promise_transfer();
             }
         }
         true

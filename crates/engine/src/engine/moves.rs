@@ -105,7 +105,7 @@ impl Engine {
     }
 
     /// Closes a connection whose client had to give way to others: what the kernel has is not sent.
-    pub(super) fn cut_off(&self, mut connection: Box<Connection>) {
+    pub(super) fn abort(&self, mut connection: Box<Connection>) {
         connection.place().reset();
         self.close(connection);
     }
@@ -138,8 +138,8 @@ impl Relief for Engine {
         let worst = self.connections.parked().take_worst(slowness);
         match worst {
             Some((connection, _)) => {
-                self.services.log_cut();
-                self.cut_off(connection);
+                self.services.log_abort();
+                self.abort(connection);
                 Verdict::Relieved
             }
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,

@@ -47,7 +47,7 @@ enum End {
     Interrupted,
     Gone,
     /// The client has to give way to others.
-    CutOff,
+    Aborted,
 }
 
 impl Exchange<'_> {
@@ -110,8 +110,8 @@ impl Exchange<'_> {
         self.end_write(wait.taken);
         let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
         match wait.end {
-            End::CutOff => {
-                self.is_cut_off = true;
+            End::Aborted => {
+                self.is_aborted = true;
                 Err(self.lost())
             }
             End::Gone => Err(self.lost()),
@@ -203,8 +203,8 @@ impl Wait {
                     Verdict::Relieved if has_memory(output) => return End::Moved,
                     Verdict::Relieved | Verdict::Wait => {}
                     Verdict::Own => {
-                        self.services.log_cut();
-                        return End::CutOff;
+                        self.services.log_abort();
+                        return End::Aborted;
                     }
                 }
             }
@@ -226,9 +226,9 @@ impl Wait {
             tv_sec: most.as_secs() as _,
             tv_nsec: most.subsec_nanos() as _,
         };
-        let bell = claim.and_then(Claim::bell);
+        let signal = claim.and_then(Claim::signal);
         let mut waits_for = vec![PollFd::new(&self.transport, PollFlags::OUT)];
-        waits_for.extend(bell.as_deref().map(|bell| PollFd::new(bell, PollFlags::IN)));
+        waits_for.extend(signal.as_deref().map(|signal| PollFd::new(signal, PollFlags::IN)));
         poll(&mut waits_for, Some(&timeout))
     }
 }

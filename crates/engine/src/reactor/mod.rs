@@ -51,8 +51,8 @@ pub(crate) trait Handler {
     /// Something has happened on a connection or to a client. `scratch` is space to read to.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
-    /// Somebody may wait in the waiting room. `rung`: a worker that leaves him to others says so.
-    fn transfer_waits(&self, rung: bool);
+    /// Somebody may wait in the waiting room. `signalled`: a worker that leaves him to others says so.
+    fn transfer_waits(&self, signalled: bool);
 
     /// Whether there is something to read on which no event speaks of.
     fn has_more_to_read(&self) -> bool;
@@ -146,7 +146,7 @@ impl Reactor {
         match event {
             token::WAKE => handler.worker().poller.drain_waker(),
             token::ROOM => handler.transfer_waits(false),
-            token::BELL => handler.transfer_waits(true),
+            token::SIGNAL => handler.transfer_waits(true),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting.accept(handler, (token::LISTENER - event) as usize, now);
             }

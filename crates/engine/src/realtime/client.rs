@@ -249,7 +249,7 @@ impl Client {
     }
 
     /// Says that the server is about to end. A response that goes on is rather let finish.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn announce_shutdown(&self) {
         if !matches!(self.protocol, Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }

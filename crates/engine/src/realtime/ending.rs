@@ -10,7 +10,7 @@
 
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
-use super::inbox::{Event, Farewell};
+use super::inbox::{Event, LastWord};
 use super::outbox::Frame;
 use super::Realtime;
 use crate::clock::Millis;
@@ -46,15 +46,15 @@ impl Client {
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
         if self.advance(State::Closing) {
-            self.say_last(outbox, code, reason, CLOSE, false);
+            self.send_last(outbox, code, reason, CLOSE, false);
         }
     }
 
     /// Answers what the peer has said last.
-    pub(super) fn part(&self, farewell: Farewell) {
-        match farewell {
-            Farewell::Goodbye(code) => self.peer_closed(code),
-            Farewell::Fault(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
+    pub(super) fn answer_last(&self, last_word: LastWord) {
+        match last_word {
+            LastWord::Close(code) => self.peer_closed(code),
+            LastWord::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
         }
     }
 
@@ -62,7 +62,7 @@ impl Client {
     fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
         if self.advance(State::Closing) {
-            return self.say_last(outbox, code, "", LINGER, true);
+            return self.send_last(outbox, code, "", LINGER, true);
         }
         if let Some(ending) = &mut outbox.ending {
             ending.peer_is_done = true;
@@ -98,10 +98,10 @@ impl Client {
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
         }
-        self.say_last(outbox, Some(code), reason, patience, false);
+        self.send_last(outbox, Some(code), reason, patience, false);
     }
 
-    fn say_last(
+    fn send_last(
         &self,
         mut outbox: MutexGuard<'_, Outbox>,
         code: Option<u16>,
@@ -118,7 +118,7 @@ impl Client {
         });
         if !has_spoken {
             outbox.begin();
-            outbox.frames.push(Frame::Own(self.last_word(code, reason)));
+            outbox.frames.push(Frame::Own(self.closing_bytes(code, reason)));
         }
         if let Some(realtime) = self.realtime.upgrade() {
             realtime.expect(now + patience);
@@ -130,7 +130,7 @@ impl Client {
         }
     }
 
-    fn last_word(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
+    fn closing_bytes(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.protocol() {
             Protocol::WebSocket => close_frame(&mut bytes, code, reason),
@@ -144,7 +144,7 @@ impl Client {
 
     /// Everything is with the kernel. If that includes the last word, our half of the connection is closed, unless the
     /// peer's close frame is awaited; true when the client is at its end.
-    pub(super) fn has_said_all(&self, outbox: &mut Outbox) -> bool {
+    pub(super) fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
         let Some(ending) = &mut outbox.ending else { return false };
         if ending.peer_is_done {
             return true;
@@ -185,8 +185,8 @@ impl Client {
         true
     }
 
-    /// Ends the connection without a farewell, so that the kernel does not keep, for minutes, what nobody reads.
-    fn cut_off(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
+    /// Ends the connection without a last_word, so that the kernel does not keep, for minutes, what nobody reads.
+    fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(realtime) = self.realtime.upgrade() {
             realtime
@@ -251,7 +251,7 @@ impl Client {
         if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
             let seconds = realtime.worker.write_timeout().as_secs();
             let how_much = if stands_still { "nothing" } else { "too little" };
-            self.cut_off(outbox, &format!("it has taken {how_much} for {seconds} s"));
+            self.abort(outbox, &format!("it has taken {how_much} for {seconds} s"));
             return Millis::NEVER;
         }
         due.max(now + Duration::from_millis(1))
@@ -277,7 +277,7 @@ impl Client {
                 let heard = self.heard.load(Relaxed);
                 let gone = heard + period * SILENT_PERIODS;
                 if gone <= now {
-                    self.cut_off(outbox, "it does not answer pings");
+                    self.abort(outbox, "it does not answer pings");
                     return Millis::NEVER;
                 }
                 let due = heard + period;

@@ -2,7 +2,7 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::{Event, Farewell, Room};
+use super::inbox::{Event, LastWord, Room};
 use super::Realtime;
 use crate::clock::Millis;
 use crate::limits::request_totals::Taken;
@@ -287,9 +287,9 @@ impl Client {
         if let Err(failure) = fed.and(heard) {
             reader.decoder = None;
             reader.taken = Taken::default();
-            self.hear_last(Farewell::Fault(failure));
+            self.receive_last(LastWord::Failure(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
-            self.hear_last(Farewell::Goodbye(*code));
+            self.receive_last(LastWord::Close(*code));
         }
         (schedule, reader.decoder.is_some())
     }
@@ -353,10 +353,10 @@ impl Client {
     }
 
     /// What came before is answered first.
-    fn hear_last(&self, farewell: Farewell) {
-        let waits = self.state() == State::Open && self.inbox.lock().put_off(farewell);
+    fn receive_last(&self, last_word: LastWord) {
+        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
         if !waits {
-            self.part(farewell);
+            self.answer_last(last_word);
         }
     }
 

@@ -192,7 +192,7 @@ impl Client {
             Ok(Flushed::Everything) => {
                 self.watch_writes(&mut outbox, false);
                 let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
-                let is_over = self.has_said_all(&mut outbox);
+                let is_over = self.has_sent_all(&mut outbox);
                 drop(outbox);
                 if drained {
                     self.tell(Event::Drained);

@@ -67,7 +67,7 @@ impl Realtime {
             self.schedule(Turn::Client(Arc::clone(client)));
         }
         if self.worker.is_draining() {
-            client.dismiss();
+            client.announce_shutdown();
         }
         if self.worker.is_stopped() {
             // Whoever has stopped the engine may have ended its clients before this one was there.
@@ -80,8 +80,8 @@ impl Realtime {
     }
 
     /// Tells every client that the server is about to end.
-    pub(crate) fn dismiss_clients(&self) {
-        self.clients.all().iter().for_each(|client| client.dismiss());
+    pub(crate) fn announce_shutdown(&self) {
+        self.clients.all().iter().for_each(|client| client.announce_shutdown());
     }
 
     /// Has `run` run the next event of a client.
@@ -109,11 +109,11 @@ impl Realtime {
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
-        let farewell = inbox.take_farewell();
+        let last_word = inbox.take_last_word();
         let has_more = inbox.end_turn();
         drop(inbox);
-        if let Some(farewell) = farewell {
-            client.part(farewell);
+        if let Some(last_word) = last_word {
+            client.answer_last(last_word);
         }
         if has_more {
             EventEnd::Again

@@ -5,10 +5,10 @@ use super::Spool;
 use crate::clock::Millis;
 use std::time::Duration;
 
-/// Nobody is judged who has stood still for less than this.
+/// A client that has been behind for less than this is let be.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Nobody is cut off before requests have waited so long for the threads that wait for memory.
+/// Nobody is aborted before requests have waited so long for the threads that wait for memory.
 const STARVED: Duration = Duration::from_millis(250);
 
 /// Threads that wait look at least this often; what was seen before a longer pause says nothing of now.
@@ -52,7 +52,7 @@ impl Slowness {
         }
     }
 
-    /// Whether the client may be cut off: one that would be done within `limit` may not.
+    /// Whether the client may be aborted: one that would be done within `limit` may not.
     pub(crate) fn is_too_much(self, limit: Duration) -> bool {
         self.behind >= GRACE && self.needs > limit
     }
@@ -63,7 +63,7 @@ impl Slowness {
 pub(crate) enum Verdict {
     /// Wait in line.
     Wait,
-    /// Somebody was cut off: there is memory now, or soon.
+    /// A client was aborted: there is memory now, or soon.
     Relieved,
     /// Its own client has to give way.
     Own,
@@ -78,7 +78,7 @@ impl Spool {
 
 /// Has others give way when a response finds no memory.
 pub(crate) trait Relief: Send + Sync {
-    /// Called by a thread that finds no memory for a response, time and again: cuts off the slowest reader if others have
+    /// Called by a thread that finds no memory for a response, time and again: aborts the slowest reader if others have
     /// waited for such threads. `own`: how slow the client of the thread is.
     fn relieve(&self, own: Option<Slowness>) -> Verdict;
 }

@@ -49,7 +49,7 @@ struct Ticket {
     bytes: u64,
     is_granted: AtomicBool,
     /// Readable once it is granted; none where there was no descriptor left.
-    bell: Option<Arc<OwnedFd>>,
+    signal: Option<Arc<OwnedFd>>,
 }
 
 impl Totals {
@@ -78,7 +78,7 @@ impl Totals {
         let ticket = Arc::new(Ticket {
             bytes,
             is_granted: AtomicBool::new(false),
-            bell: eventfd(0, flags).ok().map(Arc::new),
+            signal: eventfd(0, flags).ok().map(Arc::new),
         });
         let mut books = self.books.lock();
         books.line.push_back(Arc::clone(&ticket));
@@ -139,8 +139,8 @@ impl Totals {
         while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
             books.memory += ticket.bytes;
             ticket.is_granted.store(true, SeqCst);
-            if let Some(bell) = &ticket.bell {
-                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            if let Some(signal) = &ticket.signal {
+                let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
             }
             books.line.pop_front();
         }
@@ -177,8 +177,8 @@ impl Claim {
     }
 
     /// What becomes readable when there is memory.
-    pub(crate) fn bell(&self) -> Option<Arc<OwnedFd>> {
-        self.ticket.bell.clone()
+    pub(crate) fn signal(&self) -> Option<Arc<OwnedFd>> {
+        self.ticket.signal.clone()
     }
 }
 
