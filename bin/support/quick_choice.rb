@@ -62,9 +62,9 @@ module Fairlead
       "crates/load" => %w[test/integration/command/bench_test.rb],
       "crates/wire/src/http1" => %w[test/integration/http],
       "crates/wire/src/websocket" => %w[test/integration/real_time/websocket],
-      "ext/fairlead/src/hijack.rs" => %w[test/integration/hijack],
-      "ext/fairlead/src/request" => %w[test/integration/rack],
-      "ext/fairlead/src/response" => %w[test/integration/rack]
+      "ext/fairlead/src/rack/hijack.rs" => %w[test/integration/hijack],
+      "ext/fairlead/src/rack" => %w[test/integration/rack],
+      "ext/fairlead/src/realtime" => %w[test/integration/real_time]
     }.freeze
 
     # Parts of `bin/test` that are never quick.
