@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Fairlead, an application server for Rack with a native core. This file is the public interface. Every part is loaded
-# when it is first used, so requiring this file loads no Rack, no sockets and no native extension.
+# Fairlead, an application server for Rack with a native core. This file is the public interface. Each part is loaded when it
+# is first used, so requiring this file loads neither Rack nor sockets nor the native extension.
 module Fairlead
   autoload :VERSION, "fairlead/version"
 
@@ -14,18 +14,18 @@ module Fairlead
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
 
-  # For programs that carry a server inside themselves, and for rackup and Rails.
+  # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
   autoload :Handler, "fairlead/rack/handler"
 
-  # Real time, and what else an application does beside answering requests.
+  # Real time, and what an application does besides serving requests.
   autoload :Client, "fairlead/native"
   autoload :PubSub, "fairlead/realtime/pub_sub"
   autoload :Timer, "fairlead/realtime/timer"
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
 
-  # What `fairlead` on the command line is made of.
+  # The command `fairlead`.
   autoload :CLI, "fairlead/cli"
   autoload :Options, "fairlead/options"
   autoload :Configuration, "fairlead/configuration"
@@ -40,7 +40,7 @@ module Fairlead
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
 
-  # Sockets, the application, and the native engine that joins them.
+  # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"
   autoload :Listener, "fairlead/listening/listener"
   autoload :Listeners, "fairlead/listening/listeners"
@@ -59,9 +59,9 @@ module Fairlead
     # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h
 
-    # Calls the block (or `handler:`) with each message that is published to a channel. The forms are those of
-    # {Client#subscribe}. The subscription belongs to the process: one made before the workers are forked is made in each
-    # of them.
+    # Calls the block (or `handler:`) with each message that is published to a channel. It takes the arguments of
+    # {Client#subscribe}. The subscription belongs to the process; if it is made before the workers are forked, each of them
+    # has it.
     #
     # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
     # @param options [Hash, true, nil] the keywords as a Hash; true means `match: :redis`
@@ -89,7 +89,7 @@ module Fairlead
     #
     # @param to [String, Symbol] the channel
     # @param message [String]
-    # @param engine [PubSub::Engine, false, nil] what carries it: nil for {PubSub.default}, false for this process alone
+    # @param engine [PubSub::Engine, false, nil] carries the message: nil for {PubSub.default}, false for this process alone
     # @return [Boolean] false if this is known to fail
     # @raise [ArgumentError] if there is no channel or no message
     # @raise [TypeError] if the message is not a String, or the engine not a PubSub::Engine
@@ -102,14 +102,14 @@ module Fairlead
       PubSub.registry.publish(to, message, engine)
     end
 
-    # Runs the block once, after a time from now, or from when the server begins to serve.
+    # Runs the block once, after a time. The time begins now, or when the server begins to serve.
     #
     # @param seconds [Numeric]
     # @return [Timer]
     # @raise [ArgumentError] if there is no block, or the time is negative or infinite
     def run_after(seconds, &block) = Background.current.timers.after(seconds, block)
 
-    # Runs the block at an interval. A run that would begin while the last one has not ended is skipped.
+    # Runs the block at an interval. A run is skipped if the last one has not ended.
     #
     # @param seconds [Numeric] the interval
     # @param repetitions [Integer, nil] the number of runs; nil or 0 for no end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The command `fairlead`. Whatever keeps it from starting is told in one message, and its exit status is 1.
+  # The command `fairlead`. If the server cannot start, it prints one message, and the exit status is 1.
   class CLI
     # Runs the command and returns its exit status.
     def self.start(arguments, output: $stdout, errors: $stderr)
@@ -17,8 +17,8 @@ module Fairlead
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
 
-      act
-    rescue SignalException => e # asked to end before it served
+      dispatch
+    rescue SignalException => e # a signal before the server has started
       128 + e.signo
     rescue Error => e
       raise if @flags&.debug?
@@ -29,25 +29,25 @@ module Fairlead
 
     private
 
-    def act
+    def dispatch
       @flags = Configuration::Flags.parse(@arguments)
       case @flags.action
-      when :help then tell(@flags.help)
-      when :version then tell("fairlead #{VERSION}\n")
+      when :help then print(@flags.help)
+      when :version then print("fairlead #{VERSION}\n")
       when :check then check
       else Launcher.new(Configuration.load(@flags)).run
       end
     end
 
-    # Everything that can be known without listening and without running the application.
+    # Checks what can be checked without listening and without loading the application.
     def check
       configuration = Configuration.load(@flags)
       Dir.chdir(configuration.directory) { AppLoader.check(configuration) }
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
-      tell(Configuration::Report.new(configuration).to_s)
+      print(Configuration::Report.new(configuration).to_s)
     end
 
-    def tell(text)
+    def print(text)
       @output.write(text)
       0
     end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What a server is to do, from flags, configuration file, environment and defaults (in that order of precedence): one
-  # frozen, validated object. configuration/layer.rb is what a single source said.
+  # The configuration of a server, from flags, configuration file, environment and defaults (in that order of precedence): one
+  # frozen, validated object. A Layer is what a single source has set.
   #
   # An option is read by its name: `configuration.workers`, `configuration.preload?`.
   class Configuration
@@ -13,37 +13,36 @@ module Fairlead
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"
 
-    # A value and who gave it.
+    # A value and its source.
     Setting = Struct.new(:value, :origin)
 
-    # Where a value comes from that nobody gave.
+    # The source of a value that has not been set.
     DEFAULT = "default"
 
     class << self
-      # The configuration of a command line; raises ConfigurationError with everything that is wrong with it. +flags+:
-      # a Layer. +environment+: the variables. +fallback+: a Layer that counts where nobody else says anything.
-      # +default_host+: where a port of the configuration file is that names no host; nil: on every interface.
+      # The configuration of a command line. Raises ConfigurationError with all its problems. +flags+: a Layer. +environment+: the
+      # variables. +fallback+: a Layer for what no other source sets. +default_host+: the host for a port in the configuration
+      # file that has none; nil means every interface.
       def load(flags, environment: ENV, fallback: Layer.new, default_host: nil)
         Loader.new(flags, environment, fallback, default_host).load
       end
 
-      # The configuration of a program that carries the server in itself: neither a file nor the environment count.
+      # The configuration of a Fairlead::Server: neither a file nor the environment counts.
       def from_options(options)
         new([Layer.from(options, origin: "Fairlead::Server")])
       end
 
-      # Whether a Ruby thread may go on on another native thread (the M:N scheduler of Ruby 3.3 and newer, where it is
-      # switched on).
+      # Whether Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer, if it is switched on).
       def mn_scheduler?(description = RUBY_DESCRIPTION) = description.include?("+MN")
     end
 
-    # What the hooks of the configuration file are, and warnings about settings that have no effect.
+    # The Hooks of the configuration file, and warnings about settings that have no effect.
     attr_reader :hooks, :warnings
 
-    # The host that stands in where the configuration file names only a port; nil when none does.
+    # The host for a port without one in the configuration file; nil if it was not needed.
     attr_reader :default_host
 
-    # +layers+: the sources, the one that wins first.
+    # +layers+: the sources; the first one wins.
     def initialize(layers, hooks: Hooks.new, default_host: nil)
       @hooks = hooks.freeze
       @default_host = default_host
@@ -57,17 +56,17 @@ module Fairlead
 
     def [](name) = @settings.fetch(name).value
 
-    # Who gave the value of that option: a flag, a line of a file, a variable, or "default".
+    # The source of that option's value: a flag, a line of a file, a variable, or "default".
     def origin(name) = @settings.fetch(name).origin
 
-    # Whether anybody gave a value at all.
+    # Whether a source has set it.
     def given?(name) = origin(name) != DEFAULT
 
     Options.settings.each do |option|
       define_method(option.boolean? ? :"#{option.name}?" : option.name) { self[option.name] }
     end
 
-    # Whether there are workers, and so a supervisor.
+    # Whether there are workers and a supervisor.
     def supervised? = workers.positive?
 
     def development? = environment == "development"
@@ -77,7 +76,7 @@ module Fairlead
       access_log || ("-" if log_requests? && !quiet?)
     end
 
-    # Every option that reaches the engine: name => value.
+    # The options of the engine: name => value.
     def engine_settings
       Options.settings.select(&:engine?).to_h { |option| [option.name, option.type.to_engine(self[option.name])] }
     end
@@ -93,7 +92,7 @@ module Fairlead
       end.freeze
     end
 
-    # What no option can see by itself.
+    # Problems between options.
     def contradictions
       return [] unless min_threads > max_threads
 
@@ -101,7 +100,7 @@ module Fairlead
       [problem(:min_threads, origin, "is #{min_threads}, more than max_threads (#{max_threads})")]
     end
 
-    # What the engine knows of the request that a thread runs is kept by native thread.
+    # The engine keeps what a Ruby thread does by native thread.
     def mn_scheduler_problems
       return [] unless self.class.mn_scheduler?
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The native engine of a process and the Ruby threads it runs the application on. The engine says when it can use one
-  # more thread; it ends them all when it is drained or stopped.
+  # The native engine of a process and the Ruby threads on which it runs the application. The engine says when it needs
+  # another thread, and ends all threads when it is drained or stopped.
   class Engine
     # How long the blocks of :shutdown run before the engine begins to drain, in seconds; then they run beside it.
     HEAD_START = 1
@@ -10,7 +10,7 @@ module Fairlead
     # How long the threads may take to end once the engine has been stopped, in seconds.
     THREAD_GRACE = 1
 
-    # +shared+: the scoreboard of all workers (Native::Shared) and this one's +slot+ on it; nil without workers.
+    # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
       @shared = shared
@@ -37,7 +37,8 @@ module Fairlead
       self
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. False if requests were aborted.
+    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Returns false if requests were
+    # aborted.
     def drain(seconds)
       @ending = true
       deadline = seconds && (now + seconds)
@@ -49,7 +50,7 @@ module Fairlead
       drained
     end
 
-    # Closes everything now.
+    # Closes all connections now.
     def stop
       @ending = true
       @shutdown_hooks&.kill
@@ -63,12 +64,12 @@ module Fairlead
 
     def stats = @native.stats
 
-    # Whether the end of the engine waits for +thread+: it runs requests, or blocks of :shutdown.
+    # Whether +thread+ runs requests or blocks of :shutdown, so that the engine waits for it before it ends.
     def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
 
     private
 
-    # A block of :shutdown that takes long loses its head start, and at the deadline its time.
+    # Waits for the blocks of :shutdown, but not for longer than +head_start+.
     def start_shutdown_hooks(head_start)
       Background.current.draining(self)
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
@@ -78,7 +79,7 @@ module Fairlead
     # Seconds; nil when there is no deadline.
     def seconds_until(deadline) = deadline && [deadline - now, 0].max
 
-    # Called by a drain, and by a stop that ends the drain early.
+    # Called by #drain, and by a #stop that ends the drain early.
     def finish_once
       return if @lock.synchronize { @finished.tap { @finished = true } }
 
@@ -88,7 +89,7 @@ module Fairlead
 
     def threads = @lock.synchronize { @threads.dup }
 
-    # The engine has counted each of them; what cannot be started is given up again.
+    # The engine counts these threads already. Those that cannot be started are cancelled.
     def start_threads(count)
       count.times do |started|
         add_thread
@@ -98,8 +99,8 @@ module Fairlead
       end
     end
 
-    # Called for a thread that the engine has counted: by the engine itself from any thread, also before #start has its result; a
-    # new thread waits for that.
+    # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new has
+    # returned, so a new thread waits for @created.
     def add_thread
       @lock.synchronize do
         name = "fairlead #{@started += 1}"
@@ -123,7 +124,7 @@ module Fairlead
       thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end
 
-    # False in a process that the application has forked from a request: it ends with its one thread.
+    # False in a process that the application has forked in a request; it ends with its only thread.
     def own_process? = Process.pid == @pid
 
     def thread_ended(replaced:, counted:)
@@ -132,7 +133,8 @@ module Fairlead
       replace_thread(counted: counted) if replaced && !process_ends?
     end
 
-    # Another thread in the place of this one, which is still counted if it has never served.
+    # Starts a thread in the place of this one. +counted+: whether the engine still counts this one, because it has never
+    # served.
     def replace_thread(counted:)
       if @ending
         @native.cancel_thread if counted

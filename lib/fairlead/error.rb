@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-# What can go wrong before a request is served. The classes tell who has to act, the messages what to do; code reads the
-# attributes instead.
+# The errors that Fairlead raises. Messages are for people; code reads the attributes.
 module Fairlead
-  # The root of everything Fairlead raises.
+  # The superclass of most of them.
   class Error < StandardError
-    # An exception of other code in one line, without the receiver that a NameError shows.
+    # One line about any exception, without the receiver that the message of a NameError shows.
     #
     # @param exception [Exception]
     # @return [String]
@@ -16,11 +15,11 @@ module Fairlead
     end
   end
 
-  # The options are wrong. Lists every problem at once, so that nobody has to fix them one start at a time.
+  # The configuration is wrong. Lists all problems at once.
   class ConfigurationError < Error
-    # +option+: the name in the table, or nil. +origin+: the source ("--workers", "config/fairlead.rb:3").
+    # +option+: its name, or nil. +origin+: the source ("--workers", "config/fairlead.rb:3").
     Problem = Struct.new(:option, :origin, :message) do
-      # A flag says which option it is.
+      # If the origin is a flag, it names the option already.
       def to_s
         name = option unless origin.to_s.start_with?("-")
         [origin, name, message].compact.join(": ")
@@ -68,7 +67,7 @@ module Fairlead
     end
   end
 
-  # The application (config.ru, or a file it loads) raised while it was loaded; the exception is the +cause+.
+  # The application (config.ru, or a file it loads) could not be loaded. If it raised an exception, that is the +cause+.
   class AppLoadError < Error
     # @return [String] the file in which it was raised
     attr_reader :path
@@ -86,9 +85,9 @@ module Fairlead
     end
   end
 
-  # The process may open no more files and sockets.
+  # The process cannot open any more files or sockets.
   class DescriptorError < Error
-    # What Ruby raises then.
+    # The exceptions that Ruby raises for that.
     SYSTEM_ERRORS = [Errno::EMFILE, Errno::ENFILE].freeze
 
     # @param error [SystemCallError] one of SYSTEM_ERRORS
@@ -97,10 +96,10 @@ module Fairlead
     end
   end
 
-  # The native extension is not there.
+  # The native extension, or the load tool, is not built.
   class ExtensionError < Error; end
 
-  # Raised by a stream that is closed or whose client is gone; an IOError, as applications expect.
+  # Raised by a stream that is closed, or whose client has disconnected. It is an IOError, as applications expect.
   class ClosedError < IOError; end
 
   # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) that are used after it has ended,

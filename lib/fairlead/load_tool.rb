@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The load tool behind `fairlead bench`: a native program of its own, built from crates/load.
+  # The load tool behind `fairlead bench`: a native program, built from crates/load.
   module LoadTool
-    # Below a folder of the load path: bin/setup puts it beside this file, as RubyGems does, or into the folder that
-    # RubyGems keeps for extensions.
+    # The path below a folder of the load path. bin/setup and RubyGems put the program beside this file; some versions of
+    # RubyGems put it into the gem's folder for extensions.
     PROGRAM = "fairlead/fairlead-load"
 
     module_function
 
-    # Becomes the load tool: this process ends with it, and signals are the tool's own.
+    # Replaces this process with the load tool.
     def run(arguments)
       path = find
       exec([path, path], *arguments)

@@ -3,8 +3,8 @@
 require "fairlead/error"
 require "fairlead/rack/input"
 
-# The one place that loads the native extension (built from ext/fairlead), which defines everything in Fairlead::Native.
-# bin/setup and RubyGems from 3.6 on put it beside this file; RubyGems 3.3 puts it at the top of the load path.
+# Loads the native extension, built from ext/fairlead, which defines Fairlead::Native. bin/setup and RubyGems 3.6 or newer put
+# it beside this file; RubyGems 3.3 puts it at the top of the load path.
 %w[fairlead/fairlead fairlead.so].any? do |place|
   require place
   true

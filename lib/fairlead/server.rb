@@ -3,8 +3,8 @@
 require "fairlead/process/signals" # in a trap nothing can be loaded
 
 module Fairlead
-  # A server inside another program. It serves from this process, on threads of its own, and touches no signals and
-  # only the files that its options name. It reads neither configuration files nor environment variables.
+  # A server inside another program. It serves in this process, on threads of its own. It handles no signals, opens only
+  # the files that its options name, and reads neither configuration files nor environment variables.
   #
   #   server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [0, 5])
   #   server.start
@@ -54,12 +54,12 @@ module Fairlead
       self
     end
 
-    # Finishes what has arrived, and ends. An exception that another thread raises here, such as that of Timeout, ends
-    # the wait but not the stop.
+    # Finishes what has arrived, and ends. An exception that another thread raises here, such as Timeout's, ends the wait but
+    # not the stop.
     #
-    # In a request, in another block that this server runs, and in a trap, it would wait for its caller: there it
-    # returns nil at once, and the server ends once the caller has returned. A request that waits for the thread that calls
-    # this cannot be detected; it is aborted in the end.
+    # Called in a request, in another block that this server runs, or in a trap, it cannot wait, because the server waits for
+    # its caller. It then returns nil at once, and the server ends after the caller has returned. A request that waits for the
+    # calling thread cannot be detected; it is aborted in the end.
     #
     # @param seconds [Numeric, nil] how long requests may take; nil for as long as they take
     # @return [Boolean, nil] false if requests were aborted, nil if it does not wait
@@ -81,7 +81,7 @@ module Fairlead
     # @return [Array<String>] where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
     def addresses = @service.listeners.map(&:to_s)
 
-    # @return [Hash{Symbol => Integer}] what the engine counts: connections, requests, threads and so on
+    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists
     def stats = @engine.stats
 
     private

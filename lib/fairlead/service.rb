@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What there is to serve, and where: the configuration, the open listeners, the logs and the application. Opened once
-  # by the first process; workers inherit it.
+  # What is served, and where: the configuration, the open listeners, the logs and the application. The first process opens
+  # it; workers inherit it.
   class Service
     attr_reader :configuration, :log, :listeners
 
-    # +app+: an application that has been loaded already; otherwise the rackup file is loaded by #app.
+    # +app+: the application, if it is loaded already; otherwise #app loads the rackup file.
     def initialize(configuration, log:, app: nil)
       @configuration = configuration
       @log = log
       @given = app
     end
 
-    # Opens the listeners and the access log, and says where it listens.
+    # Opens the listeners and the access log, and logs the addresses.
     def open
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
       @listeners = Listeners.open(configuration.bind, backlog: configuration.backlog)
@@ -21,15 +21,15 @@ module Fairlead
       self
     end
 
-    # The application, behind the middleware of AppLoader.use; loads it when that has not happened yet.
+    # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
       @app ||= AppLoader.wrap(@given || AppLoader.of(configuration))
     end
 
-    # Whether the application is to be there before the workers are forked.
+    # Whether the application is loaded before the workers are forked.
     def preload? = !@given.nil? || configuration.preload?
 
-    # What the engine has to know: the options that reach it, and what only this process can give it.
+    # The settings of the engine: its options, and what only this process has.
     def engine_settings
       details = configuration.development?
       configuration.engine_settings.merge(
@@ -42,7 +42,7 @@ module Fairlead
       )
     end
 
-    # Reopens the access log; false if it is not a file.
+    # Reopens the access log. Returns false if it is not a file.
     def reopen_logs
       return false unless @access_log.file?
 
@@ -51,7 +51,7 @@ module Fairlead
       true
     end
 
-    # Gives everything back, also what only a part of #open has opened.
+    # Closes everything, even if #open has failed halfway.
     def close
       @listeners&.remove
       @access_log&.close

@@ -1,31 +1,163 @@
-//! Time: monotonic milliseconds and nanoseconds, and the `Date` of a response, formatted once a second.
+//! Time: moments on the monotonic clock, in milliseconds and nanoseconds, and the `Date` of a response, formatted once a second.
 
 use rustix::time::{clock_gettime, ClockId};
+use std::ops::{Add, Sub};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A deadline that does not come.
-pub(crate) const NEVER: u64 = u64::MAX;
+/// A moment on the monotonic clock, in whole milliseconds since some start: the unit of every deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Millis(u64);
 
-/// Nanoseconds on the monotonic clock, which all processes of the machine share.
-pub(crate) fn nanoseconds() -> u64 {
-    let t = clock_gettime(ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+/// A moment on the monotonic clock, in nanoseconds since the same start, which all processes of the machine share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nanos(u64);
+
+impl Millis {
+    /// Any moment, for tests.
+    #[cfg(test)]
+    pub(crate) const START: Millis = Millis(1_000);
+
+    /// A moment that does not come.
+    pub(crate) const NEVER: Millis = Millis(u64::MAX);
+
+    /// Before everything: what begins so is over.
+    pub(crate) const LONG_AGO: Millis = Millis(0);
+
+    pub(crate) fn now() -> Millis {
+        Nanos::now().millis()
+    }
+
+    /// As a number, for another process.
+    pub(crate) fn to_number(self) -> u64 {
+        self.0
+    }
+
+    /// What another process has sent.
+    pub(crate) fn from_number(number: u64) -> Millis {
+        Millis(number)
+    }
+
+    /// The second that it is in.
+    pub(crate) fn second(self) -> u64 {
+        self.0 / 1_000
+    }
 }
 
-/// Processor time that all threads of this process have used, in nanoseconds.
-pub(crate) fn processor_nanoseconds() -> u64 {
-    let t = clock_gettime(ClockId::ProcessCPUTime);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+impl Nanos {
+    /// Any moment, for tests.
+    #[cfg(test)]
+    pub(crate) const START: Nanos = Nanos(1_000_000_000);
+
+    pub(crate) fn now() -> Nanos {
+        let time = clock_gettime(ClockId::Monotonic);
+        Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    fn millis(self) -> Millis {
+        Millis(self.0 / 1_000_000)
+    }
+
+    /// The millisecond in which it is over.
+    pub(crate) fn rounded_up(self) -> Millis {
+        Millis(self.0.div_ceil(1_000_000))
+    }
+
+    /// As a number, for another process.
+    pub(crate) fn to_number(self) -> u64 {
+        self.0
+    }
+
+    /// What another process has sent.
+    pub(crate) fn from_number(number: u64) -> Nanos {
+        Nanos(number)
+    }
 }
 
-/// Milliseconds on the monotonic clock: the unit of every deadline.
-pub(crate) fn milliseconds() -> u64 {
-    nanoseconds() / 1_000_000
+impl From<Millis> for Nanos {
+    fn from(moment: Millis) -> Nanos {
+        Nanos(moment.0.saturating_mul(1_000_000))
+    }
 }
 
-/// A duration as milliseconds, for deadlines.
-pub(crate) fn as_milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4)
+/// Later by so much; at the most [`Millis::NEVER`].
+impl Add<Duration> for Millis {
+    type Output = Millis;
+
+    fn add(self, time: Duration) -> Millis {
+        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Millis(self.0.saturating_add(time))
+    }
+}
+
+/// The time since then; none if that is still to come.
+impl Sub for Millis {
+    type Output = Duration;
+
+    fn sub(self, earlier: Millis) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Nanos {
+    type Output = Nanos;
+
+    fn add(self, time: Duration) -> Nanos {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Nanos(self.0.saturating_add(time))
+    }
+}
+
+impl Sub<Duration> for Nanos {
+    type Output = Nanos;
+
+    fn sub(self, time: Duration) -> Nanos {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Nanos(self.0.saturating_sub(time))
+    }
+}
+
+/// The time since then; none if that is still to come.
+impl Sub for Nanos {
+    type Output = Duration;
+
+    fn sub(self, earlier: Nanos) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A moment that several threads share.
+#[derive(Debug)]
+pub(crate) struct AtomicMillis(AtomicU64);
+
+impl AtomicMillis {
+    pub(crate) const fn new(moment: Millis) -> AtomicMillis {
+        AtomicMillis(AtomicU64::new(moment.0))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> Millis {
+        Millis(self.0.load(order))
+    }
+
+    pub(crate) fn store(&self, moment: Millis, order: Ordering) {
+        self.0.store(moment.0, order);
+    }
+
+    /// Stores the earlier one; returns what was there.
+    pub(crate) fn fetch_min(&self, moment: Millis, order: Ordering) -> Millis {
+        Millis(self.0.fetch_min(moment.0, order))
+    }
+
+    /// Stores the later one; returns what was there.
+    pub(crate) fn fetch_max(&self, moment: Millis, order: Ordering) -> Millis {
+        Millis(self.0.fetch_max(moment.0, order))
+    }
+}
+
+/// Processor time that all threads of this process have used.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Seconds since 1970.

@@ -1,7 +1,7 @@
 //! What all parts of one worker's engine share: its configuration, poll set and log, what it counts, and how far it is on its
 //! way out. It knows none of those parts.
 
-use crate::clock::as_milliseconds;
+use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};
 use crate::home::Home;
@@ -9,7 +9,8 @@ use crate::observe::log_writer::LogWriter;
 use crate::transport::poller::Poller;
 use crate::transport::timer::Timer;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
 
 pub(crate) struct Worker {
     pub(crate) config: Config,
@@ -19,8 +20,8 @@ pub(crate) struct Worker {
     counters: Counters,
     /// A [`Lifecycle`].
     phase: AtomicU8,
-    /// When idle connections are closed, in milliseconds, once that is known.
-    drain_deadline: AtomicU64,
+    /// When idle connections are closed, once that is known.
+    drain_deadline: AtomicMillis,
     /// Whether somebody waits until a connection is closed.
     is_place_wanted: AtomicBool,
     home: Home,
@@ -59,7 +60,7 @@ impl Worker {
                 None => Counters::Own(Box::default()),
             },
             phase: AtomicU8::new(Lifecycle::Serving as u8),
-            drain_deadline: AtomicU64::new(u64::MAX),
+            drain_deadline: AtomicMillis::new(Millis::NEVER),
             is_place_wanted: AtomicBool::new(false),
             home: Home::here(),
             #[cfg(test)]
@@ -88,8 +89,8 @@ impl Worker {
         self.home.is_here()
     }
 
-    /// Makes sure that the poller looks for time-outs at `deadline` (milliseconds).
-    pub(crate) fn expect(&self, deadline: u64) {
+    /// Makes sure that the poller looks for time-outs at `deadline`.
+    pub(crate) fn expect(&self, deadline: Millis) {
         self.timer.expect(deadline, &self.poller);
     }
 
@@ -118,12 +119,12 @@ impl Worker {
         self.phase.store(Lifecycle::Stopped as u8, SeqCst);
     }
 
-    /// When idle connections are closed, in milliseconds; `None` while that is not known.
-    pub(crate) fn drain_deadline(&self) -> Option<u64> {
-        Some(self.drain_deadline.load(Relaxed)).filter(|deadline| *deadline != u64::MAX)
+    /// When idle connections are closed; `None` while that is not known.
+    pub(crate) fn drain_deadline(&self) -> Option<Millis> {
+        Some(self.drain_deadline.load(Relaxed)).filter(|deadline| *deadline != Millis::NEVER)
     }
 
-    pub(crate) fn set_drain_deadline(&self, deadline: u64) {
+    pub(crate) fn set_drain_deadline(&self, deadline: Millis) {
         self.drain_deadline.store(deadline, Relaxed);
     }
 
@@ -140,9 +141,9 @@ impl Worker {
         }
     }
 
-    /// How long an unsent response may stand still, in milliseconds.
-    pub(crate) fn write_timeout(&self) -> u64 {
-        as_milliseconds(self.config.write_timeout)
+    /// How long an unsent response may stand still.
+    pub(crate) fn write_timeout(&self) -> Duration {
+        self.config.write_timeout
     }
 
     /// Runs one turn of something; `None` when it panicked.

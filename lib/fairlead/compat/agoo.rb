@@ -9,15 +9,15 @@ Fairlead::Compat.claim(:Agoo, "agoo")
 #
 #   require "fairlead/compat/agoo"   # instead of the gem
 #
-# Callback objects are those of Rack Push, which both have; agoo/client.rb changes what agoo's clients do differently, for
-# every client of the process. agoo/server.rb starts a server from a plain program. GraphQL and what else Fairlead lacks
-# raises NotImplementedError and says what to use instead.
+# Handlers are the same in both. agoo/client.rb adds what clients do differently in agoo, to all clients of the process.
+# agoo/server.rb starts a server from a plain program. What Fairlead does not have, such as GraphQL, raises
+# NotImplementedError and says what to use instead.
 module Agoo
   VERSION = "2.15 (Fairlead #{Fairlead::VERSION})".freeze
 
   class << self
-    # Sends a message to whoever is subscribed to the subject, or to a pattern like "news.*.sport" or "news.>" that it
-    # matches; in every process. Returns nil.
+    # Publishes a message to the subscribers of the subject, and of patterns like "news.*.sport" or "news.>" that match it, in
+    # every process. Returns nil.
     def publish(subject, message)
       Fairlead.publish(subject, Agoo::Client.text(message))
       nil
@@ -27,7 +27,7 @@ module Agoo
       Fairlead::Compat.missing("Agoo.unsubscribe", "let each client unsubscribe itself")
     end
 
-    # Ends what Agoo::Server.start has started.
+    # Ends the server that Agoo::Server.start has started.
     def shutdown = Server.shutdown
 
     def const_missing(name)

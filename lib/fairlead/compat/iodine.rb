@@ -9,15 +9,15 @@ Fairlead::Compat.claim(:Iodine, "iodine")
 #
 #   require "fairlead/compat/iodine"   # instead of the gem
 #
-# The files in iodine/ define a part each. What Fairlead lacks raises NotImplementedError and says what to use instead.
-# Callback objects (`env["rack.upgrade"]`) are Fairlead's own and need none of this.
+# What Fairlead does not have raises NotImplementedError and says what to use instead. Handlers (`env["rack.upgrade"]`) are the
+# same in both.
 module Iodine
   VERSION = "0.7 (Fairlead #{Fairlead::VERSION})".freeze
 
-  # One per upgraded connection; what callbacks get.
+  # What the callbacks of a handler get.
   Connection = Fairlead::Client
 
-  # Parts of iodine that are libraries of their own, and what serves instead.
+  # Parts of iodine that Fairlead does not have, and what to use instead.
   ELSEWHERE = {
     JSON: "use json, which comes with Ruby",
     Mustache: "use the gem mustache",
@@ -25,7 +25,7 @@ module Iodine
   }.freeze
 
   class << self
-    # There is nothing to patch: Rack is as fast as it is.
+    # Does nothing; iodine replaces methods of Rack by faster ones.
     def patch_rack = nil
 
     def connect(*)

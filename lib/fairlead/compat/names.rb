@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Names of other servers that applications know. Each of the files beside this one defines those of one server in terms
-  # of Fairlead's own, for an application that requires it; nothing here is loaded otherwise.
+  # The interfaces of other servers, for applications written for them. Each file beside this one defines the interface of one
+  # server, and is loaded only if the application requires it.
   module Compat
-    # Two libraries want the same name.
+    # Another library has already defined the constant.
     class NameTaken < Error
       def initialize(gem)
         super("the gem #{gem} is loaded, but fairlead/compat/#{gem} replaces it: remove one of them " \
@@ -13,14 +13,14 @@ module Fairlead
     end
 
     class << self
-      # Raises NameTaken when the gem of that name has been loaded. A constant is ours when this file has been told so.
+      # Reserves a constant. Raises NameTaken if the gem has defined it.
       def claim(constant, gem)
         raise NameTaken, gem if Object.const_defined?(constant) && !claimed.include?(constant)
 
         claimed << constant
       end
 
-      # What stands where Fairlead has nothing of the kind: says what to do instead.
+      # Raises NotImplementedError, with what to use instead.
       def missing(name, instead)
         raise NotImplementedError, "#{name} is not supported by Fairlead #{VERSION}: #{instead}"
       end

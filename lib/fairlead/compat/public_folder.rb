@@ -5,9 +5,8 @@ require "rack/files"
 
 module Fairlead
   module Compat
-    # The files of a folder where the engine, which serves public_dir before it asks the application, cannot do it: behind the
-    # application, or with types of its own. GET and HEAD only, `index.html` for a folder, and whatever is hidden stays so.
-    # Rack::Files reads and checks the path.
+    # Serves the files of a folder in Ruby, where the engine cannot do it: after the application, or with additional media
+    # types. Only GET and HEAD; `index.html` for a folder; no hidden files. Rack::Files reads and checks the path.
     class PublicFolder
       HIDDEN = %r{/\.(?!well-known/)}
 
@@ -20,16 +19,16 @@ module Fairlead
         file(env) || @app.call(env)
       end
 
-      # The answer with the file, or nil when there is none for this request.
+      # The response with the file, or nil if there is none.
       def file(env)
         path = env["PATH_INFO"]
         return unless %w[GET HEAD].include?(env["REQUEST_METHOD"]) && !env["rack.upgrade?"] && !hidden?(path)
 
         path += "index.html" if path.end_with?("/")
-        answer = @files.call(env.merge("PATH_INFO" => path))
-        return answer if [200, 206, 304, 416].include?(answer.first)
+        status, _, body = response = @files.call(env.merge("PATH_INFO" => path))
+        return response if [200, 206, 304, 416].include?(status)
 
-        answer.last.close if answer.last.respond_to?(:close)
+        body.close if body.respond_to?(:close)
         nil
       end
 

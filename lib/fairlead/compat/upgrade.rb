@@ -7,16 +7,16 @@ require "fairlead/compat/upgrade/callbacks"
 
 module Fairlead
   module Compat # :nodoc:
-    # The upgrade of iodine 0.2 to 0.5, from which Rack Push came, on Rack Push:
+    # The upgrades of iodine 0.2 to 0.5, the predecessor of `rack.upgrade`:
     #
     #   require "fairlead/compat/upgrade"
     #   env["upgrade.websocket"] = Chat if env["upgrade.websocket?"]   # or Chat.new(env); "iodine.websocket" is the same
     #
-    # The object is the connection: its callbacks take no client, and it gets the methods of Iodine::Websocket. A class is
-    # instantiated for each connection. The status of the answer does not matter, its headers are sent.
+    # The handler is the connection: its callbacks do not get a client, and it has the methods of Iodine::Websocket. A class is
+    # instantiated for each connection. The status of the response is ignored; its header is sent.
     #
-    # It is a middleware in front of every application of a process that requires this file. Raw TCP (`upgrade.tcp`) is not
-    # supported, and `upgrade.tcp?` is never there.
+    # This is a middleware in front of all applications of the process. Raw TCP (`upgrade.tcp`) is not supported, and
+    # `upgrade.tcp?` is never set.
     class Upgrade
       def initialize(app)
         @app = app
@@ -25,12 +25,12 @@ module Fairlead
       def call(env)
         possible = env["rack.upgrade?"] == :websocket
         env["upgrade.websocket?"] = possible
-        answer = @app.call(env)
+        _, header, body = response = @app.call(env)
         object = env["upgrade.websocket"] || env["iodine.websocket"]
-        return answer unless object && possible
+        return response unless object && possible
 
         env["rack.upgrade"] = Callbacks.new(object)
-        [200, answer[1], answer[2]]
+        [200, header, body]
       end
     end
 

@@ -4,7 +4,7 @@ require "did_you_mean"
 
 module Fairlead
   class Configuration
-    # What a configuration file says. The file is plain Ruby; each option of the table is a method, and so is each hook:
+    # The options and hooks that a configuration file sets. The file is Ruby; each option and each hook is a method:
     #
     #   workers :auto
     #   threads 1, 5
@@ -12,7 +12,7 @@ module Fairlead
     class ConfigFile < Layer
       attr_reader :path, :hooks
 
-      # +default_host+: where a port is that the file names no host for; nil: on every interface.
+      # +default_host+: the host for a port without one; nil means every interface.
       def initialize(path, default_host: nil)
         super()
         @path = path
@@ -27,10 +27,10 @@ module Fairlead
         super(name, *arguments, @default_host, origin: origin)
       end
 
-      # Whether it has a port without a host, and there was a default for that.
+      # Whether the default host has been used.
       def uses_default_host? = @uses_default_host == true
 
-      # Evaluates the file and returns itself. Whatever the file raises becomes a problem with its line.
+      # Evaluates the file and returns itself. An exception becomes a problem, with its line.
       def read
         text = readable_text
         Script.evaluate(self, text) if text
@@ -46,7 +46,7 @@ module Fairlead
         [path, line].compact.join(":")
       end
 
-      # For a method that is neither an option nor a hook.
+      # Called for a method that is neither an option nor a hook.
       def unknown(name)
         names = Options.flat_map(&:methods_in_file) + Hooks::NAMES.keys
         guess = DidYouMean::SpellChecker.new(dictionary: names.map(&:to_s)).correct(name.to_s).first
@@ -62,7 +62,7 @@ module Fairlead
         nil
       end
 
-      # A syntax error names its place itself.
+      # The message of a syntax error contains the line.
       def raised(error)
         return problem(nil, nil, error.message.strip) if error.is_a?(SyntaxError)
 

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # What the environment variables say. Of the variables of one option the first that is not blank counts.
+    # The options that environment variables set. If an option has several variables, the first that is not blank counts.
     module Environment
       module_function
 

@@ -5,15 +5,14 @@ require "optparse"
 
 module Fairlead
   class Configuration
-    # What the arguments of `fairlead` say. Besides the options of the table there are the few flags that ask for
-    # something else than serving.
+    # The arguments of `fairlead`: the options of the table, and a few flags that are not options, such as --version.
     class Flags < Layer
       BANNER = <<~TEXT
         Usage: fairlead [options] [config.ru]
                fairlead bench [options] URL     measures a server; see fairlead bench --help
       TEXT
 
-      # Where a description starts, and how far it goes.
+      # The columns in which the descriptions of --help begin and end.
       COLUMN = 34
       WIDTH = 110
 
@@ -22,7 +21,7 @@ module Fairlead
 
       def self.parse(arguments) = new.tap { |flags| flags.send(:parse, translate(arguments)) }
 
-      # The arguments with foreign flags as ours: OptionParser would read `-www DIR` as `-w ww`. What follows `--` is no flag.
+      # Replaces foreign flags by ours: OptionParser would read `-www DIR` as `-w ww`. Arguments after `--` are not flags.
       def self.translate(arguments)
         names = Options.flat_map { |entry| entry.foreign_flags.map { |flag| [flag, "--#{entry.long_flags.first}"] } }.to_h
         count = arguments.index("--") || arguments.size
@@ -36,7 +35,7 @@ module Fairlead
         @debug = false
       end
 
-      # Whether an error is to be shown with its backtrace.
+      # Whether to show the backtrace of an error.
       def debug? = @debug
 
       # The text of --help.
@@ -44,12 +43,12 @@ module Fairlead
 
       private
 
-      # OptionParser stops at the first argument it cannot read; this goes on, to tell all of them.
+      # OptionParser stops at the first invalid argument; this continues, in order to report all of them.
       def parse(arguments)
         files = []
         begin
           parser.order!(arguments) { |argument| files << argument }
-          files.concat(arguments) # behind --
+          files.concat(arguments) # after --
         rescue OptionParser::ParseError => e
           parse_failed(e)
           retry

@@ -2,8 +2,8 @@
 
 module Fairlead
   class Configuration
-    # What one source said: the values it gave, and what was wrong with others. Nothing is raised here, so that all the
-    # problems of all the sources can be told together.
+    # The values that one source sets, and its problems. Nothing is raised here, so that the problems of all sources can be
+    # reported together.
     class Layer
       # settings: option name => Setting. problems: ConfigurationError::Problem
       attr_reader :settings, :problems
@@ -21,7 +21,7 @@ module Fairlead
         @problems = []
       end
 
-      # Sets the option or shorthand of that name. A repeatable one gathers its values.
+      # Sets the option or shorthand of that name. A repeatable option collects its values.
       def set(name, *arguments, origin:)
         Options.fetch(name).expand(*arguments).each { |option, value| store(Options.fetch(option), value, origin) }
       rescue KeyError => e
@@ -36,7 +36,7 @@ module Fairlead
         problems << ConfigurationError::Problem.new(option, origin, message)
       end
 
-      # The value given for that option, or nil.
+      # The value of that option, or nil.
       def [](name) = settings[name]&.value
 
       private

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # Gathers the sources of a command line: finds the configuration file, reads it, and puts the layers in order.
+    # Makes the configuration of a command line: finds and reads the configuration file, and puts the layers in order.
     class Loader
       def initialize(flags, environment, fallback, default_host)
         @flags = flags
@@ -19,7 +19,7 @@ module Fairlead
 
       private
 
-      # nil when there is no file to read. A folder that the file names is seen from where the server is to run.
+      # Returns nil if there is no file. Relative folders in the file are relative to the folder that the server runs in.
       def read_file
         path = @flags[:config] || default_path
         return if path.nil? || path == "-"
@@ -31,12 +31,12 @@ module Fairlead
 
       def read(path) = ConfigFile.new(path, default_host: @default_host).read
 
-      # The default host, if it is where the server is going to listen.
+      # The default host, if the server is going to listen on it.
       def effective_default_host(layers, file)
         @default_host if file&.uses_default_host? && layers.find { |layer| layer[:bind] }.equal?(file)
       end
 
-      # A given path is relative to the current folder, the default ones to the folder the server is to run in.
+      # A given path is relative to the current folder, the default ones to the folder that the server runs in.
       def default_path
         folder = @flags[:directory] || "."
         ["config/fairlead/#{environment}.rb", "config/fairlead.rb"]
@@ -44,7 +44,7 @@ module Fairlead
           .find { |path| File.exist?(path) }
       end
 
-      # The file cannot choose the environment by which it is found.
+      # The environment decides which file is read, so the file cannot set it.
       def environment
         [@flags, @environment, @fallback].filter_map { |layer| layer[:environment] }.first || Options.fetch(:environment).default({})
       end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# The object a configuration file is evaluated on. Its class stands outside the modules of Fairlead, and holds no constant,
-# so that a name such as File or Server means in the file what it means anywhere else.
+# The object on which a configuration file is evaluated. Its class is not nested in the modules of Fairlead and has no
+# constants, so that File or Server means the same in the file as anywhere else.
 class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChildren
   class << self
-    # Evaluates +text+, the text of +file+ (a ConfigFile), which is told what it says.
+    # Evaluates +text+, the text of +file+ (a ConfigFile), and sets its options and hooks there.
     def evaluate(file, text)
       new(file).instance_eval(text, file.path, 1)
     end
@@ -28,7 +28,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
     end
   end
 
-  # Turns a misspelt option into a problem with its line, and lets the rest of the file be read.
+  # A misspelt option becomes a problem, with its line, and the rest of the file is still read.
   def method_missing(name, *arguments, **_keywords)
     arguments.empty? && !name.end_with?("!") ? super : @file.unknown(name)
   end

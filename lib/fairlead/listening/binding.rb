@@ -3,8 +3,7 @@
 require "socket"
 
 module Fairlead
-  # One configured address, of a class per scheme (binding/tcp.rb, binding/unix.rb). Parsing one touches nothing;
-  # #open makes the listeners.
+  # A configured address. Each scheme has a subclass (binding/tcp.rb, binding/unix.rb). Only #open touches the system.
   class Binding
     autoload :Tcp, "fairlead/listening/binding/tcp"
     autoload :Unix, "fairlead/listening/binding/unix"
@@ -22,12 +21,12 @@ module Fairlead
         const_get(name).new(address, *split_query(address, rest))
       end
 
-      # Where to listen when nobody says so.
+      # The default of the option `bind`.
       def default_address
         address_for_port(DEFAULT_PORT)
       end
 
-      # The address for a port, on +host+ or else on every interface.
+      # The address for a port on +host+, or on every interface if it is nil.
       def address_for_port(port, host = nil)
         host ||= ipv6? ? "::" : "0.0.0.0"
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
@@ -36,7 +35,7 @@ module Fairlead
 
       private
 
-      # A machine with IPv6 has an address other than ::1.
+      # Whether this machine has an IPv6 address other than ::1.
       def ipv6?
         Socket.ip_address_list.any? { |address| address.ipv6? && !address.ipv6_loopback? }
       end
@@ -48,7 +47,7 @@ module Fairlead
         raise BindError.new(address, "invalid query")
       end
 
-      # Few addresses have a query, and the library that reads it is large.
+      # Loads the library only if there is a query, which is rare.
       def read(query)
         require "uri"
         URI.decode_www_form(query).to_h
@@ -68,7 +67,7 @@ module Fairlead
       locate(location)
     end
 
-    # Opens the listeners and returns them. +backlog+ counts where the address names none of its own.
+    # Opens the listeners and returns them. +backlog+ is used if the address has none.
     def open(backlog:)
       listen(@backlog || backlog)
     rescue SystemCallError, SocketError => e
@@ -77,7 +76,7 @@ module Fairlead
 
     private
 
-    # A parameter as a number in that base (0: as Ruby reads it, so that a leading 0 means octal), or nil.
+    # A parameter as a number in that base (0: as in Ruby, where a leading 0 means octal), or nil.
     def number(name, base)
       text = @parameters[name]
       return unless text

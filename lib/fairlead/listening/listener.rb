@@ -3,10 +3,10 @@
 module Fairlead
   # An open socket that accepts connections, made from a binding.
   class Listener
-    # +address+: what the engine has to know, { scheme:, host:, port: } or { scheme:, path: }.
+    # The address for the engine: { scheme:, host:, port: } or { scheme:, path: }.
     attr_reader :address
 
-    # +file+: the path of a Unix socket, which this process removes at the end.
+    # +file+: the path of a Unix socket. #remove deletes it.
     def initialize(socket, address, file: nil)
       @socket = socket
       @address = address.freeze
@@ -30,23 +30,23 @@ module Fairlead
       "#{address[:scheme]}://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
     end
 
-    # Lets go of the socket in this process; others that hold it go on.
+    # Closes the socket in this process. Other processes can still accept.
     def close
       @socket.close unless @socket.closed?
     end
 
-    # Stops listening for good, also for those that hold the socket without accepting any more, as an engine that has ended.
+    # Stops listening in all processes, even if some still hold the socket open.
     def remove
       unlink
       @socket.shutdown unless @socket.closed?
       close
-    rescue Errno::ENOTCONN # not every system shuts down a socket that only listens
+    rescue Errno::ENOTCONN # some systems cannot shut down a listening socket
       close
     end
 
     private
 
-    # The file of the socket, if this process made it and nobody has put another one in its place.
+    # Deletes the file of the socket, if this process has made it and it has not been replaced.
     def unlink
       File.unlink(@file) if @file && @owner == Process.pid && identity == @identity
     rescue Errno::ENOENT

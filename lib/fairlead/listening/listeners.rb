@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The listeners of a server: opened together or not at all.
+  # The listeners of a server. Either all of them are opened, or none.
   class Listeners
     include Enumerable
 
-    # Opens every binding of +uris+; raises BindError for the first that cannot be opened.
-    def self.open(uris, backlog:)
+    # Opens all addresses. Raises BindError for the first that cannot be opened.
+    def self.open(addresses, backlog:)
       listeners = []
-      uris.each { |uri| listeners.concat(Binding.parse(uri).open(backlog: backlog)) }
+      addresses.each { |address| listeners.concat(Binding.parse(address).open(backlog: backlog)) }
       new(listeners)
     rescue BindError
       new(listeners).remove
@@ -23,13 +23,13 @@ module Fairlead
 
     def ports = filter_map(&:port)
 
-    # What the engine takes: [[descriptor, address], …].
+    # The listeners for the engine: [[descriptor, address], …].
     def to_engine = map { |listener| [listener.fileno, listener.address] }
 
-    # Lets go of the sockets in this process.
+    # Closes the sockets in this process.
     def close = each(&:close)
 
-    # Stops listening for good; the files of Unix sockets go too.
+    # Stops listening in all processes, and deletes the files of Unix sockets.
     def remove = each(&:remove)
   end
 end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Where requests are logged. The engine writes the lines; this is the open file. HUP reopens it under the same
-  # descriptor after log rotation has moved it.
+  # The open file to which the engine logs requests. HUP reopens it under the same descriptor after log rotation has moved
+  # it.
   class AccessLog
-    # +path+: "-" for standard output, nil for no log. Raises ConfigurationError, naming +origin+, when it cannot be opened.
+    # +path+: "-" for standard output, nil for no log. Raises ConfigurationError, with +origin+, if it cannot be opened.
     def initialize(path, origin: nil)
       @path = path
       @file = open_file if file?
@@ -17,13 +17,13 @@ module Fairlead
       file? ? @file.fileno : ($stdout.fileno || 1 if @path)
     end
 
-    # Whether there is a file that can be moved away.
+    # Whether the log is a file, which can be rotated.
     def file? = !@path.nil? && @path != "-"
 
     def reopen
       @file.reopen(@path, "a")
     rescue SystemCallError
-      nil # the folder is gone: the file that is still open serves on
+      nil # the folder is gone: goes on with the open file
     end
 
     def close
@@ -32,7 +32,7 @@ module Fairlead
 
     private
 
-    # Appending keeps the lines of several processes whole.
+    # In append mode the lines of several processes do not overwrite each other.
     def open_file
       @path = File.expand_path(@path)
       File.open(@path, "a")

@@ -8,7 +8,7 @@ module Fairlead
     TITLE = "500 Internal Server Error"
     HINT = "The application failed. See the server log for details."
 
-    # +details+: whether the client may see what has happened.
+    # +details+: whether the response shows the exception.
     def initialize(log, details:)
       @log = log
       @details = details
@@ -25,7 +25,7 @@ module Fairlead
 
     private
 
-    # The path without the query, in which secrets travel; nothing in it can start a new line of the log.
+    # The method and the path, escaped so that it cannot start a new line. The query may contain secrets and is left out.
     def request(env)
       return unless env
 

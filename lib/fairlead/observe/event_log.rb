@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The messages for the person who runs the server. Other code says what has happened; all wording is here. Messages go
-  # to standard output, warnings and errors to standard error; each with one write, so that the lines of several
-  # processes do not mix.
+  # The messages for the person who runs the server. Other code reports events; all wording is here. Messages go to standard
+  # output, warnings and errors to standard error. Each is one write, so that the lines of several processes do not mix.
   class EventLog
     # @return [IO] where messages go, and where warnings and errors go
     attr_reader :output, :errors
@@ -93,7 +92,7 @@ module Fairlead
 
     def thread_died(name, error) = warn("[BUG] thread #{name} ended: #{trace(error)}")
 
-    # An exception of the application, with the request that met it.
+    # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)
       warn("error in the application#{": #{request}" if request}: #{trace(error)}")
     end
@@ -106,7 +105,7 @@ module Fairlead
 
     def warn(text) = write(@errors, text)
 
-    # A closed terminal or a full disk is no reason to stop serving.
+    # If the terminal is closed or the disk is full, the message is lost and the server goes on.
     def write(stream, text)
       stream.write("#{"[#{Process.pid}] " if @prefix}#{text}\n")
       stream.flush
@@ -114,7 +113,7 @@ module Fairlead
       nil
     end
 
-    # Class, message and backtrace. An exception of the application may fail even to tell its message.
+    # Class, message and backtrace. The application's own #message may raise, too.
     def trace(error)
       error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The statistics of the server in this process and of its siblings, as Fairlead.stats returns them.
+  # The statistics of this process and of all workers, as Fairlead.stats returns them.
   module Stats
     @engines = {}.compare_by_identity
     @shared = nil

@@ -2,12 +2,12 @@
 
 module Fairlead
   module Options
-    # The kinds of value that the options about files have beside the general ones.
+    # The types that only options about files have.
     module Types
-      # "GLOB: VALUE", the cache-control of the files whose path matches; the value is [glob, field value]. No path that is
-      # served has a colon in it.
+      # "GLOB: VALUE", the cache-control of files whose path matches; the value is [glob, field value]. Paths with a colon are
+      # never served, so the first colon ends the glob.
       class CacheRule < Text
-        # RFC 9110 §5.5 without obs-text, which no directive is made of.
+        # RFC 9110 §5.5 without obs-text, which directives do not contain.
         FIELD_VALUE = /\A[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\z/
 
         def expectation = "GLOB: VALUE, where GLOB begins with / or *, such as /fonts/*: public, max-age=604800"

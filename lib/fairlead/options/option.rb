@@ -4,17 +4,17 @@ require "fairlead/options/types"
 
 module Fairlead
   module Options
-    # What an entry of the table shows to flags, configuration file, environment, help and documentation.
+    # An entry of the table. Flags, configuration file, environment, help and documentation read it.
     #
     # name        the method of the configuration file and, with dashes, the long flag
-    # group       the heading it stands under
+    # group       the heading above it in the help and the documentation
     # short       the short flag, or nil
     # long_flags  every long flag without its dashes, the preferred one first
-    # foreign_flags  as other servers spell it: a word behind one dash
+    # foreign_flags  the spelling of other servers: a word after a single dash
     # aliases     further names in the configuration file
     # variables   environment variables; the first that is not blank counts
-    # doc         one sentence, and then more where one is not enough
-    # valid, invalid   arguments that are accepted and that are refused
+    # doc         one sentence, or several; the help shows the first
+    # valid, invalid   examples of arguments that are accepted and refused
     class Entry
       attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid
 
@@ -45,10 +45,10 @@ module Fairlead
 
     # One option with one value (or, when it is repeatable, a list of them).
     #
-    # scope     :engine reaches the native engine, :process stays in Ruby
+    # scope     :engine if the native engine gets it, :process if it stays in Ruby
     # default   the value, or a callable that derives it from the values of the options (name => value)
-    # shown_default  the default in words, for a derived one
-    # none      what it means that there is no value
+    # shown_default  a derived default, in words
+    # none      what no value means, in words
     # needs     the option without which this one has no effect
     class Option < Entry
       attr_reader :type, :scope, :shown_default, :needs
@@ -73,11 +73,11 @@ module Fairlead
         @default.respond_to?(:call) ? @default.call(values) : @default
       end
 
-      # What a flag's value is called in --help; nil for a yes or no.
+      # The placeholder for a flag's value in --help; nil for a switch.
       def placeholder = type.placeholder
 
-      # Arguments as somebody gave them => { name => canonical value }. Nothing at all when the argument is nil, so that
-      # `pid_file ENV["PIDFILE"]` means what it says.
+      # Turns the arguments of a source into { name => canonical value }. If the argument is nil, the result is empty, so that
+      # `pid_file ENV["PIDFILE"]` changes nothing if the variable is not set.
       def expand(*arguments)
         return { name => true } if arguments.empty? && boolean?
 

@@ -4,8 +4,8 @@ require "etc"
 
 module Fairlead
   module Options
-    # The kinds of value an option can have. A type turns what a person wrote (a String from a flag or the environment,
-    # or a Ruby value from the configuration file) into the one canonical value, or raises Invalid with the reason.
+    # The types of options. A type turns an argument (a String from a flag or the environment, or a Ruby value from the
+    # configuration file) into the canonical value, or raises Invalid with the reason.
     module Types
       # The message completes the sentence "<option>: …".
       class Invalid < StandardError
@@ -14,22 +14,22 @@ module Fairlead
         end
       end
 
-      # What the types have in common; each overrides #parse and #expectation.
+      # The superclass of all types; each overrides #parse and #expectation.
       class Type
-        # What stands for the value in --help.
+        # The placeholder for the value in --help.
         attr_reader :placeholder
 
         def initialize(placeholder)
           @placeholder = placeholder
         end
 
-        # nil for a type without one.
+        # The unit of the values, or nil.
         def unit = nil
 
         # How a person would write the value.
         def format(value) = value.to_s
 
-        # The value as the engine takes it.
+        # The value for the engine.
         def to_engine(value) = value
 
         # Whether the option can be given without a value, meaning true.
@@ -49,7 +49,7 @@ module Fairlead
           @range = range
         end
 
-        # The largest one.
+        # The largest allowed number.
         def most = @range.end
 
         def expectation
@@ -73,11 +73,11 @@ module Fairlead
         end
       end
 
-      # A time span. Kept as it was written (whole or not); the engine gets a Float.
+      # A time in seconds: an Integer or a Float. The engine gets a Float.
       class Seconds < Type
         LONGEST = 365 * 24 * 3600
 
-        # +zero+: whether no time at all has a meaning.
+        # +zero+: whether 0 is allowed.
         def initialize(zero: false)
           super("SEC")
           @zero = zero
@@ -100,7 +100,7 @@ module Fairlead
         def to_engine(value) = value.to_f
       end
 
-      # A size, as a number or with a suffix: 64k, 10m, 1g (1024 each).
+      # A size in bytes, as a number or with a suffix for a power of 1024: 64k, 10m, 1g.
       class Bytes < Type
         SUFFIXES = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
         LARGEST = 1024**5

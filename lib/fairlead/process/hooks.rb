@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The blocks that run at points in the life of the processes: those of the configuration file, and then those of
-  # Fairlead.on, which belong to the process whatever configuration it serves. Those of one name run in the order they were
-  # given; one that raises is logged and does not keep the others, or the server, from going on.
+  # The blocks that run at points in the life of the processes: first those of the configuration file, then those of
+  # Fairlead.on, which belong to the process and not to a configuration. Blocks for one event run in the order in which they
+  # were given. If one raises, the exception is logged, and the others still run.
   class Hooks
-    # name => where it runs, and with what
+    # name => where and when the block runs, and its argument
     NAMES = {
       before_fork: "in the supervisor, once, before the first worker is forked",
       before_worker_fork: "in the supervisor, before each fork, with the worker's index",
@@ -18,14 +18,14 @@ module Fairlead
       after_stopped: "in the supervisor or the only process, after everything has ended"
     }.freeze
 
-    # Other names for them, as Puma's files have them.
+    # Puma's names for them.
     ALIASES = {
       on_worker_fork: :before_worker_fork, after_worker_boot: :after_worker_fork, on_worker_boot: :before_worker_boot,
       on_worker_shutdown: :before_worker_shutdown, on_thread_start: :before_thread_start, on_thread_exit: :before_thread_exit,
       on_booted: :after_booted, on_stopped: :after_stopped
     }.freeze
 
-    # What Fairlead.on knows besides; these are of use to an application, which a configuration file is not.
+    # Further events for Fairlead.on, which are of use to an application but not to a configuration file.
     EVENTS = {
       boot: "in each process that serves, just before it serves",
       shutdown: "in each process that serves, when it begins to drain",
@@ -34,17 +34,17 @@ module Fairlead
       supervisor_lost: "in each worker, when the supervisor is gone, with its index"
     }.freeze
 
-    # Another name for it there.
+    # Other names for the events of Fairlead.on.
     EVENT_ALIASES = { fork: :before_worker_boot }.freeze
 
-    # Those that nothing calls without workers.
+    # The hooks that do not run without workers.
     WITH_WORKERS = %i[before_fork before_worker_fork after_worker_fork before_worker_boot before_worker_shutdown].freeze
 
     class << self
-      # Those of Fairlead.on.
+      # The blocks of Fairlead.on.
       attr_reader :of_process
 
-      # Adds +block+ to those of +event+ in this process, and in those forked from it; returns it.
+      # Adds +block+ for +event+ in this process and in those that are forked from it. Returns the block.
       def on(event, block)
         name = event.to_s.to_sym
         name = EVENT_ALIASES.fetch(name) { ALIASES.fetch(name, name) }
@@ -66,10 +66,10 @@ module Fairlead
 
     def add(name, block)
       name = ALIASES.fetch(name, name)
-      @blocks[name] = [*@blocks[name], block].freeze # a new list: the old one may be running
+      @blocks[name] = [*@blocks[name], block].freeze # a new Array, because the blocks of the old one may be running
     end
 
-    # The names that have a block.
+    # The names for which there are blocks.
     def names = @blocks.keys
 
     # Runs the blocks of that name; exceptions go to +log+.

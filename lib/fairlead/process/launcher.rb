@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Starts the server that a configuration describes, as one process or as a supervisor with workers, and gives back
-  # what it took when that has ended.
+  # Starts the server that a configuration describes, as one process or as a supervisor with workers, and cleans up after
+  # it.
   class Launcher
     class << self
-      # The one that runs in this process, or ran in the one that has forked it; nil before, and in a program that only
-      # carries a Fairlead::Server.
+      # The launcher of this process, or of the process that has forked it. nil before the start, and in a program that only
+      # contains a Fairlead::Server.
       attr_accessor :current
     end
 
     attr_reader :configuration
 
-    # The process it runs in; of the workers it is the parent.
+    # The id of the process that it runs in, which is the parent of the workers.
     attr_reader :pid
 
-    # +app+: an application that has been loaded already, instead of the rackup file.
+    # +app+: an application to serve instead of that of the rackup file.
     def initialize(configuration, app: nil)
       @configuration = configuration
       @app = app
@@ -46,7 +46,7 @@ module Fairlead
 
     private
 
-    # What the application prints is to be seen at once, also when it goes to a file or a pipe.
+    # Output of the application is written at once, even to a file or a pipe.
     def prepare_process
       $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The file with the id of the server's first process. It is read and written under a lock, so that of two servers that
-  # start at once one wins; the file of a process that is gone is taken over.
+  # The file with the id of the server's first process. It is read and written under a lock, so that only one of two
+  # servers that start at the same time gets it. The file of a process that no longer runs is overwritten.
   class PidFile
     # Writes the file and returns it; raises PidFileError.
     def self.write(path)
@@ -28,7 +28,7 @@ module Fairlead
       raise PidFileError.new(path, e.message)
     end
 
-    # Removes the file, if this process wrote it and nobody else has since.
+    # Removes the file, if this process was the last to write it.
     def remove
       return unless @owner == Process.pid
 
@@ -39,7 +39,7 @@ module Fairlead
 
     private
 
-    # Another process may remove the file between its opening and its locking; then the lock is on a file without a name.
+    # If another process removes the file after it was opened and before it was locked, tries again with the new file.
     def locked(flags = 0)
       loop do
         File.open(path, File::RDWR | flags, 0o644) do |file|
@@ -49,7 +49,7 @@ module Fairlead
       end
     end
 
-    # A process may find its own id in the file, as the first process of a container does.
+    # The file may contain the id of this process: in a container, the first process always has the same id.
     def refuse_unless_free(text)
       return if text.empty? || text == Process.pid.to_s
 

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Serving until something ends it: what the only process and a worker have in common. The includer has @service,
-  # @engine and @signals.
+  # The main loop of a process that serves: a worker, or a server without workers. The class that includes it has
+  # @service, @engine and @signals.
   #
   #   serving ──drain──▶ draining ──all done, or shutdown_timeout──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
     private
 
-    # Runs until the engine has ended. Yields each event that is none of its own, +io+ once when it is readable, and, if
-    # there is a +heartbeat+, :HEARTBEAT at least every so many seconds.
+    # Runs until the engine has ended. Yields signals, +io+ once when it is readable, and :HEARTBEAT at least every
+    # +heartbeat+ seconds.
     def serve(io = nil, heartbeat: nil, &handler)
       until @ended
         handler.call(:HEARTBEAT) if heartbeat
@@ -24,7 +24,7 @@ module Fairlead
 
     def draining? = !@drain.nil?
 
-    # Ends once everything that has arrived is finished. It waits in a thread of its own, so that a signal can still be heard.
+    # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled.
     def drain
       @drain ||= Thread.new do
         finished = @engine.drain(@service.configuration.shutdown_timeout)
@@ -33,7 +33,7 @@ module Fairlead
       end
     end
 
-    # Ends now, whatever is under way.
+    # Ends now and aborts all requests.
     def stop
       @stopped = true
       @engine.stop

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Signals, and other events that end a wait. A trap does no more than to note the event and wake the main loop through
-  # a pipe (https://cr.yp.to/docs/selfpipe.html); the loop acts on it, outside the trap.
+  # Signals, and other events that the main loop waits for. A trap only queues the event and wakes the loop through a pipe
+  # (https://cr.yp.to/docs/selfpipe.html); the loop acts on it, outside the trap.
   class Signals
-    # Whether a trap runs, in which nothing may be waited for. Ruby tells by refusing a lock.
+    # Whether this is a trap, in which nothing may be waited for: Ruby refuses to lock a Mutex there.
     def self.in_trap?
       Mutex.new.synchronize { false }
     rescue ThreadError
@@ -22,13 +22,13 @@ module Fairlead
       names.each { |name| replace(name) { push(name.to_sym) } }
     end
 
-    # Lets these signals do nothing.
+    # Ignores these signals.
     def ignore(*names)
       names.each { |name| replace(name, "IGNORE") }
     end
 
-    # Lets these signals end the process at once, with the status a shell would give it. An exception in the middle of a
-    # +require+ would make RubyGems complain.
+    # Makes these signals end the process at once, with the status that a shell would report. Raising instead could interrupt
+    # a +require+, which RubyGems turns into an error of its own.
     def exit_on(*names)
       names.each { |name| replace(name) { exit!(128 + Signal.list.fetch(name)) } }
     end
@@ -40,7 +40,7 @@ module Fairlead
       [@reader, @writer].each(&:close)
     end
 
-    # Notes an event; from a trap or from another thread.
+    # Queues an event. May be called in a trap or by any thread.
     def push(event)
       @events << event
       @writer.write_nonblock(".", exception: false)
@@ -48,15 +48,15 @@ module Fairlead
       nil
     end
 
-    # Waits for events, or until one of +ios+ is readable, or for +seconds+; returns the events and the readable ones
-    # of +ios+, which may be none.
+    # Waits for events, or until one of +ios+ is readable, for +seconds+ at most. Returns the events and the readable ones
+    # of +ios+, if any.
     def wait(seconds = nil, *ios)
       readable, = IO.select([@reader, *ios], nil, nil, seconds)
       nil while @reader.read_nonblock(1024, exception: false).is_a?(String)
       Array.new(@events.size) { @events.pop } + ios.intersection(readable || [])
     end
 
-    # Whether the signal did nothing before it was trapped, as HUP under nohup.
+    # Whether the signal was ignored before it was trapped, as HUP is under nohup.
     def ignored_before?(name) = @previous[name] == "IGNORE"
 
     private

@@ -6,16 +6,16 @@ require "fairlead/process/supervisor/pipes"
 require "fairlead/process/supervisor/watchdog"
 
 module Fairlead
-  # The process that forks the workers and keeps their number: it replaces those that die or hang, passes on what signals
-  # ask for, and ends when the last worker has ended. It serves nothing itself.
+  # The process that forks the workers and keeps their number: it replaces workers that die or hang, acts on signals, and
+  # ends after the last worker. It serves no requests itself.
   class Supervisor
-    # How many workers there can be at once, however often TTIN asks.
+    # The maximum number of workers, however often TTIN is sent.
     SLOTS = Options.fetch(:workers).type.most
 
     # How long a worker may take to end once its requests have been aborted, in seconds: after shutdown_timeout, or at once.
     EXIT_GRACE = 5
 
-    # A worker that dies this early has hardly been ready, in seconds.
+    # A worker that dies within this time after its start counts as one that could not start, in seconds.
     EARLY = 1
 
     def initialize(service)
@@ -53,7 +53,7 @@ module Fairlead
       run_hooks(:before_fork)
     end
 
-    # What is old when the workers are forked stays shared between them for long.
+    # Loads the application and collects garbage, so that workers share memory: pages with old objects are seldom written to.
     def preload
       @service.app
       Process.respond_to?(:warmup) ? Process.warmup : GC.start
@@ -64,7 +64,8 @@ module Fairlead
       @signals.trap("CHLD", "TERM", "INT", "QUIT", "HUP", "TTIN", "TTOU", "USR1", "USR2")
     end
 
-    # Workers are reaped before the reports are read: what a dead one has reported is then read while its slot is empty.
+    # Workers are reaped before the reports are read, so that the report of a dead worker is not taken for one of its
+    # successor.
     def supervise
       until @stopping && @children.empty?
         @signals.wait(pause, @pipes.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
@@ -77,12 +78,12 @@ module Fairlead
       end
     end
 
-    # Until something has to be done without anybody asking for it.
+    # Seconds until the watchdog or the back-off needs attention.
     def pause
       [@watchdog.pause(now), *@back_off.remaining].min
     end
 
-    # --- what signals ask for
+    # --- signals
 
     def act_on(event)
       case event
@@ -109,7 +110,7 @@ module Fairlead
       @children.each { |child| child.terminate(now + EXIT_GRACE, signal: "QUIT") }
     end
 
-    # Closing the listeners here too lets the system refuse connections as soon as no worker accepts any.
+    # The listeners are closed here too, so that the kernel refuses connections as soon as no worker accepts any.
     def start_ending
       @stopping = true
       @pipes.ask_workers_to_end
@@ -137,7 +138,7 @@ module Fairlead
       @log.worker_not_added(DescriptorError.new(e))
     end
 
-    # --- what becomes of workers
+    # --- workers
 
     def start_missing_workers
       return if @stopping
@@ -181,7 +182,7 @@ module Fairlead
       run_hooks(:after_booted)
     end
 
-    # An application that cannot be loaded is an error of the start until a worker has shown that it can.
+    # If no worker has ever been ready, the server ends: the application cannot be loaded.
     def start_failed(report)
       return if @stopping
 
@@ -194,7 +195,7 @@ module Fairlead
     end
 
     def worker_ended(child, status)
-      @shared.reset(child.slot) # those who drain must not leave anything to it
+      @shared.reset(child.slot) # workers that drain must not leave transfers to it
       return if @stopping || (child.ending? && child.slot >= @wanted)
 
       unless child.ending?

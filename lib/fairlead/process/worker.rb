@@ -3,12 +3,12 @@
 require "fairlead/process/serving"
 
 module Fairlead
-  # A process that the supervisor has forked to serve. It lives as long as its supervisor: it drains when that asks for
-  # it (TERM), and also when that is gone, however that came about.
+  # A process that the supervisor has forked to serve. It drains when the supervisor asks for it (TERM), and when the
+  # supervisor is gone.
   class Worker
     include Serving
 
-    # How often it shows a sign of life, in seconds.
+    # How often it tells the supervisor that it is alive, in seconds.
     HEARTBEAT = 1.0
 
     # +pipes+: the Supervisor::Pipes. +shared+ and +slot+: as for Engine.
@@ -25,7 +25,7 @@ module Fairlead
     def run
       prepare_process
       boot
-      @shared.beat(@slot) # the supervisor misses no sign of life from one that has never shown any
+      @shared.beat(@slot) # the supervisor counts from the first beat
       @pipes.booted(@slot)
       serve(@pipes.end_io, heartbeat: heartbeat) { |event| act_on(event) }
       run_hooks(:before_worker_shutdown)
@@ -38,14 +38,14 @@ module Fairlead
 
     private
 
-    # A Ctrl-C reaches every process of the terminal: what follows from it is for the supervisor to say.
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do.
     def prepare_process
       Process.setproctitle("fairlead: worker #{@slot} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU")
       @signals.exit_on("TERM")
     end
 
-    # Until the application is loaded there is nothing to finish, and TERM ends the process.
+    # While the application is being loaded, TERM ends the process at once: there is nothing to finish.
     def boot
       run_hooks(:before_worker_boot)
       @service.app
@@ -53,7 +53,7 @@ module Fairlead
       @engine.start
     end
 
-    # Often enough for a supervisor with little patience.
+    # More often if worker_timeout is short.
     def heartbeat = [HEARTBEAT, @service.configuration.worker_timeout / 4.0].min
 
     def run_hooks(name)

@@ -3,29 +3,29 @@
 module Fairlead
   # Loads the application from a rackup file, with Rack 2 or 3. If that fails, says where.
   module AppLoader
-    # The application where there are only the files of a folder. The folder's own page for 404, if there is
-    # one, takes the place of the empty body.
+    # The application of a server that only serves the files of a folder. If the folder has a page for 404, the engine sends
+    # that instead of the empty body.
     NOTHING = ->(_env) { [404, {}, []] }
 
     @middleware = []
 
     class << self
-      # What there is to serve beside the files; raises AppLoadError.
+      # The application for a configuration. Raises AppLoadError.
       def of(configuration)
         files_only?(configuration) ? NOTHING : load(configuration.rackup)
       end
 
-      # Raises AppLoadError when there is nothing to serve.
+      # Raises AppLoadError if there is nothing to serve.
       def check(configuration)
         present!(configuration.rackup) unless files_only?(configuration)
       end
 
-      # Whether the files of a folder are all there is to serve: nobody has named a rackup file, and there is none.
+      # Whether only the files of a folder are served: there is no rackup file, and none was asked for.
       def files_only?(configuration)
         !configuration.public_dir.nil? && !configuration.given?(:rackup) && !File.exist?(configuration.rackup)
       end
 
-      # The application of that file; raises AppLoadError.
+      # Loads the application from that file. Raises AppLoadError.
       def load(path)
         present!(path)
         build(File.expand_path(path))
@@ -35,14 +35,13 @@ module Fairlead
         raise signal_behind(e) || failure(path, e)
       end
 
-      # Puts a middleware in front of every application this process is going to serve, the first one outermost. For parts
-      # of Fairlead that an application loads with `require`; others have no middleware.
+      # Puts a middleware in front of every application that this process is going to serve; the first one is outermost. Only
+      # for parts of Fairlead that an application has to require.
       def use(middleware)
         @middleware |= [middleware]
       end
 
-      # Whether a header value may be a list with a line feed between its values, as the SPEC of Rack 2 has it. Without Rack
-      # it may not.
+      # Whether a line feed separates the values of a header, as in the SPEC of Rack 2.
       def field_lists?
         return false unless defined?(Rack)
 
@@ -50,7 +49,7 @@ module Fairlead
         Rack.release.start_with?("2.")
       end
 
-      # That application behind the middleware. Rack::Lint of Rack 2 counts on others to have loaded URI.
+      # Puts the middleware in front of +app+. Rack::Lint of Rack 2 needs URI but does not load it.
       def wrap(app)
         require "uri" if defined?(Rack) && !Rack.autoload?(:Lint)
         @middleware.reverse.reduce(app) { |inner, middleware| middleware.new(inner) }
@@ -62,8 +61,8 @@ module Fairlead
         raise AppLoadError.new(path, nil, "no such file in #{Dir.pwd}") unless File.file?(path)
       end
 
-      # Files alone, or an application that is there already, do without Rack. Rack 2 reads options of its own server from
-      # a comment of the file, for which it loads that server, unless it is given nil; and it returns a pair.
+      # Rack is only loaded here: other applications do not need it. Rack 2 returns a pair; without the nil it would look for
+      # options in a comment of the file and load a server of its own for that.
       def build(path)
         require "rack"
         return Rack::Builder.parse_file(path) unless Rack.release.start_with?("2.")
@@ -71,7 +70,7 @@ module Fairlead
         Rack::Builder.parse_file(path, nil).first
       end
 
-      # RubyGems makes an error of its own of a signal that interrupts a +require+.
+      # RubyGems turns a signal that interrupts a +require+ into an error of its own.
       def signal_behind(error)
         error = error.cause until error.nil? || error.is_a?(SignalException)
         error
@@ -95,7 +94,7 @@ module Fairlead
         AppLoadError.new(relative(match[:path]), Integer(match[:line], 10), match[:reason].strip)
       end
 
-      # [path, line] of the frames in files below the current folder, innermost first: not those of the gems.
+      # [path, line] of the frames in files below the current folder, without gems; the innermost first.
       def own_frames(error)
         (error.backtrace_locations || []).filter_map do |frame|
           path = relative(File.expand_path(frame.path))

@@ -2,16 +2,17 @@
 
 module Fairlead
   # What `rackup -s fairlead` and `rails server -u fairlead` call. Rack 2 finds it as Rack::Handler::Fairlead, Rack 3 as
-  # Rackup::Handler::Fairlead; both are this.
+  # Rackup::Handler::Fairlead.
   module Handler
-    # Their names of our options. Host and Port are more than another name.
+    # Their names for our options. Host and Port together are an address; see #translate.
     NAMES = { Threads: :threads, Verbose: :log_requests, Silent: :quiet }.freeze
 
-    # Theirs that bear the name of one of ours and mean something else: config is the rackup file, loaded already.
+    # Their options that have the name of one of ours but mean something else: config is the rackup file, which is loaded
+    # already.
     FOREIGN = %i[config].freeze
 
-    # Serves an application until the server is asked to end. On the main thread this is the whole of `fairlead`, with
-    # configuration file and workers; on another one, a {Fairlead::Server}.
+    # Serves an application until the server is asked to end. On the main thread it works like `fairlead`, with configuration
+    # file and workers; on another thread it is a {Fairlead::Server}.
     #
     # @param app [#call] a Rack application
     # @param options [Hash{Symbol => Object}] those of rackup and Rails (Host, Port, Threads, …) and of docs/configuration.md
@@ -24,7 +25,7 @@ module Fairlead
       @server.run
     end
 
-    # Ends the server; also from a trap.
+    # Ends the server. May be called in a trap.
     #
     # @return [Thread]
     def shutdown
@@ -44,15 +45,15 @@ module Fairlead
 
     private
 
-    # What the user asked for wins over the configuration file; what the caller has filled in comes last. But its host
-    # (localhost in development, says Rails) is also where a port of the file is that names none.
+    # What the user has asked for wins over the configuration file; the caller's defaults come last. Their host (in Rails,
+    # localhost in development) is also the host for a port without one in the file.
     def launcher(app, options)
       parts = split(options)
       given, filled_in = parts.map { |part| Configuration::Layer.from(translate(part), origin: "the caller") }
       Launcher.new(Configuration.load(given, fallback: filled_in, default_host: default_host(parts.last)), app: app)
     end
 
-    # That of an interface; every one of them is what a port means anyway.
+    # nil if it means every interface, since a port means that anyway.
     def default_host(filled_in)
       host = filled_in[:Host].to_s
       host unless host.empty? || unix?(host) || %w[0.0.0.0 ::].include?(host)
@@ -60,14 +61,15 @@ module Fairlead
 
     def unix?(host) = host.start_with?("/", ".", "@")
 
-    # Only Rails says what was given. Host and Port are one address, and stay together.
+    # Separates what the user has given from the caller's defaults. Only Rails tells; with rackup everything counts as given.
+    # Host and Port are one address and stay together.
     def split(options)
       given = options[:user_supplied_options] || options.keys
       given |= %i[Host Port] if given.intersect?(%i[Host Port])
       options.partition { |name, _| given.include?(name) }.map(&:to_h)
     end
 
-    # Their options => ours, without those that are for themselves (:pid, :daemonize, :AccessLog and the like).
+    # Turns their options into ours, and drops their own (:pid, :daemonize, :AccessLog and the like).
     def translate(options)
       ours = options.transform_keys { |name| NAMES.fetch(name, name) }
       ours = ours.select { |name, value| !value.nil? && Options[name] && !FOREIGN.include?(name) }

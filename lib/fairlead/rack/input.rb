@@ -3,8 +3,8 @@
 require "stringio"
 
 module Fairlead
-  # +rack.input+ of a request without a body, which is most of them: one frozen object for all. A body in memory is a
-  # StringIO, one on disk a FileInput; the extension makes those.
+  # +rack.input+ of a request without a body: one frozen object for all of them. A body in memory is a StringIO, one on disk
+  # a FileInput; the extension makes those.
   class EmptyInput
     def read(length = nil, buffer = nil)
       buffer&.clear
@@ -33,12 +33,12 @@ module Fairlead
 
   EMPTY_INPUT = EmptyInput.new.freeze
 
-  # +rack.input+ of a large body: an unlinked temporary file, so there is no path to tell.
+  # +rack.input+ of a large body: a temporary file without a name, so it has no path.
   class FileInput < IO
     def size = stat.size
     alias length size
 
-    # From Ruby 3.2 on an IO has these, and some would open what they name.
+    # IO has these since Ruby 3.2, and some code would open the path.
     %i[path to_path].each { |name| undef_method(name) if method_defined?(name) }
 
     # Called by the extension with a descriptor that this object owns from then on.

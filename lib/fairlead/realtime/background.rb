@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What a process does beside answering requests: deferred blocks, timers and subscriptions. All of it waits until a
-  # server serves in this process and ends with the last one. What waits is inherited by a fork, so what an application
-  # asks for while it is preloaded happens in every worker, and never in the supervisor.
+  # What a process does besides serving requests: deferred blocks, timers and subscriptions. They wait until a server
+  # serves in this process and end with the last one. A forked process inherits those that wait. So what an application
+  # sets up while it is preloaded runs in every worker, and never in the supervisor.
   class Background
     class << self
-      # That of this process.
+      # The one of this process.
       attr_reader :current
     end
 
     attr_reader :timers, :pub_sub
 
-    # +native+: what stands in for Fairlead::Native, which is loaded when it is first needed.
+    # +native+: replaces Fairlead::Native in tests. Fairlead::Native is loaded when it is first needed.
     def initialize(native: nil)
       @native = native
       @lock = Mutex.new
@@ -28,7 +28,7 @@ module Fairlead
     # The log of the server that started last.
     def log = @log ||= EventLog.new(quiet: true)
 
-    # Has +job+ called by the engine, in turn with the requests; as soon as there is an engine.
+    # Has the engine call +job+, in turn with the requests, as soon as there is an engine.
     def defer(job)
       @lock.synchronize { native.defer(job) || @waiting.push(job) }
       nil
@@ -36,7 +36,7 @@ module Fairlead
 
     # --- for Engine
 
-    # To be called once the engine takes jobs.
+    # Called once the engine accepts jobs.
     def started(engine, log)
       @lock.synchronize do
         forget_engines_of_parent
@@ -48,13 +48,13 @@ module Fairlead
       timers.start
     end
 
-    # To be called when the engine begins to drain.
+    # Called when the engine begins to drain.
     def draining(engine)
       @lock.synchronize { @engines[engine] &&= :draining }
       timers.stop unless @engines.value?(:serving)
     end
 
-    # To be called once the engine's last connection is gone.
+    # Called once the engine's last connection is closed.
     def stopped(engine)
       draining(engine)
       @lock.synchronize { @engines.delete(engine) }
@@ -63,7 +63,7 @@ module Fairlead
 
     private
 
-    # A program with a server may fork and start another one in the child.
+    # A program with a server may fork and start another server in the child.
     def forget_engines_of_parent
       @engines.clear unless @pid == Process.pid
       @pid = Process.pid

@@ -2,7 +2,7 @@
 
 module Fairlead
   # A connection that has been upgraded to a WebSocket or an event stream, as the application's handler sees it. The
-  # extension defines the class and the methods that move bytes; this file has those that take arguments in many forms.
+  # extension defines the class and most of its methods; this file has those that take arguments in several forms.
   #
   # @!attribute [r] env
   #   @return [Hash{String => Object}] the Rack env of the request that was upgraded
@@ -11,11 +11,11 @@ module Fairlead
   #   @return [:websocket, :sse]
   #
   # @!attribute [r] pending
-  #   @return [Integer] how many writes the kernel has not taken; -1 if the client is closed
+  #   @return [Integer] the number of writes that the kernel has not taken yet; -1 if the client is closed
   #
   # @!attribute [rw] handler
-  #   The object with the callbacks. When it is replaced, the old one gets +on_close+, then the new one +on_open+, before any
-  #   event that waits. nil closes the client.
+  #   The object with the callbacks. When it is replaced, the old one gets +on_close+ and then the new one gets +on_open+,
+  #   before any waiting event. nil closes the client.
   #   @return [Object, nil]
   #
   # @!attribute [rw] timeout
@@ -68,7 +68,7 @@ module Fairlead
       made && subscription.name
     end
 
-    # Ends the subscription made with that name. Only its text counts, whether it was a pattern or not.
+    # Ends the subscription made with that name, whether the name was a channel or a pattern.
     #
     # @param name [String, Symbol] also as `to:` or `channel:`
     # @param _options [Object] ignored, so that it can be called with the arguments of {#subscribe}

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What carries published messages, and to which processes. To subscribe and publish, use {Fairlead.subscribe},
-  # {Fairlead.publish} and the methods of {Client}. Delivery to the subscribers of a process is native.
+  # The engines that carry published messages, and the processes that get them. To subscribe and publish, use
+  # {Fairlead.subscribe}, {Fairlead.publish} and the methods of {Client}. Delivery within a process is native.
   #
   #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://10.0.0.5")
   module PubSub
@@ -16,11 +16,11 @@ module Fairlead
     CLUSTER = Scope.new("CLUSTER", 0)
     # This process alone; `false` means the same.
     PROCESS = Scope.new("PROCESS", 1)
-    # Every process of this server but this one.
+    # Every process of this server except this one.
     SIBLINGS = Scope.new("SIBLINGS", 2)
 
     class << self
-      # @return [Engine] what carries a message if the publisher names none
+      # @return [Engine] the engine for messages whose publisher names none
       def default = registry.default
 
       # Replaces the default engine, and attaches the new one.
@@ -38,7 +38,7 @@ module Fairlead
       # @raise [TypeError] if it is not an Engine
       def attach(engine) = registry.attach(engine)
 
-      # Ends that. If the engine is the default, CLUSTER becomes the default.
+      # Stops telling an engine. If it is the default, CLUSTER becomes the default.
       #
       # @param engine [Engine]
       # @return [Engine]
@@ -52,12 +52,12 @@ module Fairlead
       # @raise [TypeError] if it is not an Engine
       def reset(engine) = registry.reset(engine)
 
-      # What publishes, and subscribes for the process: the channels that this process knows.
+      # The registry of this process.
       #
       # @api private
       def registry = Background.current.pub_sub
 
-      # Called by the extension with the names whose last subscriber went away with its connection.
+      # Called by the extension with the channels whose last subscriber has disconnected.
       #
       # @api private
       def forgotten(names) = registry.forgotten(names)

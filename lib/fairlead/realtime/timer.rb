@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # A block that runs later, once or again and again: what {Fairlead.run_after} and {Fairlead.run_every} return.
+  # A block that runs later, once or repeatedly. {Fairlead.run_after} and {Fairlead.run_every} return one.
   class Timer
-    # @return [Float] the time before the first run, and between runs
+    # @return [Float] seconds before the first run, and between runs
     attr_reader :seconds
 
     # +repetitions+: the number of runs; nil for no end.
@@ -17,7 +17,7 @@ module Fairlead
       @running = false
     end
 
-    # Prevents further runs. A run that has begun goes on.
+    # Prevents further runs. A run that has begun is finished.
     #
     # @return [Boolean] whether there was something to cancel
     def cancel
@@ -27,12 +27,12 @@ module Fairlead
       was_active
     end
 
-    # @return [Boolean] whether it runs now or will run
+    # @return [Boolean] whether it is running or will run
     def active? = !@block.nil?
 
     # --- for Timers
 
-    # Counts a run; false when the last one has not been run yet, so that this one is to be skipped.
+    # Counts a run. Returns false if the last one has not ended, so that this one is skipped.
     #
     # @api private
     def count_run
@@ -52,7 +52,7 @@ module Fairlead
       @block = nil
     end
 
-    # The run itself.
+    # Runs the block.
     #
     # @api private
     def call

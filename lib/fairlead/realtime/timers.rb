@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The timers of a process, and the one thread that knows when each is due; it is made when the first timer needs it.
-  # The runs themselves are deferred, so they take turns with the requests. Time counts from the moment when a server
-  # begins to serve; until then timers wait, and when it ends they end.
+  # The timers of a process, and the thread that waits for the next one; it starts with the first timer. The blocks are
+  # deferred, so they take turns with the requests. Timers wait until a server begins to serve, which is when their time
+  # starts to count, and they end with the last server.
   class Timers
-    # +background+: the Background, which takes the runs. The block, if any, is the clock; it returns seconds.
+    # +background+: runs the blocks. If there is a block, it is the clock: it returns seconds.
     def initialize(background, &clock)
       @background = background
       @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
@@ -20,7 +20,7 @@ module Fairlead
     # Runs +block+ once, that many seconds from now.
     def after(seconds, block) = add(seconds, 1, block)
 
-    # Runs +block+ every so many seconds, +repetitions+ times; nil and 0: without an end.
+    # Runs +block+ every +seconds+, +repetitions+ times; nil or 0 for no end.
     def every(seconds, repetitions, block)
       seconds = Float(seconds)
       raise ArgumentError, "the interval must be longer than 0 s" unless seconds.positive?
@@ -46,7 +46,7 @@ module Fairlead
 
     # --- for Background
 
-    # Lets the time of those that wait begin.
+    # Starts the waiting timers.
     def start
       @lock.synchronize do
         @running = true
@@ -80,7 +80,7 @@ module Fairlead
       timer
     end
 
-    # Puts it where it belongs, most often at the end. Timers of the same moment keep their order.
+    # Inserts it in order of time, most often at the end. Timers for the same moment keep their order.
     def schedule(timer, time)
       entry = [time, @number += 1, timer]
       position = @schedule.bsearch_index { |other| (other <=> entry).positive? } || @schedule.size
@@ -89,7 +89,7 @@ module Fairlead
       @changed.signal if position.zero?
     end
 
-    # A fork leaves the thread behind.
+    # A forked process does not have the thread.
     def ensure_thread
       @thread = Thread.new { defer_due_timers }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
     end
@@ -100,7 +100,7 @@ module Fairlead
       end
     end
 
-    # Waits for the next run and returns its timer; nil once there is nothing to wait for any more.
+    # Waits until a timer is due and returns it; nil once this thread is no longer needed.
     def wait
       while @thread.equal?(Thread.current)
         time, = @schedule.first
@@ -114,8 +114,8 @@ module Fairlead
       end
     end
 
-    # Takes out what is due, and puts it back for the next time of its grid that is still to come: what was missed is
-    # not made up for.
+    # Takes out the timer that is due and schedules its next run. Runs that were missed are skipped: the next one is at the
+    # next multiple of the interval.
     def take
       time, _, timer = @schedule.shift
       counts = timer.count_run

@@ -29,7 +29,7 @@ class SlowCrowdTest < Minitest::Test
     }
   RUBY
 
-  CUT = /cut off the slowest reader/
+  CUT = /aborted the slowest reader/
 
   def test_a_crowd_that_does_not_read_holds_no_thread_and_no_more_than_the_totals
     server = serve_crowd

@@ -2,6 +2,7 @@
 //!
 //! The layout holds nothing but atomics, so that a page of zeros is a valid scoreboard and no worker can leave it half-written.
 
+use crate::clock::Millis;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -222,14 +223,14 @@ impl Slot {
 
     /// Says that the worker is alive.
     pub fn beat(&self) {
-        self.beat.store(crate::clock::milliseconds(), Relaxed);
+        self.beat.store(Millis::now().to_number(), Relaxed);
     }
 
     /// Seconds since the last [`Slot::beat`]; `None` before the first.
     pub fn age(&self) -> Option<f64> {
         match self.beat.load(Relaxed) {
             0 => None,
-            beat => Some(crate::clock::milliseconds().saturating_sub(beat) as f64 / 1000.0),
+            beat => Some((Millis::now() - Millis::from_number(beat)).as_secs_f64()),
         }
     }
 

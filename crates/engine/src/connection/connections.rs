@@ -3,6 +3,7 @@
 use super::parked::Parked;
 use super::place::Place;
 use super::Connection;
+use crate::clock::Millis;
 use crate::stream::Stream;
 use crate::transport::listener::Origin;
 use crate::transport::poller::{Interest, Key};
@@ -38,7 +39,7 @@ impl Connections {
         self.parked.lock()
     }
 
-    /// A connection that begins `now` (milliseconds), of whose transport the poller wants `interest` (`None`: nothing yet).
+    /// A connection that begins `now`, of whose transport the poller wants `interest` (`None`: nothing yet).
     ///
     /// # Errors
     /// If the transport cannot be watched.
@@ -48,7 +49,7 @@ impl Connections {
         interest: Option<Interest>,
         origin: &Arc<Origin>,
         peer: Option<SocketAddr>,
-        now: u64,
+        now: Millis,
     ) -> io::Result<Connection> {
         let key = self.parked().reserve();
         self.worker.counters().connections.fetch_add(1, Relaxed);
@@ -102,8 +103,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Lets idle connections go by `deadline` (milliseconds): called once, when draining begins.
-    pub(crate) fn hurry_idle(&self, deadline: u64) {
+    /// Lets idle connections go by `deadline`: called once, when draining begins.
+    pub(crate) fn hurry_idle(&self, deadline: Millis) {
         self.worker.set_drain_deadline(deadline);
         let mut parked = self.parked();
         for connection in parked.take_all() {

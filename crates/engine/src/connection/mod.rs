@@ -14,7 +14,7 @@ mod reading;
 mod sending;
 mod space;
 
-use crate::clock::as_milliseconds;
+use crate::clock::{Millis, Nanos};
 use crate::config::Config;
 use crate::connection::place::Place;
 use crate::http::body::Body;
@@ -23,7 +23,7 @@ use crate::limits::meter::Meter;
 use crate::stream::output::FileParts;
 use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
-use crate::transport::LINGER_MILLISECONDS;
+use crate::transport::LINGER;
 use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
 use reading::Disk;
 use space::Space;
@@ -55,17 +55,17 @@ enum State {
     /// No byte of a request is here.
     Idle,
     /// Part of a head is here; `since` is when its first byte came.
-    Head { since: u64 },
+    Head { since: Millis },
     /// The head is complete, the body is not.
     Body {
         meter: Meter,
         decoder: Option<Box<ChunkedDecoder>>,
         /// Since when it is not read, because it needs a file and there is no descriptor for that.
-        waits: Option<u64>,
+        waits: Option<Millis>,
         /// Bytes of it that were read and are to be stored by the spooler.
         unstored: Vec<u8>,
-        /// When it was last handed to the spooler, in milliseconds.
-        handed: u64,
+        /// When it was last handed to the spooler.
+        handed: Millis,
     },
     /// A whole request is here, or runs.
     Ready,
@@ -91,8 +91,8 @@ pub(crate) struct Connection {
     place: Place,
     pub(crate) stream: Stream,
     state: State,
-    /// Milliseconds at which the connection became idle.
-    idle_since: u64,
+    /// When the connection became idle.
+    idle_since: Millis,
     /// Requests answered.
     served: u64,
     /// How much of a head that is in the input has been looked at.
@@ -101,7 +101,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(place: Place, stream: Stream, now: u64) -> Connection {
+    pub(crate) fn new(place: Place, stream: Stream, now: Millis) -> Connection {
         Connection {
             place,
             stream,
@@ -118,7 +118,7 @@ impl Connection {
         mut self,
         input: Vec<u8>,
         body: Body,
-        arrived: u64,
+        arrived: Nanos,
         served: u64,
         config: &Config,
     ) -> Option<Connection> {
@@ -143,8 +143,8 @@ impl Connection {
         &mut self.place
     }
 
-    /// Nanoseconds at which the current request was complete.
-    pub(crate) fn arrived(&self) -> u64 {
+    /// When the current request was complete.
+    pub(crate) fn arrived(&self) -> Nanos {
         self.stream.request.arrived
     }
 
@@ -156,22 +156,22 @@ impl Connection {
         matches!(self.state, State::Idle)
     }
 
-    /// When the reactor has to look at the connection even if nothing happens, in milliseconds.
-    pub(crate) fn deadline(&self, config: &Config) -> u64 {
+    /// When the reactor has to look at the connection even if nothing happens.
+    pub(crate) fn deadline(&self, config: &Config) -> Millis {
         match self.state {
-            State::Idle if self.served == 0 => self.idle_since + as_milliseconds(config.head_timeout),
-            State::Idle => self.idle_since + as_milliseconds(config.keep_alive_timeout),
-            State::Head { since } => since + as_milliseconds(config.head_timeout),
-            State::Body { waits: Some(since), .. } => since + as_milliseconds(config.body_timeout),
+            State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
+            State::Idle => self.idle_since + config.keep_alive_timeout,
+            State::Head { since } => since + config.head_timeout,
+            State::Body { waits: Some(since), .. } => since + config.body_timeout,
             State::Body { meter, .. } => meter.deadline(config.body_rate()),
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
-            State::Linger => self.idle_since + LINGER_MILLISECONDS,
-            State::Ready => u64::MAX,
+            State::Linger => self.idle_since + LINGER,
+            State::Ready => Millis::NEVER,
         }
     }
 
     /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
-    pub(crate) fn expire(&mut self, config: &Config, now: u64) -> Next {
+    pub(crate) fn expire(&mut self, config: &Config, now: Millis) -> Next {
         match self.state {
             State::Flush { .. } if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
             State::Flush { ref mut late, .. } => {
@@ -191,7 +191,7 @@ impl Connection {
     }
 
     /// The socket is readable or writable, as asked for.
-    pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+    pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         match self.state {
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),

@@ -3,7 +3,7 @@
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
 //! carries a version: an event for a connection that is gone finds nobody.
 
-use crate::clock::NEVER;
+use crate::clock::Millis;
 use crate::connection::Connection;
 use crate::transport::poller::{Interest, Key, Poller};
 use crate::transport::Link;
@@ -20,8 +20,8 @@ struct ParkedSlot {
     /// connection, but the poller may have to silence it meanwhile.
     transport: Option<Link>,
     interest: Option<Interest>,
-    /// Milliseconds; what happens then is the connection's business.
-    deadline: u64,
+    /// What happens then is the connection's business.
+    deadline: Millis,
     connection: Option<Box<Connection>>,
 }
 
@@ -37,7 +37,7 @@ impl Parked {
         let slot = self.slots.insert(ParkedSlot {
             transport: None,
             interest: None,
-            deadline: NEVER,
+            deadline: Millis::NEVER,
             connection: None,
         });
         slot.data().as_ffi()
@@ -73,7 +73,7 @@ impl Parked {
     }
 
     /// Lets the reactor own a connection until its next event, or its deadline.
-    pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: u64) {
+    pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: Millis) {
         let slot = &mut self.slots[slot(connection.key())];
         slot.deadline = deadline;
         slot.connection = Some(connection);
@@ -97,9 +97,9 @@ impl Parked {
 
     /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
-    pub(crate) fn take_expired(&mut self, now: u64) -> (Vec<Box<Connection>>, u64) {
+    pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
-        let mut earliest = NEVER;
+        let mut earliest = Millis::NEVER;
         for slot in self.slots.values_mut() {
             if slot.connection.is_none() {
                 continue;

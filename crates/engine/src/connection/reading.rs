@@ -1,7 +1,7 @@
 //! Bytes to requests: reads and frames what a peer sends, and stores bodies. What needs the disk is left to the spooler.
 
 use super::{Connection, Next, State, READ_TURN};
-use crate::clock::{milliseconds, nanoseconds};
+use crate::clock::{Millis, Nanos};
 use crate::config::Config;
 use crate::http::http1::CONTINUE;
 use crate::http::refusal::Refusal;
@@ -25,7 +25,7 @@ pub(super) enum Disk {
 impl Connection {
     /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when
     /// there is more.
-    pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: u64) -> Next {
+    pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         if let State::Body {
             unstored,
             meter,
@@ -34,7 +34,7 @@ impl Connection {
         } = &mut self.state
         {
             // Neither the wait for its turn nor a slow disk is the client's fault.
-            meter.forgive(now.saturating_sub(*handed));
+            meter.forgive(now - *handed);
             let unstored = std::mem::take(unstored);
             let next = self.feed_body(&unstored, config, now);
             if next != Next::Wait(Interest::Read) {
@@ -43,13 +43,13 @@ impl Connection {
         }
         let next = self.read(scratch, config, now, Disk::Write);
         if let State::Body { meter, .. } = &mut self.state {
-            meter.forgive(milliseconds().saturating_sub(now));
+            meter.forgive(Millis::now() - now);
         }
         next
     }
 
     /// Leaves what has come of the body to the spooler.
-    fn store_later(&mut self, read: Vec<u8>, now: u64) -> Next {
+    fn store_later(&mut self, read: Vec<u8>, now: Millis) -> Next {
         if let State::Body { unstored, handed, .. } = &mut self.state {
             *unstored = read;
             *handed = now;
@@ -57,7 +57,7 @@ impl Connection {
         Next::Store
     }
 
-    pub(super) fn read(&mut self, scratch: &mut [u8], config: &Config, now: u64, disk: Disk) -> Next {
+    pub(super) fn read(&mut self, scratch: &mut [u8], config: &Config, now: Millis, disk: Disk) -> Next {
         let mut turn = 0;
         loop {
             let most = match self.make_room(scratch.len(), config, false) {
@@ -88,7 +88,7 @@ impl Connection {
     }
 
     /// The client has sent more than this turn takes: it is not the slow one.
-    fn forgive(&mut self, now: u64) {
+    fn forgive(&mut self, now: Millis) {
         if let State::Body { meter, .. } = &mut self.state {
             *meter = Meter::begin(now);
         }
@@ -99,7 +99,7 @@ impl Connection {
         matches!(self.state, State::Body { .. }) && self.space.permit.is_some()
     }
 
-    fn feed(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+    fn feed(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
         if matches!(self.state, State::Body { .. }) {
             return self.feed_body(bytes, config, now);
         }
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// Looks for a whole head in what has arrived.
-    pub(crate) fn parse_head(&mut self, config: &Config, now: u64) -> Next {
+    pub(crate) fn parse_head(&mut self, config: &Config, now: Millis) -> Next {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
         }
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    fn begin_body(&mut self, config: &Config, now: u64) -> Next {
+    fn begin_body(&mut self, config: &Config, now: Millis) -> Next {
         let decoder = match self.stream.request.head.framing {
             Framing::Empty | Framing::Length(0) => {
                 self.stream.take_head();
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    fn feed_body(&mut self, bytes: &[u8], config: &Config, now: u64) -> Next {
+    fn feed_body(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
         let (before, framing) = (self.stream.request.body.len(), self.stream.request.head.framing);
         let State::Body { decoder, .. } = &mut self.state else {
             return Next::Close;
@@ -211,7 +211,7 @@ impl Connection {
         }
     }
 
-    fn wait_for_descriptor(&mut self, now: u64) -> Next {
+    fn wait_for_descriptor(&mut self, now: Millis) -> Next {
         if let State::Body { waits, .. } = &mut self.state {
             *waits = Some(now);
         }
@@ -225,7 +225,7 @@ impl Connection {
 
     /// The next of those that wait: goes on reading the body, unless there still is no descriptor. The time of the wait was not
     /// the client's.
-    pub(crate) fn go_on(&mut self, config: &Config, now: u64) -> Next {
+    pub(crate) fn go_on(&mut self, config: &Config, now: Millis) -> Next {
         if let Err(next) = self.make_room(READ_TURN, config, true) {
             return next;
         }
@@ -249,7 +249,7 @@ impl Connection {
         }
         self.settle_space();
         self.state = State::Ready;
-        self.stream.request.arrived = nanoseconds();
+        self.stream.request.arrived = Nanos::now();
         Next::Ready
     }
 }

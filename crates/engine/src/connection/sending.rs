@@ -2,7 +2,7 @@
 //! last look at what the client still says, so that no reset overtakes the response.
 
 use super::{Connection, Next, State, Then, READ_TURN};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::meter::Meter;
 use crate::spool::Slowness;
@@ -13,20 +13,20 @@ use rustix::io::Errno;
 
 impl Connection {
     /// The response is written as far as the app is concerned: send it, then go on with the next request.
-    pub(crate) fn answered(&mut self, close: bool, config: &Config, now: u64) -> Next {
+    pub(crate) fn answered(&mut self, close: bool, config: &Config, now: Millis) -> Next {
         self.respond_later(close, now);
         self.flush(config, now, FileParts::Leave)
     }
 
     /// The same for a connection that has had its turn: it is flushed when it has the next one.
-    pub(crate) fn respond_later(&mut self, close: bool, now: u64) -> Next {
+    pub(crate) fn respond_later(&mut self, close: bool, now: Millis) -> Next {
         self.served += 1;
         self.forget_request();
         self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
         Next::Wait(Interest::Write)
     }
 
-    fn begin_flush(&mut self, then: Then, now: u64) {
+    fn begin_flush(&mut self, then: Then, now: Millis) {
         self.state = State::Flush {
             meter: Meter::begin(now),
             then,
@@ -35,7 +35,7 @@ impl Connection {
     }
 
     /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
-    pub(crate) fn send(&mut self, config: &Config, now: u64) -> Next {
+    pub(crate) fn send(&mut self, config: &Config, now: Millis) -> Next {
         if self.is_late() {
             return self.flush_late(config, now, FileParts::Send);
         }
@@ -48,7 +48,7 @@ impl Connection {
     }
 
     /// A response of the server itself is in the output: send it and throw away what the client still has to say.
-    pub(crate) fn refused(&mut self, now: u64) -> Next {
+    pub(crate) fn refused(&mut self, now: Millis) -> Next {
         self.forget_request();
         self.stream.input.clear();
         self.begin_flush(Then::Linger, now);
@@ -60,7 +60,7 @@ impl Connection {
         }
     }
 
-    fn linger(&mut self, now: u64) -> Next {
+    fn linger(&mut self, now: Millis) -> Next {
         if self.stream.transport().shut_down(Shutdown::Write).is_err() {
             return Next::Close;
         }
@@ -69,7 +69,7 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    pub(super) fn flush(&mut self, config: &Config, now: u64, files: FileParts) -> Next {
+    pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         let before = self.stream.output.progress();
         let State::Flush { then, meter, .. } = &mut self.state else {
             return Next::Close;
@@ -77,7 +77,7 @@ impl Connection {
         let then = *then;
         let flushed = self.stream.flush(files);
         // A slow disk is not the client's fault.
-        let now = if files == FileParts::Send { milliseconds() } else { now };
+        let now = if files == FileParts::Send { Millis::now() } else { now };
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
@@ -119,7 +119,7 @@ impl Connection {
 
     /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
     /// than its time-out: whether it takes anything at all shows when it is offered more.
-    pub(super) fn flush_late(&mut self, config: &Config, now: u64, files: FileParts) -> Next {
+    pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         if let State::Flush { late, .. } = &mut self.state {
             *late = false;
         }
@@ -136,7 +136,7 @@ impl Connection {
 
     /// How slow its client takes a response that is written, if it keeps memory that others could use, or, with `from_disk`,
     /// room on the disk.
-    pub(crate) fn slowness(&self, now: u64, from_disk: bool) -> Option<Slowness> {
+    pub(crate) fn slowness(&self, now: Millis, from_disk: bool) -> Option<Slowness> {
         let keeps =
             self.is_flushing() && (from_disk && self.stream.output.is_spooling() || self.stream.output.holds_memory());
         self.stream.output.slowness(now).filter(|_| keeps)

@@ -25,7 +25,7 @@ impl Engine {
     /// Stops accepting and ends when all that has arrived is answered. Returns at once.
     pub fn drain(&self) {
         self.worker.begin_drain();
-        self.services.realtime.dismiss_clients();
+        self.services.realtime.announce_shutdown();
         self.interrupt();
         self.scheduler.wake_monitor();
     }

@@ -1,6 +1,7 @@
 //! What follows from what the reactor sees: connections and clients go on, are let in, or have waited too long.
 
 use super::Engine;
+use crate::clock::Millis;
 use crate::connection::Next;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
@@ -11,9 +12,10 @@ use crate::worker::Worker;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How long an idle connection stays open after draining began.
-const DRAIN_IDLE_MILLISECONDS: u64 = 250;
+const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
 /// Clients that are read on in one turn, before others have theirs.
 const READ_ON: usize = 16;
@@ -36,14 +38,14 @@ impl Handler for Engine {
     }
 
     fn permit(&self) -> Result<Permit, &'static str> {
-        if !self.has_place_for_stranger() {
+        if !self.has_place_for_new() {
             return Err("max_connections are open");
         }
         let permit = self.worker.config.descriptors.for_connection();
         permit.ok_or("the application's share of descriptors is left")
     }
 
-    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Link, Errno)> {
+    fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {
         let counted = Counted::new(accepted.socket, accepted.permit);
         let transport: Link = Arc::new(Socket::new(counted));
         let interest = Interest::Read;
@@ -57,7 +59,7 @@ impl Handler for Engine {
         Ok(())
     }
 
-    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: u64) {
+    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
         if !is_client(key) {
             return self.step_connection(key, scratch, now);
         }
@@ -66,9 +68,9 @@ impl Handler for Engine {
         }
     }
 
-    fn transfer_waits(&self, rung: bool) {
-        if rung {
-            self.hear_bell();
+    fn transfer_waits(&self, signalled: bool) {
+        if signalled {
+            self.clear_signal();
         }
         self.expect_transfers();
     }
@@ -77,7 +79,7 @@ impl Handler for Engine {
         self.services.realtime.intake().is_due()
     }
 
-    fn read_on(&self, scratch: &mut [u8], now: u64) {
+    fn read_on(&self, scratch: &mut [u8], now: Millis) {
         let realtime = &self.services.realtime;
         if !realtime.intake().is_due() {
             return;
@@ -93,12 +95,12 @@ impl Handler for Engine {
         }
     }
 
-    fn expire(&self, now: u64) -> u64 {
+    fn expire(&self, now: Millis) -> Millis {
         let (expired, earliest) = self.connections.parked().take_expired(now);
         let realtime = &self.services.realtime;
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
-            .min(self.door.opens_at(now));
+            .min(self.admission.opens_at(now));
         for mut connection in expired {
             self.worker.guard("a connection", || {
                 self.worker.fault("expire");
@@ -113,12 +115,12 @@ impl Handler for Engine {
         next
     }
 
-    fn listeners_closed(&self, now: u64) {
-        self.connections.hurry_idle(now + DRAIN_IDLE_MILLISECONDS);
+    fn listeners_closed(&self, now: Millis) {
+        self.connections.hurry_idle(now + DRAIN_IDLE);
         self.finish_if_drained();
     }
 
-    fn end_of_turn(&self, now: u64) {
+    fn end_of_turn(&self, now: Millis) {
         self.resume_uploads(now);
         self.look_after_memory();
     }
@@ -134,12 +136,12 @@ impl Engine {
     pub(crate) fn attach(&self, transport: Link) {
         let (interest, origin) = (Interest::Read, &self.origins[0]);
         let peer = Some(([127, 0, 0, 1], 1).into());
-        let now = crate::clock::milliseconds();
+        let now = Millis::now();
         let connection = self.connections.open(&transport, Some(interest), origin, peer, now);
         self.park(Box::new(connection.expect("it can be watched")), interest);
     }
 
-    fn step_connection(&self, key: Key, scratch: &mut [u8], now: u64) {
+    fn step_connection(&self, key: Key, scratch: &mut [u8], now: Millis) {
         let Some(mut connection) = self.connections.take(key) else {
             return;
         };
@@ -150,7 +152,7 @@ impl Engine {
         });
     }
 
-    fn step_client(&self, client: &Arc<Client>, happened: Happened, scratch: &mut [u8], now: u64) {
+    fn step_client(&self, client: &Arc<Client>, happened: Happened, scratch: &mut [u8], now: Millis) {
         let step = self.worker.guard("a client", || {
             if happened.writable {
                 client.writable();

@@ -4,7 +4,7 @@
 //! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
 
 use super::Engine;
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::work_queue::{Turn, WorkQueue};
 use std::collections::VecDeque;
@@ -58,7 +58,7 @@ impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
         self.worker.guard("the file sender", || {
             let was_late = connection.is_late();
-            let next = connection.send(&self.worker.config, milliseconds());
+            let next = connection.send(&self.worker.config, Millis::now());
             if was_late && next == Next::Close {
                 self.tell_of_slow_client();
             }
@@ -67,9 +67,9 @@ impl Engine {
     }
 
     pub(super) fn tell_of_slow_client(&self) {
-        let seconds = self.worker.write_timeout() / 1000;
+        let seconds = self.worker.write_timeout().as_secs();
         self.worker.log.error(format_args!(
-            "closed a client that did not take its answer within {seconds} s"
+            "closed a client that did not take its response within {seconds} s"
         ));
     }
 

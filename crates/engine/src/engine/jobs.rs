@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::app::App;
-use crate::clock::{milliseconds, nanoseconds};
+use crate::clock::{Millis, Nanos};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Turn};
@@ -30,7 +30,7 @@ pub(crate) enum Job {
 }
 
 impl scheduler::Job for Job {
-    fn arrived(&self) -> Option<u64> {
+    fn arrived(&self) -> Option<Nanos> {
         match self {
             Job::Request(connection) => Some(connection.arrived()),
             _ => None,
@@ -73,9 +73,9 @@ impl Engine {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),
             Outcome::Gone => self.close(connection),
-            Outcome::CutOff => self.cut_off(connection),
+            Outcome::Aborted => self.abort(connection),
             Outcome::Answered { close } => {
-                let next = connection.answered(close, &self.worker.config, milliseconds());
+                let next = connection.answered(close, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }
         }
@@ -170,20 +170,20 @@ impl Workplace for Engine {
         self.write_gauges();
     }
 
-    fn shed(&self, patience: u64) {
+    fn shed(&self, patience: Duration) {
         if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
             return;
         }
-        let time = nanoseconds().saturating_sub(patience);
+        let time = Nanos::now() - patience;
         while self.move_out(time) {}
     }
 
     fn needs_ticks(&self) -> bool {
-        self.owes_transfers()
+        self.has_promised_transfer()
     }
 
     fn tick(&self) {
-        self.look_after_transfers();
+        self.check_promise();
     }
 }
 
@@ -205,7 +205,7 @@ impl Site for Engine {
         if begin() {
             reactor.poll(self, None);
             if watches_room {
-                self.answer_for_transfers();
+                self.promise_transfer();
             }
         }
         true

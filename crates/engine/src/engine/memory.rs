@@ -2,15 +2,10 @@
 //! freed, as if the next burst were about to come.
 
 use super::Engine;
+use crate::limits::burst;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Weak;
 use std::time::Duration;
-
-/// A burst that took less is not worth the work.
-const WORTHWHILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// A burst is over when this part of it is left.
-const LEFT_PART: u64 = 8;
 
 /// What a connection is taken to need beyond what is counted of its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
@@ -30,7 +25,7 @@ impl Memory {
     /// Whether a burst is over with `now` bytes in use; true once for each.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
-        let has_receded = peak >= WORTHWHILE_BYTES && now <= peak / LEFT_PART;
+        let has_receded = burst::is_over(peak, now);
         if has_receded || now > peak {
             self.peak.store(now, Relaxed);
         }
@@ -93,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_small_is_no_burst() {
         let memory = Memory::default();
-        assert!(!memory.has_receded(WORTHWHILE_BYTES - 1));
+        assert!(!memory.has_receded(burst::WORTHWHILE_BYTES - 1));
         assert!(!memory.has_receded(0));
     }
 }

@@ -38,7 +38,7 @@ use memory::Memory;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Weak};
-use transfers::Door;
+use transfers::Admission;
 use uploads::Uploads;
 
 /// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
@@ -56,7 +56,7 @@ pub struct Engine {
     uploads: Uploads,
     memory: Memory,
     waiting_room: Option<Arc<WaitingRoom>>,
-    door: Door,
+    admission: Admission,
     finished: (Mutex<bool>, Condvar),
 }
 
@@ -98,7 +98,7 @@ impl Engine {
                 uploads: Uploads::default(),
                 memory: Memory::default(),
                 waiting_room: shared.map(|(room, _)| room).filter(|_| has_room),
-                door: Door::default(),
+                admission: Admission::default(),
                 finished: Default::default(),
             }
         });

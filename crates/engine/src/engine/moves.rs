@@ -2,7 +2,7 @@
 
 use super::jobs::Job;
 use super::Engine;
-use crate::clock::{http_date, milliseconds};
+use crate::clock::{http_date, Millis};
 use crate::connection::{Connection, Next};
 use crate::exchange::HTML;
 use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
@@ -96,7 +96,7 @@ impl Engine {
         let buffer = connection.stream.output.buffer();
         write_head(&head, message, buffer);
         buffer.extend_from_slice(body);
-        connection.refused(milliseconds())
+        connection.refused(Millis::now())
     }
 
     pub(super) fn close(&self, connection: Box<Connection>) {
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     /// Closes a connection whose client had to give way to others: what the kernel has is not sent.
-    pub(super) fn cut_off(&self, mut connection: Box<Connection>) {
+    pub(super) fn abort(&self, mut connection: Box<Connection>) {
         connection.place().reset();
         self.close(connection);
     }
@@ -128,7 +128,7 @@ impl Relief for Engine {
         if !self.services.spool.is_starved(self.is_starving()) {
             return Verdict::Wait;
         }
-        let now = milliseconds();
+        let now = Millis::now();
         let limit = self.worker.write_timeout();
         let from_disk = self.services.spool.is_disk_full();
         let slowness = |connection: &Connection| {
@@ -138,8 +138,8 @@ impl Relief for Engine {
         let worst = self.connections.parked().take_worst(slowness);
         match worst {
             Some((connection, _)) => {
-                self.services.log_cut();
-                self.cut_off(connection);
+                self.services.log_abort();
+                self.abort(connection);
                 Verdict::Relieved
             }
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,

@@ -1,7 +1,7 @@
 //! What is logged of a request.
 
 use super::Engine;
-use crate::clock::nanoseconds;
+use crate::clock::Nanos;
 use crate::connection::Connection;
 use crate::exchange::Ended;
 use crate::http::request::Request;
@@ -17,7 +17,7 @@ impl Engine {
             let target = escaped(stream.request.target());
             self.worker.log.error(format_args!("{fault} ({target})"));
         }
-        let seconds = nanoseconds().saturating_sub(stream.request.arrived) as f64 / 1e9;
+        let seconds = (Nanos::now() - stream.request.arrived).as_secs_f64();
         self.record_access(
             stream.peer(),
             Some(&stream.request),

@@ -1,7 +1,7 @@
 //! Requests for files of the public folder: answered before the ready queue, without the app.
 
 use super::Engine;
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::exchange::{upgrade_offer, Exchange, Outcome, Workspace};
 use crate::files::{Found, Public, UNREACHABLE};
@@ -35,7 +35,7 @@ impl Engine {
                     return Next::Close;
                 }
             };
-            let now = milliseconds();
+            let now = Millis::now();
             let next = if turn == TURN {
                 connection.respond_later(close, now)
             } else {

@@ -1,14 +1,13 @@
-//! Transfers: requests that come from the waiting room, and those that are sent there. Says when this worker takes somebody
-//! in, and sees to it that nobody who was taken out is lost without a word.
+//! Transfers: requests that this worker takes from the waiting room, and those that it sends there.
 //!
-//! A worker leaves those who wait to others while it drains, while `max_connections` are open, and for a moment after it has
-//! found too few descriptors for one more. The kernel wakes one worker for each that comes, so who leaves somebody to others
-//! wakes one of them. Strangers, whom it accepts, leave those who wait their places: so there is always a
-//! worker with one.
+//! A worker leaves the waiting room to others while it drains, while `max_connections` are open, and for a moment after it has
+//! found too few descriptors for one more. The kernel wakes one worker for each request, so a worker that leaves one to others
+//! wakes another one. New connections leave the last free places to requests in the waiting room, so that there is always a
+//! worker with a place. A request that was taken out and cannot be served is refused or logged, never lost without a word.
 
 use super::jobs::Job;
 use super::Engine;
-use crate::clock::{milliseconds, NEVER};
+use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Departure, Received, Sent, Transfer};
 use crate::connection::Connection;
 use crate::http::http1::NO_PLACE;
@@ -17,52 +16,72 @@ use crate::reactor::Reactor;
 use crate::transport::listener::{refuse, Origin};
 use crate::transport::{Link, Socket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// How long the others get who have more descriptors.
-const SHORT_MILLISECONDS: u64 = 100;
+/// How long the waiting room is left to others that have more descriptors.
+const SHORTAGE: Duration = Duration::from_millis(100);
 
-/// How long the poller is trusted, and not the count, after a look in vain: somebody is just being taken out, or was killed
-/// then.
-const VAIN_MILLISECONDS: u64 = 2;
+/// After the waiting room was empty although it counts a request: how long the count is ignored. Another worker is just taking
+/// the request out, or was killed while it did.
+const RECHECK: Duration = Duration::from_millis(2);
 
-/// How long a worker that was woken for somebody may take before another one is: its thread may wait for the language's lock.
-const OWED_MILLISECONDS: u64 = 2;
+/// How long a worker that was woken for a request may take before another one is woken: its thread may wait for the lock of the
+/// language.
+const PROMISE: Duration = Duration::from_millis(2);
 
-/// Pause between complaints.
-const QUIET_MILLISECONDS: u64 = 1_000;
+/// Pause between lines in the log.
+const QUIET: Duration = Duration::from_millis(1_000);
 
-/// Whether transfers may come in. Times are in milliseconds; 0 for none.
-#[derive(Default)]
-pub(super) struct Door {
+/// Whether transfers may come in.
+pub(super) struct Admission {
     /// Until when this worker is short of descriptors.
-    short_until: AtomicU64,
-    /// Until when the count is not believed.
-    vain_until: AtomicU64,
-    /// Since when the poller has been on its way to take somebody in: the kernel has woken nobody else for it.
-    owed_since: AtomicU64,
-    quiet_until: AtomicU64,
+    short_until: AtomicMillis,
+    /// Until when the count is ignored.
+    recheck_at: AtomicMillis,
+    /// Since when this worker has been about to take a request: the kernel has woken no other worker for it.
+    promised_since: AtomicMillis,
+    quiet_until: AtomicMillis,
 }
 
-impl Door {
-    /// When the poller has to look again, if the door is closed until then.
-    pub(super) fn opens_at(&self, now: u64) -> u64 {
-        let times = [&self.short_until, &self.vain_until].map(|time| time.load(Relaxed));
-        times.into_iter().filter(|time| *time > now).min().unwrap_or(NEVER)
+/// No moment.
+const NONE: Millis = Millis::LONG_AGO;
+
+impl Default for Admission {
+    fn default() -> Admission {
+        let none = || AtomicMillis::new(NONE);
+        Admission {
+            short_until: none(),
+            recheck_at: none(),
+            promised_since: none(),
+            quiet_until: none(),
+        }
+    }
+}
+
+impl Admission {
+    /// When the poller has to look again, if nobody is admitted until then.
+    pub(super) fn opens_at(&self, now: Millis) -> Millis {
+        let times = [&self.short_until, &self.recheck_at].map(|time| time.load(Relaxed));
+        times
+            .into_iter()
+            .filter(|time| *time > now)
+            .min()
+            .unwrap_or(Millis::NEVER)
     }
 }
 
 /// Whether a time has come; the clock is read only if there is one.
-fn is_over(time: &AtomicU64) -> bool {
+fn is_over(time: &AtomicMillis) -> bool {
     let until = time.load(Relaxed);
-    until == 0 || milliseconds() >= until
+    until == NONE || Millis::now() >= until
 }
 
 impl Engine {
     /// Whether somebody waits in the waiting room whom this worker is to take in now.
     pub(super) fn has_transfers(&self) -> bool {
-        self.is_room_occupied() && self.serves_room() && is_over(&self.door.vain_until)
+        self.is_room_occupied() && self.serves_room() && is_over(&self.admission.recheck_at)
     }
 
     /// Whether somebody waits there who depends on this worker. One that drains leaves them to others, if there are any that do
@@ -75,7 +94,7 @@ impl Engine {
     pub(super) fn serves_room(&self) -> bool {
         self.waiting_room.is_some()
             && !self.leaves_transfers()
-            && is_over(&self.door.short_until)
+            && is_over(&self.admission.short_until)
             && self.has_place_for_transfer()
     }
 
@@ -100,44 +119,44 @@ impl Engine {
 
     /// The poller has seen somebody in the waiting room.
     pub(super) fn expect_transfers(&self) {
-        self.door.vain_until.store(0, Relaxed);
+        self.admission.recheck_at.store(NONE, Relaxed);
     }
 
     /// The poller was woken by a worker that leaves somebody to others.
-    pub(super) fn hear_bell(&self) {
-        self.waiting_room.iter().for_each(|room| room.silence());
+    pub(super) fn clear_signal(&self) {
+        self.waiting_room.iter().for_each(|room| room.clear_signal());
     }
 
     /// The poller, which watched the waiting room, has been woken; perhaps for somebody there, and then nobody else was: takes
     /// him in soon, or has another worker woken.
-    pub(super) fn answer_for_transfers(&self) {
+    pub(super) fn promise_transfer(&self) {
         if !self.is_room_occupied() {
             return;
         }
         if self.serves_room() {
-            self.door.owed_since.store(milliseconds(), SeqCst);
+            self.admission.promised_since.store(Millis::now(), SeqCst);
             self.scheduler.wake_monitor();
         } else {
-            self.leave_transfers();
+            self.leave_to_others();
         }
     }
 
     /// Whether a thread is on its way to take somebody in.
-    pub(super) fn owes_transfers(&self) -> bool {
-        self.door.owed_since.load(SeqCst) > 0
+    pub(super) fn has_promised_transfer(&self) -> bool {
+        self.admission.promised_since.load(SeqCst) != NONE
     }
 
     /// Has another worker woken if that thread does not come; to be called every millisecond while it is on its way.
-    pub(super) fn look_after_transfers(&self) {
-        let owed_since = self.door.owed_since.load(SeqCst);
-        if owed_since > 0 && milliseconds() >= owed_since + OWED_MILLISECONDS {
-            self.leave_transfers();
+    pub(super) fn check_promise(&self) {
+        let promised_since = self.admission.promised_since.load(SeqCst);
+        if promised_since != NONE && Millis::now() >= promised_since + PROMISE {
+            self.leave_to_others();
         }
     }
 
-    fn leave_transfers(&self) {
-        self.door.owed_since.store(0, SeqCst);
-        self.waiting_room.iter().for_each(|room| room.ring());
+    fn leave_to_others(&self) {
+        self.admission.promised_since.store(NONE, SeqCst);
+        self.waiting_room.iter().for_each(|room| room.signal());
     }
 
     fn has_place(&self) -> bool {
@@ -155,7 +174,7 @@ impl Engine {
     }
 
     /// Whether one more connection may be accepted.
-    pub(super) fn has_place_for_stranger(&self) -> bool {
+    pub(super) fn has_place_for_new(&self) -> bool {
         let leaves_others_theirs = || match self.worker.shared() {
             Some((scoreboard, _)) => scoreboard.has_place(self.worker.config.max_connections as u64),
             None => true,
@@ -163,9 +182,9 @@ impl Engine {
         self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
     }
 
-    /// Sends the oldest request that can go to the waiting room, if it has waited since before `time` (nanoseconds); false
+    /// Sends the oldest request that can go to the waiting room, if it has waited since before `time`; false
     /// when there is none or no room.
-    pub(super) fn move_out(&self, time: u64) -> bool {
+    pub(super) fn move_out(&self, time: Nanos) -> bool {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return false;
         };
@@ -210,25 +229,25 @@ impl Engine {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return None;
         };
-        self.door.owed_since.store(0, SeqCst);
+        self.admission.promised_since.store(NONE, SeqCst);
         match room.receive(slot) {
             Received::Transfer(transfer) => return self.take_in(transfer),
-            Received::Nobody if room.is_occupied() => self.close_door(&self.door.vain_until, VAIN_MILLISECONDS),
+            Received::Nobody if room.is_occupied() => self.pause_admission(&self.admission.recheck_at, RECHECK),
             Received::Nobody => {}
             Received::Short => {
-                self.close_door(&self.door.short_until, SHORT_MILLISECONDS);
-                self.leave_transfers();
-                self.complain_of_transfer("requests in the waiting room are left to others: too few descriptors");
+                self.pause_admission(&self.admission.short_until, SHORTAGE);
+                self.leave_to_others();
+                self.log_transfer("requests in the waiting room are left to others: too few descriptors");
             }
-            Received::Spoiled(socket) => self.turn_away(socket, "descriptors ran out while it was received"),
+            Received::Spoiled(socket) => self.refuse_transfer(socket, "descriptors ran out while it was received"),
         }
         self.finish_if_drained();
         None
     }
 
     /// For so many milliseconds, after which the poller looks again.
-    fn close_door(&self, until: &AtomicU64, time: u64) {
-        let deadline = milliseconds() + time;
+    fn pause_admission(&self, until: &AtomicMillis, time: Duration) {
+        let deadline = Millis::now() + time;
         until.store(deadline, Relaxed);
         self.worker.expect(deadline);
     }
@@ -236,14 +255,14 @@ impl Engine {
     fn take_in(&self, transfer: Transfer) -> Option<Box<Connection>> {
         let origin = self.origins.get(transfer.origin);
         let Some(origin) = origin.filter(|origin| origin.unix || transfer.peer.is_some()) else {
-            self.turn_away(Some(transfer.socket), "nobody knows where it came from");
+            self.refuse_transfer(Some(transfer.socket), "nobody knows where it came from");
             return None;
         };
         let (origin, peer) = (Arc::clone(origin), transfer.peer);
         let permit = self.worker.config.descriptors.for_transfer();
         let transport: Link = Arc::new(Socket::new(Counted::new(transfer.socket, permit)));
-        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, milliseconds()) else {
-            self.turn_away(Some(transport), "it cannot be watched");
+        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, Millis::now()) else {
+            self.refuse_transfer(Some(transport), "it cannot be watched");
             return None;
         };
         let adopted = connection.adopted(
@@ -254,7 +273,7 @@ impl Engine {
             &self.worker.config,
         );
         let Some(connection) = adopted else {
-            self.turn_away(None::<OwnedFd>, "it cannot be read");
+            self.refuse_transfer(None::<OwnedFd>, "it cannot be read");
             return None;
         };
         self.worker.counters().moved_in.fetch_add(1, Relaxed);
@@ -262,7 +281,7 @@ impl Engine {
     }
 
     /// Refuses who has been taken out of the waiting room and cannot be taken in.
-    fn turn_away(&self, socket: Option<impl AsFd>, reason: &str) {
+    fn refuse_transfer(&self, socket: Option<impl AsFd>, reason: &str) {
         let outcome = match &socket {
             Some(_) => "refused 503",
             None => "lost",
@@ -271,14 +290,14 @@ impl Engine {
             refuse(socket, NO_PLACE);
         }
         self.worker.counters().refused_connections.fetch_add(1, Relaxed);
-        self.complain_of_transfer(&format!("{outcome} a request of the waiting room ({reason})"));
+        self.log_transfer(&format!("{outcome} a request of the waiting room ({reason})"));
     }
 
     /// One line a second at the most.
-    fn complain_of_transfer(&self, line: &str) {
-        let now = milliseconds();
-        let quiet_until = self.door.quiet_until.load(Relaxed);
-        if now >= quiet_until && self.door.quiet_until.fetch_max(now + QUIET_MILLISECONDS, Relaxed) == quiet_until {
+    fn log_transfer(&self, line: &str) {
+        let now = Millis::now();
+        let quiet_until = self.admission.quiet_until.load(Relaxed);
+        if now >= quiet_until && self.admission.quiet_until.fetch_max(now + QUIET, Relaxed) == quiet_until {
             self.worker.log.error(format_args!("{line}"));
         }
     }

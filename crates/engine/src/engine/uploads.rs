@@ -3,7 +3,7 @@
 //! longest is next. Whoever gets none within `body_timeout` is refused with 503.
 
 use super::Engine;
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::limits::request_totals::Waiting;
 use crate::spool::Upload;
@@ -11,9 +11,10 @@ use crate::transport::poller::{Dispatching, Interest, Key};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Weak;
+use std::time::Duration;
 
 /// How often the poller looks for free descriptors while somebody waits, should nobody tell it of one.
-const LOOK_MILLISECONDS: u64 = 50;
+const LOOK: Duration = Duration::from_millis(50);
 
 /// In order of arrival. A key whose connection has ended or been refused is passed over when its turn comes.
 #[derive(Default)]
@@ -31,7 +32,7 @@ struct StoredBody {
 impl Upload for StoredBody {
     fn store(mut self: Box<Self>, scratch: &mut [u8]) {
         let Some(engine) = self.engine.upgrade() else { return };
-        let next = self.connection.store(scratch, &engine.worker.config, milliseconds());
+        let next = self.connection.store(scratch, &engine.worker.config, Millis::now());
         engine.settle_elsewhere(self.connection, next);
     }
 }
@@ -52,7 +53,7 @@ impl Engine {
         // In this order: who looks for the next one finds the connection where it belongs.
         self.park(connection, Interest::Nothing);
         self.uploads.queue.lock().push_back(place);
-        self.worker.expect(milliseconds() + LOOK_MILLISECONDS);
+        self.worker.expect(Millis::now() + LOOK);
     }
 
     /// Lets the poller know, if somebody waits, that there may be a descriptor.
@@ -63,7 +64,7 @@ impl Engine {
     }
 
     /// Lets those go on for whom there is a descriptor; called by the poller.
-    pub(super) fn resume_uploads(&self, now: u64) {
+    pub(super) fn resume_uploads(&self, now: Millis) {
         if !self.worker.config.request_totals.has_waiting() {
             return;
         }
@@ -76,7 +77,7 @@ impl Engine {
             let next = connection.map(|mut connection| (connection.go_on(&self.worker.config, now), connection));
             if let Some((Next::PutOff, connection)) = next {
                 self.park(connection, Interest::Nothing);
-                return self.worker.expect(now + LOOK_MILLISECONDS);
+                return self.worker.expect(now + LOOK);
             }
             self.uploads.queue.lock().pop_front();
             if let Some((next, connection)) = next {

@@ -77,7 +77,7 @@ pub struct Exchange<'a> {
     flushed: bool,
     gone: bool,
     /// Whether the client had to give way to others: nothing that the kernel has is to reach it.
-    is_cut_off: bool,
+    is_aborted: bool,
     /// Whether the output is with a [`Wait`].
     lent: bool,
     faulty: Option<&'static str>,
@@ -111,7 +111,7 @@ impl<'a> Exchange<'a> {
             waits: None,
             flushed: false,
             gone: false,
-            is_cut_off: false,
+            is_aborted: false,
             lent: false,
             faulty: None,
             client: None,
@@ -231,7 +231,7 @@ impl<'a> Exchange<'a> {
             self.abort();
         }
         if self.phase == ResponsePhase::NotStarted {
-            self.faulty = Some("the app gave no answer");
+            self.faulty = Some("the application returned no response");
             self.respond_plainly(500);
         }
         match self.phase {
@@ -259,7 +259,7 @@ impl<'a> Exchange<'a> {
         let outcome = match self.client {
             Some(client) => Outcome::Client(client),
             None if self.hijacked => Outcome::Hijacked,
-            None if self.is_cut_off => Outcome::CutOff,
+            None if self.is_aborted => Outcome::Aborted,
             None if self.gone => Outcome::Gone,
             None => Outcome::Answered { close: self.close },
         };
@@ -283,7 +283,7 @@ pub(crate) enum Outcome {
     /// Its socket is the app's.
     Hijacked,
     /// It is reset: the client had to give way to others.
-    CutOff,
+    Aborted,
     /// It is closed: the client is gone, or cannot be told where the response ends.
     Gone,
 }

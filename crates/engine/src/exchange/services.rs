@@ -28,9 +28,9 @@ impl Services {
     }
 
     /// Logs that a client had to give way to others.
-    pub(crate) fn log_cut(&self) {
+    pub(crate) fn log_abort(&self) {
         self.worker.log.error(format_args!(
-            "cut off the slowest reader: unsent answers have reached response_memory_total_bytes, and requests wait"
+            "aborted the slowest reader: unsent responses have reached response_memory_total_bytes, and requests wait"
         ));
     }
 }

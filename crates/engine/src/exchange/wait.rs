@@ -2,7 +2,7 @@
 //! given back.
 
 use super::{Exchange, Gone, Services};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::limits::meter::Meter;
 use crate::spool::{Claim, Verdict};
 use crate::stream::output::{FileParts, Flush, Output};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a thread that stands in line for memory looks whether others wait for it.
-const LOOK_MILLISECONDS: u64 = 20;
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What of an exchange is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
 /// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
@@ -27,8 +27,8 @@ pub struct Wait {
     wanted: usize,
     taken: usize,
     end: End,
-    /// When the client was first waited for, in milliseconds.
-    began: Option<u64>,
+    /// When the client was first waited for.
+    began: Option<Millis>,
 }
 
 /// What several waits for one client have in common.
@@ -36,7 +36,7 @@ pub struct Wait {
 pub(super) struct Waits {
     meter: Meter,
     /// When the last one ended, and what the client had taken by then.
-    until: u64,
+    until: Millis,
     taken: u64,
 }
 
@@ -47,7 +47,7 @@ enum End {
     Interrupted,
     Gone,
     /// The client has to give way to others.
-    CutOff,
+    Aborted,
 }
 
 impl Exchange<'_> {
@@ -110,8 +110,8 @@ impl Exchange<'_> {
         self.end_write(wait.taken);
         let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
         match wait.end {
-            End::CutOff => {
-                self.is_cut_off = true;
+            End::Aborted => {
+                self.is_aborted = true;
                 Err(self.lost())
             }
             End::Gone => Err(self.lost()),
@@ -123,16 +123,16 @@ impl Exchange<'_> {
     }
 
     /// Whether the client takes enough in all the time that it is waited for, of which a part began at `began`.
-    fn is_fast_enough(&mut self, began: u64) -> bool {
+    fn is_fast_enough(&mut self, began: Millis) -> bool {
         let rate = self.services.config().write_rate();
-        let now = milliseconds();
+        let now = Millis::now();
         let taken = self.body_bytes.saturating_sub(self.stream.output.pending());
         let waits = self.waits.get_or_insert(Waits {
             meter: Meter::begin(began),
             until: began,
             taken: 0,
         });
-        waits.meter.forgive(began.saturating_sub(waits.until));
+        waits.meter.forgive(began - waits.until);
         waits.meter.moved(taken.saturating_sub(waits.taken), now, rate);
         waits.until = now;
         waits.taken = taken;
@@ -179,11 +179,11 @@ impl Wait {
 
     /// Another thread is in the middle of a write, and so nothing is to be done but to look again soon.
     fn wait_for_the_other(&self) {
-        std::thread::sleep(Duration::from_millis(LOOK_MILLISECONDS / 4));
+        std::thread::sleep(LOOK / 4);
     }
 
     fn wait_for_room(&mut self, output: &mut Output) -> End {
-        let until = milliseconds() + self.services.worker.write_timeout();
+        let until = Millis::now() + self.services.worker.write_timeout();
         loop {
             // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
             let before = output.progress();
@@ -193,7 +193,7 @@ impl Wait {
                 Ok(_) if output.progress() > before => return End::Moved,
                 Ok(_) => {}
             }
-            let now = milliseconds();
+            let now = Millis::now();
             if has_memory(output) {
                 return End::Moved;
             }
@@ -203,8 +203,8 @@ impl Wait {
                     Verdict::Relieved if has_memory(output) => return End::Moved,
                     Verdict::Relieved | Verdict::Wait => {}
                     Verdict::Own => {
-                        self.services.log_cut();
-                        return End::CutOff;
+                        self.services.log_abort();
+                        return End::Aborted;
                     }
                 }
             }
@@ -220,19 +220,15 @@ impl Wait {
         }
     }
 
-    fn poll(&self, claim: Option<&Claim>, most: u64) -> rustix::io::Result<usize> {
-        let most = if claim.is_some() {
-            most.min(LOOK_MILLISECONDS)
-        } else {
-            most
-        };
+    fn poll(&self, claim: Option<&Claim>, most: Duration) -> rustix::io::Result<usize> {
+        let most = if claim.is_some() { most.min(LOOK) } else { most };
         let timeout = Timespec {
-            tv_sec: (most / 1000) as _,
-            tv_nsec: (most % 1000 * 1_000_000) as _,
+            tv_sec: most.as_secs() as _,
+            tv_nsec: most.subsec_nanos() as _,
         };
-        let bell = claim.and_then(Claim::bell);
+        let signal = claim.and_then(Claim::signal);
         let mut waits_for = vec![PollFd::new(&self.transport, PollFlags::OUT)];
-        waits_for.extend(bell.as_deref().map(|bell| PollFd::new(bell, PollFlags::IN)));
+        waits_for.extend(signal.as_deref().map(|signal| PollFd::new(signal, PollFlags::IN)));
         poll(&mut waits_for, Some(&timeout))
     }
 }

@@ -1,6 +1,7 @@
 //! A whole request, which belongs to nobody else: whatever carried it may go on without it.
 
 use super::body::Body;
+use crate::clock::Nanos;
 use fairlead_wire::conditions::{evaluate, Validators, Verdict};
 use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::event_stream::wants_event_stream;
@@ -15,8 +16,8 @@ pub struct Request {
     bytes: Vec<u8>,
     pub(crate) head: Head,
     pub(crate) body: Body,
-    /// Nanoseconds at which it was complete.
-    pub(crate) arrived: u64,
+    /// When it was complete.
+    pub(crate) arrived: Nanos,
 }
 
 impl Request {

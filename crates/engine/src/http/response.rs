@@ -145,7 +145,7 @@ impl FieldError {
     /// The error in words, for [`Exchange::blame`](crate::Exchange::blame).
     pub fn fault(self) -> &'static str {
         match self {
-            FieldError::Splitting => "a response field that could split the answer was left out",
+            FieldError::Splitting => "a response field that could split the response was left out",
             FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
         }
     }

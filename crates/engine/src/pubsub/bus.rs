@@ -11,15 +11,16 @@
 use super::envelope::Envelope;
 use super::hub::Posted;
 use super::mailbox::{space, DatagramBuffer, Mailbox, Put, TakenMail};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// How long a worker may take nothing out of a full mailbox before it is given up.
-const PATIENCE_MILLISECONDS: u64 = 5000;
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest wait for a mailbox to become writable before looking again.
 const STEP: Timespec = nanoseconds(20_000_000);
@@ -49,7 +50,7 @@ struct FullMailbox {
     full: bool,
     /// Envelopes that it had taken when it was last seen taking one, and when that was.
     taken: u64,
-    since: u64,
+    since: Millis,
 }
 
 impl Bus {
@@ -142,7 +143,7 @@ impl Bus {
                     slot,
                     full: put == Put::Full,
                     taken: reader.mail_received.load(Relaxed),
-                    since: milliseconds(),
+                    since: Millis::now(),
                 }),
             }
         }
@@ -262,11 +263,11 @@ impl Bus {
 impl FullMailbox {
     /// Whether the worker has taken an envelope lately.
     fn deserves_patience(&mut self, reader: &Slot) -> bool {
-        let (taken, now) = (reader.mail_received.load(Relaxed), milliseconds());
+        let (taken, now) = (reader.mail_received.load(Relaxed), Millis::now());
         if taken != self.taken {
             (self.taken, self.since) = (taken, now);
         }
-        now - self.since < PATIENCE_MILLISECONDS
+        now - self.since < PATIENCE
     }
 }
 

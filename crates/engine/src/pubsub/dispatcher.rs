@@ -9,19 +9,20 @@ use super::hub::Shared;
 use super::mailbox::{space, DatagramBuffer, TakenMail};
 use super::publication::Publication;
 use super::subscriber::Subscriber;
-use crate::clock::nanoseconds;
+use crate::clock::Nanos;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Publications handed out before their subscribers send.
 const MOST_PUBLICATIONS: usize = 256;
 
-/// The time to hand out, in nanoseconds. Within these limits it is what the last sending took: under load half of the time
+/// The time to hand out. Within these limits it is what the last sending took: under load half of the time
 /// each, and the more that waits, the more goes out in one write.
-const SHORTEST_ROUND: u64 = 2_000_000;
-const LONGEST_ROUND: u64 = 50_000_000;
+const SHORTEST_ROUND: Duration = Duration::from_millis(2);
+const LONGEST_ROUND: Duration = Duration::from_millis(50);
 
 /// Touched subscribers for which room is kept; to clear more of it would burden the small rounds that follow a large one.
 const MOST_KEPT: usize = 16 * 1024;
@@ -33,7 +34,7 @@ pub(super) struct Dispatcher {
     touched: Touched,
     space: Box<DatagramBuffer>,
     /// How long the next round hands out.
-    round: u64,
+    round: Duration,
 }
 
 /// Who has something to send, in the order in which they got it.
@@ -66,7 +67,7 @@ impl Dispatcher {
 
     /// Hands out and sends; false when there was nothing to do.
     fn deliver_round(&mut self) -> bool {
-        let end = nanoseconds() + self.round;
+        let end = Nanos::now() + self.round;
         let mut handed_out = 0;
         let mut mail = true;
         while handed_out < MOST_PUBLICATIONS {
@@ -83,7 +84,7 @@ impl Dispatcher {
                 }
                 handed_out += usize::from(mail);
             }
-            if handed_out == before || nanoseconds() >= end {
+            if handed_out == before || Nanos::now() >= end {
                 break;
             }
         }
@@ -116,11 +117,11 @@ impl Dispatcher {
         if self.touched.subscribers.is_empty() {
             return;
         }
-        let begun = nanoseconds();
+        let begun = Nanos::now();
         self.shared
             .for_each(&self.touched.subscribers, |subscriber| subscriber.flush());
         self.touched.clear();
-        self.round = (nanoseconds() - begun).clamp(SHORTEST_ROUND, LONGEST_ROUND);
+        self.round = (Nanos::now() - begun).clamp(SHORTEST_ROUND, LONGEST_ROUND);
     }
 }
 

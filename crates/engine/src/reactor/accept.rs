@@ -2,7 +2,7 @@
 
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
-use crate::clock::{milliseconds, nanoseconds};
+use crate::clock::{Millis, Nanos};
 use crate::http::http1::NO_PLACE;
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
@@ -15,7 +15,10 @@ const ACCEPTS_ALONE: usize = 32;
 
 /// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them,
 /// or a turn of the reactor panicked.
-const PAUSE_MILLISECONDS: u64 = 100;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Pause between complaints.
+const QUIET: Duration = Duration::from_secs(1);
 
 pub(super) struct Accepting {
     /// Empty once draining has begun.
@@ -23,11 +26,11 @@ pub(super) struct Accepting {
     /// Those of them that are out of the poll set.
     resting: Vec<usize>,
     accept_order: AcceptOrder,
-    /// Milliseconds before which none of them comes back.
-    paused_until: u64,
+    /// Before then none of them comes back.
+    paused_until: Option<Millis>,
     reserve: Reserve,
-    /// Milliseconds before which no other complaint is logged.
-    quiet_until: u64,
+    /// Before then no other complaint is logged.
+    quiet_until: Millis,
 }
 
 impl Accepting {
@@ -37,9 +40,9 @@ impl Accepting {
             resting: (0..listeners.len()).collect(),
             listeners,
             accept_order: AcceptOrder::default(),
-            paused_until: 0,
+            paused_until: None,
             reserve: Reserve::default(),
-            quiet_until: 0,
+            quiet_until: Millis::LONG_AGO,
         }
     }
 
@@ -49,19 +52,19 @@ impl Accepting {
         if self.resting.is_empty() {
             return None;
         }
-        if self.paused_until > 0 {
-            let left = self.paused_until.saturating_sub(milliseconds());
-            if left > 0 {
-                return Some(Duration::from_millis(left));
+        if let Some(until) = self.paused_until {
+            let left = until - Millis::now();
+            if !left.is_zero() {
+                return Some(left);
             }
-            self.paused_until = 0;
+            self.paused_until = None;
         }
-        if let Some(left) = self.accept_order.rest(nanoseconds, || handler.is_ahead()) {
+        if let Some(left) = self.accept_order.rest(Nanos::now, || handler.is_ahead()) {
             return Some(left);
         }
         let resting = std::mem::take(&mut self.resting);
         resting.into_iter().for_each(|index| self.watch(handler, index));
-        (self.paused_until > 0).then(|| Duration::from_millis(PAUSE_MILLISECONDS))
+        self.paused_until.map(|_| PAUSE)
     }
 
     /// Puts a listener into the poll set. Where that cannot be, it rests for a while and the log says so.
@@ -81,8 +84,8 @@ impl Accepting {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => {
                 self.resting.push(index);
-                let now = milliseconds();
-                self.paused_until = now + PAUSE_MILLISECONDS;
+                let now = Millis::now();
+                self.paused_until = Some(now + PAUSE);
                 self.log(
                     handler,
                     now,
@@ -93,7 +96,7 @@ impl Accepting {
     }
 
     /// Somebody waits at a listener.
-    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: u64) {
+    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: Millis) {
         if handler.has_siblings() {
             self.accept_some(handler, index, 1, now);
             self.step_out(handler, index);
@@ -102,7 +105,7 @@ impl Accepting {
         }
     }
 
-    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: u64) {
+    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: Millis) {
         for _ in 0..most {
             let Some(listener) = self.listeners.get(index) else {
                 return;
@@ -146,14 +149,14 @@ impl Accepting {
         let Some(listener) = self.listeners.get(index) else {
             return;
         };
-        if self.paused_until == 0 {
+        if self.paused_until.is_none() {
             handler.worker().poller.remove(listener.socket());
             self.resting.push(index);
-            self.accept_order.accepted(nanoseconds(), || handler.is_ahead());
+            self.accept_order.accepted(Nanos::now(), || handler.is_ahead());
         }
     }
 
-    fn complain(&mut self, handler: &impl Handler, now: u64, reason: &str) {
+    fn complain(&mut self, handler: &impl Handler, now: Millis, reason: &str) {
         handler.worker().counters().refused_connections.fetch_add(1, Relaxed);
         let total = handler.worker().counters().refused_connections.load(Relaxed);
         self.log(
@@ -164,16 +167,16 @@ impl Accepting {
     }
 
     /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
-    fn log(&mut self, handler: &impl Handler, now: u64, line: std::fmt::Arguments<'_>) {
+    fn log(&mut self, handler: &impl Handler, now: Millis, line: std::fmt::Arguments<'_>) {
         if now >= self.quiet_until {
-            self.quiet_until = now + 1_000;
+            self.quiet_until = now + QUIET;
             handler.worker().log.error(line);
         }
     }
 
     /// Takes all listeners out of the poll set for a while.
-    pub(super) fn pause(&mut self, handler: &impl Handler, now: u64) {
-        self.paused_until = now + PAUSE_MILLISECONDS;
+    pub(super) fn pause(&mut self, handler: &impl Handler, now: Millis) {
+        self.paused_until = Some(now + PAUSE);
         self.listeners
             .iter()
             .for_each(|listener| handler.worker().poller.remove(listener.socket()));
@@ -182,7 +185,7 @@ impl Accepting {
 
     /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others.
     /// False if that was done before.
-    pub(super) fn drain(&mut self, handler: &impl Handler, now: u64) -> bool {
+    pub(super) fn drain(&mut self, handler: &impl Handler, now: Millis) -> bool {
         if self.listeners.is_empty() {
             return false;
         }
@@ -196,7 +199,7 @@ impl Accepting {
     /// Lets go of the listening sockets; other workers that have them go on.
     pub(super) fn close(&mut self, handler: &impl Handler) {
         self.resting.clear();
-        self.paused_until = 0;
+        self.paused_until = None;
         for listener in self.listeners.drain(..) {
             handler.worker().poller.remove(listener.socket());
         }

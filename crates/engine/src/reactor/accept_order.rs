@@ -10,6 +10,7 @@
 //!    rest, after another rest in vain the next two, then four, up to 64.
 //! 3. A rest that was not in vain, because the others have caught up, ends that.
 
+use crate::clock::Nanos;
 use std::time::Duration;
 
 /// How long a worker leaves the next connection to one that has fewer.
@@ -33,15 +34,15 @@ pub(crate) struct AcceptOrder {
 enum State {
     #[default]
     InLine,
-    /// Out of the line, in nanoseconds.
-    Resting { until: u64 },
-    /// Back in line; a connection before that many nanoseconds shows that the rest was in vain.
-    JustBack { until: u64 },
+    /// Out of the line.
+    Resting { until: Nanos },
+    /// Back in line; a connection before that moment shows that the rest was in vain.
+    JustBack { until: Nanos },
 }
 
 impl AcceptOrder {
-    /// A connection was accepted, at `now` in nanoseconds.
-    pub(crate) fn accepted(&mut self, now: u64, is_ahead: impl FnOnce() -> bool) {
+    /// A connection was accepted, at `now`.
+    pub(crate) fn accepted(&mut self, now: Nanos, is_ahead: impl FnOnce() -> bool) {
         let was_in_vain = matches!(self.state, State::JustBack { until } if now < until);
         self.state = State::InLine;
         if was_in_vain {
@@ -51,14 +52,12 @@ impl AcceptOrder {
         if self.hurried > 0 {
             self.hurried -= 1;
         } else if is_ahead() {
-            self.state = State::Resting {
-                until: now + nanoseconds(REST),
-            };
+            self.state = State::Resting { until: now + REST };
         }
     }
 
     /// How long the worker still stays out of the line; `None`: it joins it.
-    pub(crate) fn rest(&mut self, now: impl FnOnce() -> u64, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
+    pub(crate) fn rest(&mut self, now: impl FnOnce() -> Nanos, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
         let State::Resting { until } = self.state else {
             return None;
         };
@@ -69,17 +68,11 @@ impl AcceptOrder {
         }
         let now = now();
         if now < until {
-            return Some(Duration::from_nanos(until - now));
+            return Some(until - now);
         }
-        self.state = State::JustBack {
-            until: now + nanoseconds(AT_ONCE),
-        };
+        self.state = State::JustBack { until: now + AT_ONCE };
         None
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }
 
 #[cfg(test)]
@@ -88,42 +81,43 @@ mod tests {
 
     const AHEAD: fn() -> bool = || true;
     const EVEN: fn() -> bool = || false;
-    const MILLISECOND: u64 = 1_000_000;
+    const START: Nanos = Nanos::START;
+    const MILLISECOND: Duration = Duration::from_millis(1);
 
     #[test]
     fn a_worker_that_is_not_ahead_joins_the_line_at_once() {
         let mut accept_order = AcceptOrder::default();
-        accept_order.accepted(0, EVEN);
-        assert_eq!(accept_order.rest(|| 0, EVEN), None);
+        accept_order.accepted(START, EVEN);
+        assert_eq!(accept_order.rest(|| START, EVEN), None);
     }
 
     #[test]
     fn one_that_is_ahead_rests_for_a_millisecond() {
         let mut accept_order = AcceptOrder::default();
-        accept_order.accepted(0, AHEAD);
-        assert_eq!(accept_order.rest(|| 0, AHEAD), Some(Duration::from_millis(1)));
+        accept_order.accepted(START, AHEAD);
+        assert_eq!(accept_order.rest(|| START, AHEAD), Some(Duration::from_millis(1)));
         assert_eq!(
-            accept_order.rest(|| MILLISECOND / 4, AHEAD),
+            accept_order.rest(|| START + MILLISECOND / 4, AHEAD),
             Some(Duration::from_micros(750))
         );
-        assert_eq!(accept_order.rest(|| MILLISECOND, AHEAD), None);
+        assert_eq!(accept_order.rest(|| START + MILLISECOND, AHEAD), None);
     }
 
     #[test]
     fn it_comes_back_as_soon_as_the_others_have_caught_up() {
         let mut accept_order = AcceptOrder::default();
-        accept_order.accepted(0, AHEAD);
-        assert!(accept_order.rest(|| 1, AHEAD).is_some());
-        assert_eq!(accept_order.rest(|| 2, EVEN), None);
+        accept_order.accepted(START, AHEAD);
+        assert!(accept_order.rest(|| START, AHEAD).is_some());
+        assert_eq!(accept_order.rest(|| START, EVEN), None);
     }
 
     /// How many connections are accepted without a rest after the next one that is.
-    fn hurried(accept_order: &mut AcceptOrder, now: &mut u64) -> usize {
+    fn hurried(accept_order: &mut AcceptOrder, now: &mut Nanos) -> usize {
         let mut count = 0;
         loop {
             accept_order.accepted(*now, AHEAD);
             if accept_order.rest(|| *now, AHEAD).is_some() {
-                *now += MILLISECOND;
+                *now = *now + MILLISECOND;
                 assert_eq!(accept_order.rest(|| *now, AHEAD), None);
                 return count;
             }
@@ -133,14 +127,14 @@ mod tests {
 
     #[test]
     fn rests_in_vain_make_it_hurry_twice_as_long_each_time() {
-        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
+        let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         let counts: Vec<usize> = (0..9).map(|_| hurried(&mut accept_order, &mut now)).collect();
         assert_eq!(counts, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
     }
 
     #[test]
     fn a_rest_that_was_not_in_vain_ends_the_hurry() {
-        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
+        let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         (0..4).for_each(|_| _ = hurried(&mut accept_order, &mut now));
         while accept_order.rest(|| now, AHEAD).is_none() {
             accept_order.accepted(now, AHEAD);
@@ -151,10 +145,10 @@ mod tests {
 
     #[test]
     fn a_connection_that_comes_later_did_not_wait() {
-        let (mut accept_order, mut now) = (AcceptOrder::default(), 0);
+        let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         for _ in 0..3 {
             assert_eq!(hurried(&mut accept_order, &mut now), 0);
-            now += MILLISECOND / 10;
+            now = now + MILLISECOND / 10;
         }
     }
 }

@@ -5,7 +5,7 @@
 mod accept;
 mod accept_order;
 
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Listener, Origin};
@@ -23,7 +23,7 @@ use std::time::Duration;
 const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// Time-outs are looked at no more often than this.
-const EXPIRY_STEP_MILLISECONDS: u64 = 50;
+const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
 pub(crate) struct Reactor {
     accepting: Accepting,
@@ -32,7 +32,7 @@ pub(crate) struct Reactor {
     watches_room: bool,
 }
 
-/// Who deals with what the reactor sees. Times are milliseconds.
+/// Who deals with what the reactor sees..
 pub(crate) trait Handler {
     fn worker(&self) -> &Worker;
 
@@ -46,28 +46,28 @@ pub(crate) trait Handler {
     fn permit(&self) -> Result<Permit, &'static str>;
 
     /// Takes in a connection that was just accepted. One that cannot be watched comes back.
-    fn admit(&self, accepted: Accepted<'_>, now: u64) -> Result<(), (Link, Errno)>;
+    fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)>;
 
     /// Something has happened on a connection or to a client. `scratch` is space to read to.
-    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: u64);
+    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
-    /// Somebody may wait in the waiting room. `rung`: a worker that leaves him to others says so.
-    fn transfer_waits(&self, rung: bool);
+    /// Somebody may wait in the waiting room. `signalled`: a worker that leaves him to others says so.
+    fn transfer_waits(&self, signalled: bool);
 
     /// Whether there is something to read on which no event speaks of.
     fn has_more_to_read(&self) -> bool;
 
     /// Reads some of that on.
-    fn read_on(&self, scratch: &mut [u8], now: u64);
+    fn read_on(&self, scratch: &mut [u8], now: Millis);
 
     /// Looks after what is overdue; returns when to do so again.
-    fn expire(&self, now: u64) -> u64;
+    fn expire(&self, now: Millis) -> Millis;
 
     /// The listeners have been emptied and closed, because the worker drains.
-    fn listeners_closed(&self, now: u64);
+    fn listeners_closed(&self, now: Millis);
 
     /// Everything that has happened was dealt with: what waits for room is looked after.
-    fn end_of_turn(&self, now: u64);
+    fn end_of_turn(&self, now: Millis);
 
     /// The poll is over: what it has brought may run.
     fn polled(&self);
@@ -111,7 +111,7 @@ impl Reactor {
         if blocking {
             worker.timer().awake();
         }
-        let now = milliseconds();
+        let now = Millis::now();
         let dispatching = Dispatching::enter();
         match waited {
             Ok(events) => events.iter().for_each(|event| {
@@ -135,18 +135,18 @@ impl Reactor {
 
     /// One of the things to deal with. After a panic nothing is forgotten: what is due is looked for again, and the listeners
     /// pause, so that whatever comes in does not fill the log.
-    fn guard<H: Handler>(&mut self, handler: &H, now: u64, code: impl FnOnce(&mut Reactor)) {
+    fn guard<H: Handler>(&mut self, handler: &H, now: Millis, code: impl FnOnce(&mut Reactor)) {
         if handler.worker().guard("a turn of the reactor", || code(self)).is_none() {
-            handler.worker().expect(now + EXPIRY_STEP_MILLISECONDS);
+            handler.worker().expect(now + EXPIRY_STEP);
             self.accepting.pause(handler, now);
         }
     }
 
-    fn dispatch(&mut self, handler: &impl Handler, event: u64, happened: Happened, now: u64) {
+    fn dispatch(&mut self, handler: &impl Handler, event: u64, happened: Happened, now: Millis) {
         match event {
             token::WAKE => handler.worker().poller.drain_waker(),
             token::ROOM => handler.transfer_waits(false),
-            token::BELL => handler.transfer_waits(true),
+            token::SIGNAL => handler.transfer_waits(true),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting.accept(handler, (token::LISTENER - event) as usize, now);
             }
@@ -154,7 +154,7 @@ impl Reactor {
         }
     }
 
-    fn drain(&mut self, handler: &impl Handler, now: u64) {
+    fn drain(&mut self, handler: &impl Handler, now: Millis) {
         if self.accepting.drain(handler, now) {
             handler.listeners_closed(now);
         }
@@ -180,10 +180,10 @@ impl Reactor {
     }
 }
 
-fn expire(handler: &impl Handler, now: u64) {
+fn expire(handler: &impl Handler, now: Millis) {
     let timer = handler.worker().timer();
     timer.restart();
     handler.worker().fault("look for time-outs");
-    let next = handler.expire(now).max(now + EXPIRY_STEP_MILLISECONDS);
+    let next = handler.expire(now).max(now + EXPIRY_STEP);
     timer.set_next(next);
 }

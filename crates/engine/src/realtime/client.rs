@@ -9,7 +9,7 @@ use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
 use super::reader::Reader;
 use super::{Realtime, Turn};
-use crate::clock::milliseconds;
+use crate::clock::{AtomicMillis, Millis};
 use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use crate::transport::poller::Key;
@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// What is spoken with a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,8 @@ pub(super) struct Outbox {
     /// Gone once the client is.
     pub(super) transport: Option<Link>,
     pub(super) frames: Frames,
-    /// Milliseconds at which the socket last took something, or was first offered what it has not taken.
-    pub(super) moved: u64,
+    /// When the socket last took something, or was first offered what it has not taken.
+    pub(super) moved: Millis,
     /// How fast it takes what waits.
     pub(super) meter: Meter,
     /// What the poller waits for.
@@ -88,7 +89,7 @@ impl Outbox {
     /// Something is about to be queued: where nothing waits, the client is offered something from now on.
     pub(super) fn begin(&mut self) {
         if self.frames.is_empty() {
-            self.moved = milliseconds();
+            self.moved = Millis::now();
             self.meter = Meter::begin(self.moved);
         }
     }
@@ -113,9 +114,9 @@ pub struct Client {
     pub(super) in_line: AtomicBool,
     /// Seconds of silence after which a sign of life is sent; 0 for never.
     pub(super) timeout: AtomicU32,
-    /// Milliseconds at which the peer was last heard, and at which it was last asked whether it is there.
-    pub(super) heard: AtomicU64,
-    pub(super) pinged: AtomicU64,
+    /// When the peer was last heard, and at which it was last asked whether it is there.
+    pub(super) heard: AtomicMillis,
+    pub(super) pinged: AtomicMillis,
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
@@ -153,7 +154,7 @@ pub(super) fn next_id() -> u64 {
 
 impl Client {
     pub(super) fn new(realtime: Weak<Realtime>, beginning: Beginning) -> Arc<Client> {
-        let now = milliseconds();
+        let now = Millis::now();
         Arc::new_cyclic(|me| Client {
             me: me.clone(),
             key: beginning.key,
@@ -168,8 +169,8 @@ impl Client {
             is_behind: AtomicBool::new(false),
             in_line: AtomicBool::new(false),
             timeout: AtomicU32::new(beginning.timeout),
-            heard: AtomicU64::new(now),
-            pinged: AtomicU64::new(now),
+            heard: AtomicMillis::new(now),
+            pinged: AtomicMillis::new(now),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
                 beginning.protocol,
@@ -233,7 +234,7 @@ impl Client {
     pub fn set_timeout(&self, seconds: u32) {
         self.timeout.store(seconds, Relaxed);
         if let (Some(realtime), true) = (self.realtime.upgrade(), seconds > 0) {
-            let deadline = milliseconds() + u64::from(seconds) * 1000;
+            let deadline = Millis::now() + Duration::from_secs(seconds.into());
             realtime.expect(deadline);
         }
     }
@@ -248,7 +249,7 @@ impl Client {
     }
 
     /// Says that the server is about to end. A response that goes on is rather let finish.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn announce_shutdown(&self) {
         if !matches!(self.protocol, Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }

@@ -3,18 +3,19 @@
 
 use super::client::Client;
 use super::Realtime;
-use crate::clock::NEVER;
+use crate::clock::{AtomicMillis, Millis};
 use crate::transport::poller::Key;
 use parking_lot::Mutex;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Set in the keys of clients, and in no key of a connection: the highest bit of an index.
 const CLIENT: u64 = 1 << 31;
 
 /// Clients are looked after no more often than this.
-const STEP_MILLISECONDS: u64 = 250;
+const STEP: Duration = Duration::from_millis(250);
 
 /// Whether a poller token is a client's.
 pub(crate) fn is_client(token: u64) -> bool {
@@ -24,15 +25,15 @@ pub(crate) fn is_client(token: u64) -> bool {
 pub(crate) struct Clients {
     /// A client that is about to come has a key already.
     slots: Mutex<SlotMap<DefaultKey, Option<Arc<Client>>>>,
-    /// Milliseconds before which nothing is due: a lower bound.
-    due: AtomicU64,
+    /// Before then nothing is due: a lower bound.
+    due: AtomicMillis,
 }
 
 impl Default for Clients {
     fn default() -> Self {
         Clients {
             slots: Mutex::default(),
-            due: AtomicU64::new(NEVER),
+            due: AtomicMillis::new(Millis::NEVER),
         }
     }
 }
@@ -61,23 +62,23 @@ impl Clients {
         self.slots.lock().values().flatten().cloned().collect()
     }
 
-    /// Makes sure that [`Clients::tick`] does something at `deadline` (milliseconds).
-    pub(super) fn expect(&self, deadline: u64) {
+    /// Makes sure that [`Clients::tick`] does something at `deadline`.
+    pub(super) fn expect(&self, deadline: Millis) {
         self.due.fetch_min(deadline, SeqCst);
     }
 
-    /// Looks after every client, if something is due; returns when to do so again, in milliseconds.
-    pub(crate) fn tick(&self, realtime: &Realtime, now: u64) -> u64 {
+    /// Looks after every client, if something is due; returns when to do so again.
+    pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let due = self.due.load(SeqCst);
         if due > now {
             return due;
         }
         // What is expected from here on counts from scratch, so that nothing is forgotten while this thread looks.
-        self.due.store(NEVER, SeqCst);
+        self.due.store(Millis::NEVER, SeqCst);
         let earliest = self.all().iter().map(|client| client.tick(realtime, now)).min();
         let earliest = match earliest {
-            None | Some(NEVER) => NEVER,
-            Some(earliest) => earliest.max(now + STEP_MILLISECONDS),
+            None | Some(Millis::NEVER) => Millis::NEVER,
+            Some(earliest) => earliest.max(now + STEP),
         };
         self.due.fetch_min(earliest, SeqCst).min(earliest)
     }

@@ -10,22 +10,22 @@
 
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
-use super::inbox::{Event, Farewell};
+use super::inbox::{Event, LastWord};
 use super::outbox::Frame;
 use super::Realtime;
-use crate::clock::milliseconds;
-use crate::clock::NEVER;
+use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
-use crate::transport::{Shutdown, Transport, LINGER_MILLISECONDS};
+use crate::transport::{Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
 
 /// How long the peer may take to answer our close frame.
-const CLOSE_MILLISECONDS: u64 = 5_000;
+const CLOSE: Duration = Duration::from_millis(5_000);
 
 /// A client that silent is asked, and after twice the time it is gone.
-const SILENT_PERIODS: u64 = 2;
+const SILENT_PERIODS: u32 = 2;
 
 /// Close code for a client that is welcome back (RFC 6455 §11.7, registered later).
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -33,8 +33,8 @@ const TRY_AGAIN_LATER: u16 = 1013;
 /// What is known of an end that has begun.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// Milliseconds after which nothing is waited for.
-    deadline: u64,
+    /// After that nothing is waited for.
+    deadline: Millis,
     /// Whether the peer has nothing more to say that counts.
     peer_is_done: bool,
     /// Whether our half of the connection is closed.
@@ -46,15 +46,15 @@ impl Client {
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
         if self.advance(State::Closing) {
-            self.say_last(outbox, code, reason, CLOSE_MILLISECONDS, false);
+            self.send_last(outbox, code, reason, CLOSE, false);
         }
     }
 
     /// Answers what the peer has said last.
-    pub(super) fn part(&self, farewell: Farewell) {
-        match farewell {
-            Farewell::Goodbye(code) => self.peer_closed(code),
-            Farewell::Fault(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
+    pub(super) fn answer_last(&self, last_word: LastWord) {
+        match last_word {
+            LastWord::Close(code) => self.peer_closed(code),
+            LastWord::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
         }
     }
 
@@ -62,7 +62,7 @@ impl Client {
     fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
         if self.advance(State::Closing) {
-            return self.say_last(outbox, code, "", LINGER_MILLISECONDS, true);
+            return self.send_last(outbox, code, "", LINGER, true);
         }
         if let Some(ending) = &mut outbox.ending {
             ending.peer_is_done = true;
@@ -75,16 +75,16 @@ impl Client {
 
     /// The peer has done what it may not: says so with a close code and throws the rest away.
     pub(super) fn fail(&self, outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
-        self.fail_within(outbox, code, reason, LINGER_MILLISECONDS);
+        self.fail_within(outbox, code, reason, LINGER);
     }
 
     /// The peer does not take what it is sent. It may not take the close frame soon either.
     pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>, realtime: &Realtime) {
-        let patience = realtime.worker.write_timeout().max(LINGER_MILLISECONDS);
+        let patience = realtime.worker.write_timeout().max(LINGER);
         self.fail_within(outbox, TRY_AGAIN_LATER, "does not take what it is sent", patience);
     }
 
-    fn fail_within(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str, patience: u64) {
+    fn fail_within(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str, patience: Duration) {
         if !self.advance(State::Failed) {
             return;
         }
@@ -98,18 +98,18 @@ impl Client {
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
         }
-        self.say_last(outbox, Some(code), reason, patience, false);
+        self.send_last(outbox, Some(code), reason, patience, false);
     }
 
-    fn say_last(
+    fn send_last(
         &self,
         mut outbox: MutexGuard<'_, Outbox>,
         code: Option<u16>,
         reason: &str,
-        patience: u64,
+        patience: Duration,
         peer_is_done: bool,
     ) {
-        let now = milliseconds();
+        let now = Millis::now();
         let has_spoken = outbox.ending.is_some();
         outbox.ending = Some(Ending {
             deadline: now + patience,
@@ -118,7 +118,7 @@ impl Client {
         });
         if !has_spoken {
             outbox.begin();
-            outbox.frames.push(Frame::Own(self.last_word(code, reason)));
+            outbox.frames.push(Frame::Own(self.closing_bytes(code, reason)));
         }
         if let Some(realtime) = self.realtime.upgrade() {
             realtime.expect(now + patience);
@@ -130,7 +130,7 @@ impl Client {
         }
     }
 
-    fn last_word(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
+    fn closing_bytes(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.protocol() {
             Protocol::WebSocket => close_frame(&mut bytes, code, reason),
@@ -144,7 +144,7 @@ impl Client {
 
     /// Everything is with the kernel. If that includes the last word, our half of the connection is closed, unless the
     /// peer's close frame is awaited; true when the client is at its end.
-    pub(super) fn has_said_all(&self, outbox: &mut Outbox) -> bool {
+    pub(super) fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
         let Some(ending) = &mut outbox.ending else { return false };
         if ending.peer_is_done {
             return true;
@@ -185,8 +185,8 @@ impl Client {
         true
     }
 
-    /// Ends the connection without a farewell, so that the kernel does not keep, for minutes, what nobody reads.
-    fn cut_off(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
+    /// Ends the connection without a last_word, so that the kernel does not keep, for minutes, what nobody reads.
+    fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(realtime) = self.realtime.upgrade() {
             realtime
@@ -211,19 +211,19 @@ impl Client {
         }
     }
 
-    /// Does what is due; returns when to look again, in milliseconds.
-    pub(super) fn tick(&self, realtime: &Realtime, now: u64) -> u64 {
+    /// Does what is due; returns when to look again.
+    pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let outbox = self.outbox.lock();
-        let mut next = NEVER;
+        let mut next = Millis::NEVER;
         if self.state() == State::Closed {
-            return NEVER;
+            return Millis::NEVER;
         }
         if let Some(ending) = &outbox.ending {
             next = ending.deadline;
             if next <= now {
                 drop(outbox);
                 self.end();
-                return NEVER;
+                return Millis::NEVER;
             }
         }
         if !outbox.frames.is_empty() {
@@ -236,35 +236,35 @@ impl Client {
         match self.timeout.load(Relaxed) {
             0 => next,
             _ if outbox.ending.is_some() => next,
-            seconds => next.min(self.look_after(outbox, u64::from(seconds) * 1000, now)),
+            seconds => next.min(self.look_after(outbox, Duration::from_secs(seconds.into()), now)),
         }
     }
 
     /// The poller speaks up only when a third of the socket's buffer is free: whether the client takes anything at all
     /// shows when it is offered more.
-    fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: u64) -> u64 {
+    fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: Millis) -> Millis {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
         let outbox = self.outbox.lock();
         let due = outbox.meter.deadline(realtime.worker.config.write_rate());
         let stands_still = outbox.frames.bytes() >= before;
         if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
-            let seconds = realtime.worker.write_timeout() / 1000;
+            let seconds = realtime.worker.write_timeout().as_secs();
             let how_much = if stands_still { "nothing" } else { "too little" };
-            self.cut_off(outbox, &format!("it has taken {how_much} for {seconds} s"));
-            return NEVER;
+            self.abort(outbox, &format!("it has taken {how_much} for {seconds} s"));
+            return Millis::NEVER;
         }
-        due.max(now + 1)
+        due.max(now + Duration::from_millis(1))
     }
 
     /// Signs of life (RFC 6455 §5.5.2): a ping for a WebSocket, which has to be answered; a comment for an event stream.
-    fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: u64, now: u64) -> u64 {
+    fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
         match self.protocol() {
-            Protocol::Stream { .. } => NEVER,
+            Protocol::Stream { .. } => Millis::NEVER,
             Protocol::EventStream { chunked } => {
                 let due = outbox.moved + period;
                 if due > now || !outbox.frames.is_empty() {
-                    return due.max(now + 1);
+                    return due.max(now + Duration::from_millis(1));
                 }
                 self.send_quietly(outbox, encoding::comment(chunked));
                 now + period
@@ -275,10 +275,10 @@ impl Client {
                     return now + period;
                 }
                 let heard = self.heard.load(Relaxed);
-                let gone = heard + SILENT_PERIODS * period;
+                let gone = heard + period * SILENT_PERIODS;
                 if gone <= now {
-                    self.cut_off(outbox, "it does not answer pings");
-                    return NEVER;
+                    self.abort(outbox, "it does not answer pings");
+                    return Millis::NEVER;
                 }
                 let due = heard + period;
                 if due > now {

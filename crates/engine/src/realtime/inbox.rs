@@ -70,11 +70,11 @@ impl Room {
 
 /// What a peer says last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum LastWord {
     /// Its close frame, with this code.
-    Goodbye(Option<u16>),
+    Close(Option<u16>),
     /// Something that breaks the protocol.
-    Fault(Failure),
+    Failure(Failure),
 }
 
 /// Most events that wait for one client.
@@ -94,7 +94,7 @@ pub(crate) struct Inbox {
     closed: bool,
     dismissed: bool,
     /// What the peer has said last, and how many events came before it and have not been taken.
-    farewell: Option<(usize, Farewell)>,
+    last_word: Option<(usize, LastWord)>,
 }
 
 impl Inbox {
@@ -113,7 +113,7 @@ impl Inbox {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
             Event::Replaced => {
                 self.events.push_front(event);
-                if let Some((before, _)) = &mut self.farewell {
+                if let Some((before, _)) = &mut self.last_word {
                     *before += 1;
                 }
             }
@@ -149,7 +149,7 @@ impl Inbox {
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
-        if let Some((before, _)) = &mut self.farewell {
+        if let Some((before, _)) = &mut self.last_word {
             *before = before.saturating_sub(1);
         }
         Some(event)
@@ -157,18 +157,18 @@ impl Inbox {
 
     /// Keeps what the peer has said last until what it sent before has run, so that it is answered behind the answers to
     /// that. False when there is nothing to wait for.
-    pub(crate) fn put_off(&mut self, farewell: Farewell) -> bool {
+    pub(crate) fn put_off(&mut self, last_word: LastWord) -> bool {
         if self.scheduled {
-            self.farewell.get_or_insert((self.events.len(), farewell));
+            self.last_word.get_or_insert((self.events.len(), last_word));
         }
         self.scheduled
     }
 
-    /// The farewell that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
+    /// The last_word that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
     /// not found here must not have been put off.
-    pub(crate) fn take_farewell(&mut self) -> Option<Farewell> {
-        let (_, farewell) = self.farewell.take_if(|(before, _)| *before == 0)?;
-        Some(farewell)
+    pub(crate) fn take_last_word(&mut self) -> Option<LastWord> {
+        let (_, last_word) = self.last_word.take_if(|(before, _)| *before == 0)?;
+        Some(last_word)
     }
 
     /// Ends a turn; true when there is more, and the client has to be put into the ready queue again.
@@ -241,25 +241,25 @@ mod tests {
     #[test]
     fn a_farewell_waits_for_what_came_before_it_and_for_nothing_else() {
         let mut inbox = Inbox::default();
-        let fault = Farewell::Fault(Failure::UNMASKED);
+        let fault = LastWord::Failure(Failure::UNMASKED);
         assert!(!inbox.put_off(fault), "there is nothing to wait for");
         inbox.push(message(1));
         inbox.push(message(2));
         assert!(inbox.put_off(fault));
         assert!(
-            inbox.put_off(Farewell::Goodbye(None)),
+            inbox.put_off(LastWord::Close(None)),
             "what comes behind it does not count"
         );
         inbox.push(message(3));
         inbox.push(Event::Replaced);
         for _ in 0..2 {
             assert!(inbox.take().is_some());
-            assert_eq!(inbox.take_farewell(), None);
+            assert_eq!(inbox.take_last_word(), None);
         }
         assert!(matches!(inbox.take(), Some(Event::Message { data, .. }) if data == [2]));
-        assert_eq!(inbox.take_farewell(), Some(fault));
+        assert_eq!(inbox.take_last_word(), Some(fault));
         assert!(inbox.take().is_some());
-        assert_eq!(inbox.take_farewell(), None);
+        assert_eq!(inbox.take_last_word(), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub use process::ProcessSubscription;
 pub use sending::Offered;
 pub(crate) use turns::EventEnd;
 
+use crate::clock::Millis;
 use crate::pubsub::Hub;
 use crate::worker::Worker;
 use clients::Clients;
@@ -88,8 +89,8 @@ impl Realtime {
         }
     }
 
-    /// Makes sure that the clients are looked after at `deadline` (milliseconds).
-    fn expect(&self, deadline: u64) {
+    /// Makes sure that the clients are looked after at `deadline`.
+    fn expect(&self, deadline: Millis) {
         self.clients.expect(deadline);
         self.worker.expect(deadline);
     }

@@ -2,9 +2,9 @@
 //! have nothing to say; that their input ends is all there is to notice.
 
 use super::client::{Client, Events, Protocol, State};
-use super::inbox::{Event, Farewell, Room};
+use super::inbox::{Event, LastWord, Room};
 use super::Realtime;
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::limits::request_totals::Taken;
 use crate::transport::Link;
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
@@ -87,8 +87,8 @@ impl Reader {
         }
     }
 
-    fn count_control(&mut self, now: u64, most: u32) -> bool {
-        let second = now / 1000;
+    fn count_control(&mut self, now: Millis, most: u32) -> bool {
+        let second = now.second();
         if std::mem::replace(&mut self.second, second) != second {
             self.controls = 0;
         }
@@ -118,7 +118,7 @@ impl Remark {
 impl Client {
     /// The socket is readable, or there is a rest to decode: takes what has come. Called by the poller alone; true when the
     /// client has to be put into the ready queue.
-    pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: u64) -> bool {
+    pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
         let mut reader = self.reader.lock();
@@ -161,7 +161,7 @@ impl Client {
     /// Bytes that came with the handshake.
     pub(super) fn read_ahead(&self, bytes: &mut [u8], realtime: &Realtime) -> bool {
         let mut reader = self.reader.lock();
-        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, milliseconds())
+        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
     }
 
     /// From now on the poller reads, unless the app has enough to do already.
@@ -178,7 +178,7 @@ impl Client {
         bytes: &mut [u8],
         turn: &mut ReadTurn,
         realtime: &Realtime,
-        now: u64,
+        now: Millis,
     ) -> bool {
         let (schedule, taken) = self.take_in(reader, bytes, turn, realtime, now);
         if taken < bytes.len() {
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// Takes in what an earlier turn has left.
-    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: u64) -> bool {
+    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = take(&mut reader.rest);
         self.is_behind.store(false, SeqCst);
         let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, realtime, now);
@@ -220,7 +220,7 @@ impl Client {
         bytes: &mut [u8],
         turn: &mut ReadTurn,
         realtime: &Realtime,
-        now: u64,
+        now: Millis,
     ) -> (bool, usize) {
         let (Some(decoder), true) = (&mut reader.decoder, self.state() < State::Failed) else {
             return (false, bytes.len());
@@ -276,7 +276,7 @@ impl Client {
         reader: &mut Reader,
         messages: Vec<Event>,
         remarks: &[Remark],
-        (fed, now): (Result<(), Failure>, u64),
+        (fed, now): (Result<(), Failure>, Millis),
         realtime: &Realtime,
     ) -> (bool, bool) {
         // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
@@ -287,9 +287,9 @@ impl Client {
         if let Err(failure) = fed.and(heard) {
             reader.decoder = None;
             reader.taken = Taken::default();
-            self.hear_last(Farewell::Fault(failure));
+            self.receive_last(LastWord::Failure(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
-            self.hear_last(Farewell::Goodbye(*code));
+            self.receive_last(LastWord::Close(*code));
         }
         (schedule, reader.decoder.is_some())
     }
@@ -336,7 +336,7 @@ impl Client {
         self.resume(realtime);
     }
 
-    fn answer(&self, reader: &mut Reader, remark: &Remark, realtime: &Realtime, now: u64) -> Result<(), Failure> {
+    fn answer(&self, reader: &mut Reader, remark: &Remark, realtime: &Realtime, now: Millis) -> Result<(), Failure> {
         if let Remark::Close(_) = remark {
             return Ok(());
         }
@@ -353,10 +353,10 @@ impl Client {
     }
 
     /// What came before is answered first.
-    fn hear_last(&self, farewell: Farewell) {
-        let waits = self.state() == State::Open && self.inbox.lock().put_off(farewell);
+    fn receive_last(&self, last_word: LastWord) {
+        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
         if !waits {
-            self.part(farewell);
+            self.answer_last(last_word);
         }
     }
 
@@ -380,7 +380,7 @@ impl Client {
         let mut outbox = self.outbox.lock();
         self.paused.store(false, SeqCst);
         // What the peer has sent meanwhile is still to be read.
-        self.heard.store(milliseconds(), Relaxed);
+        self.heard.store(Millis::now(), Relaxed);
         outbox.reads = true;
         self.watch(&mut outbox);
         drop(outbox);

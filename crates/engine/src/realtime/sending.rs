@@ -5,7 +5,7 @@ use super::client::{Client, Events, Outbox, Protocol};
 use super::encoding;
 use super::inbox::Event;
 use super::outbox::{Flushed, Frame};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::config::Overflow;
 use crate::pubsub::{Delivery, Publication, Subscriber};
 use fairlead_wire::websocket::{Deflater, Opcode};
@@ -182,7 +182,7 @@ impl Client {
         let mut taken = 0;
         let flushed = frames.flush(&**transport, &mut taken);
         if taken > 0 {
-            *moved = milliseconds();
+            *moved = Millis::now();
             if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
                 meter.moved(taken as u64, *moved, realtime.worker.config.write_rate());
             }
@@ -192,7 +192,7 @@ impl Client {
             Ok(Flushed::Everything) => {
                 self.watch_writes(&mut outbox, false);
                 let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
-                let is_over = self.has_said_all(&mut outbox);
+                let is_over = self.has_sent_all(&mut outbox);
                 drop(outbox);
                 if drained {
                     self.tell(Event::Drained);

@@ -6,13 +6,14 @@ use super::inbox::Event;
 use super::outbox::Frame;
 use super::process::ProcessSubscription;
 use super::{Realtime, Turn};
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::pubsub::Publication;
 use crate::transport::Link;
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Close code of a server that goes away (RFC 6455 §7.4.1).
 const GOING_AWAY: u16 = 1001;
@@ -66,7 +67,7 @@ impl Realtime {
             self.schedule(Turn::Client(Arc::clone(client)));
         }
         if self.worker.is_draining() {
-            client.dismiss();
+            client.announce_shutdown();
         }
         if self.worker.is_stopped() {
             // Whoever has stopped the engine may have ended its clients before this one was there.
@@ -74,13 +75,13 @@ impl Realtime {
         }
         match client.timeout() {
             0 => {}
-            seconds => self.expect(milliseconds() + u64::from(seconds) * 1000),
+            seconds => self.expect(Millis::now() + Duration::from_secs(seconds.into())),
         }
     }
 
     /// Tells every client that the server is about to end.
-    pub(crate) fn dismiss_clients(&self) {
-        self.clients.all().iter().for_each(|client| client.dismiss());
+    pub(crate) fn announce_shutdown(&self) {
+        self.clients.all().iter().for_each(|client| client.announce_shutdown());
     }
 
     /// Has `run` run the next event of a client.
@@ -108,11 +109,11 @@ impl Realtime {
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
-        let farewell = inbox.take_farewell();
+        let last_word = inbox.take_last_word();
         let has_more = inbox.end_turn();
         drop(inbox);
-        if let Some(farewell) = farewell {
-            client.part(farewell);
+        if let Some(last_word) = last_word {
+            client.answer_last(last_word);
         }
         if has_more {
             EventEnd::Again

@@ -1,13 +1,14 @@
 //! What the threads go by from job to job; none of it is a state that another thread relies on.
 
-use crate::clock::nanoseconds;
+use crate::clock::Nanos;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Requests for which the next thread is woken at once, after one had to be rescued by the monitor.
 const EAGER_REQUESTS: usize = 64;
 
 /// A request that took this long is taken to have waited for something.
-const LONG_NANOSECONDS: u64 = 500_000;
+const LONG: Duration = Duration::from_nanos(500_000);
 
 #[derive(Default)]
 pub(super) struct Cadence {
@@ -38,18 +39,18 @@ impl Cadence {
     }
 
     /// Hands over before a job if one was found waiting lately. The result is for [`Cadence::end`].
-    pub(super) fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, u64)> {
+    pub(super) fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, Nanos)> {
         let eager = self.eager.load(Relaxed);
         (eager > 0).then(|| {
-            let began = nanoseconds();
+            let began = Nanos::now();
             hand_over();
             (eager, began)
         })
     }
 
-    pub(super) fn end(&self, begun: Option<(usize, u64)>) {
+    pub(super) fn end(&self, begun: Option<(usize, Nanos)>) {
         if let Some((eager, began)) = begun {
-            let was_quick = nanoseconds() - began < LONG_NANOSECONDS;
+            let was_quick = Nanos::now() - began < LONG;
             self.eager
                 .store(if was_quick { eager - 1 } else { EAGER_REQUESTS }, Relaxed);
         }

@@ -59,8 +59,8 @@ pub(crate) trait Workplace: Site {
     /// Tells the other workers how much there is to do.
     fn publish_gauges(&self);
 
-    /// Sends away what has waited for `nanoseconds` where nobody can run it.
-    fn shed(&self, nanoseconds: u64);
+    /// Sends away what has waited for `time` where nobody can run it.
+    fn shed(&self, time: Duration);
 
     /// Whether somebody depends on a look every millisecond, though nothing runs.
     fn needs_ticks(&self) -> bool;

@@ -6,7 +6,7 @@
 
 use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
 use super::Workplace;
-use crate::clock::processor_nanoseconds;
+use crate::clock::processor_time;
 use crate::transport::poller::Poller;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -24,10 +24,10 @@ const QUIET_TICKS: u32 = 50;
 const PATIENT_TICKS: u32 = 5;
 
 /// A request that has waited this long in a worker where nobody can run it goes to the waiting room.
-const PATIENCE_NANOSECONDS: u64 = 1_000_000;
+const PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
 /// The same where requests do finish, but too slowly for those that wait.
-const LONG_PATIENCE_NANOSECONDS: u64 = 20_000_000;
+const LONG_PATIENCE: Duration = Duration::from_nanos(20_000_000);
 
 #[derive(Default)]
 pub(super) struct Monitor {
@@ -80,8 +80,8 @@ struct Watch {
     hands_over: bool,
     /// Turns that had ended.
     ended: u64,
-    /// Processor time that the process had used, in nanoseconds.
-    used: u64,
+    /// Processor time that the process had used.
+    used: Duration,
     /// Ticks since something ran.
     quiet: u32,
     /// Ticks since a turn ended, while something ran.
@@ -93,7 +93,7 @@ impl Watch {
         Watch {
             hands_over,
             ended: 0,
-            used: 0,
+            used: Duration::ZERO,
             quiet: 0,
             stuck: 0,
         }
@@ -116,11 +116,7 @@ impl Watch {
             is_patience_over: self.stuck >= PATIENT_TICKS,
         };
         if is_stuck(tick) {
-            let patience = if progress {
-                LONG_PATIENCE_NANOSECONDS
-            } else {
-                PATIENCE_NANOSECONDS
-            };
+            let patience = if progress { LONG_PATIENCE } else { PATIENCE };
             workplace.shed(patience);
         }
         match self.stuck {
@@ -157,9 +153,9 @@ impl Watch {
         if self.hands_over {
             return now.any(Doing::Running);
         }
-        let used = processor_nanoseconds();
+        let used = processor_time();
         let before = std::mem::replace(&mut self.used, used);
-        now.any(Doing::Running) && used - before >= TICK.as_nanos() as u64 / 2
+        now.any(Doing::Running) && used.saturating_sub(before) >= TICK / 2
     }
 }
 

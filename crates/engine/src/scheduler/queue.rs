@@ -1,13 +1,14 @@
 //! The ready queue: what a thread of the app can run, first come, first served.
 
+use crate::clock::Nanos;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// One turn of a thread.
 pub(crate) trait Job {
-    /// When it came, in nanoseconds, if it can be run by another worker as well.
-    fn arrived(&self) -> Option<u64>;
+    /// When it came, if it can be run by another worker as well.
+    fn arrived(&self) -> Option<Nanos>;
 }
 
 /// Places that are kept when a burst is over.
@@ -55,8 +56,8 @@ impl<J: Job> ReadyQueue<J> {
         job
     }
 
-    /// Takes the oldest job but `skipped` ones of those that can leave, if it came before `time` (nanoseconds).
-    pub(crate) fn pop_older_than(&self, time: u64, skipped: usize) -> Option<J> {
+    /// Takes the oldest job but `skipped` ones of those that can leave, if it came before `time`.
+    pub(crate) fn pop_older_than(&self, time: Nanos, skipped: usize) -> Option<J> {
         if self.is_empty() {
             return None;
         }
@@ -98,12 +99,16 @@ mod tests {
     }
 
     impl Job for Task {
-        fn arrived(&self) -> Option<u64> {
+        fn arrived(&self) -> Option<Nanos> {
             match self {
-                Task::Request(arrived) => Some(*arrived),
+                Task::Request(arrived) => Some(at(*arrived)),
                 Task::Own => None,
             }
         }
+    }
+
+    fn at(nanoseconds: u64) -> Nanos {
+        Nanos::from_number(nanoseconds)
     }
 
     /// Requests that came one after another, and between them what cannot leave.
@@ -119,11 +124,11 @@ mod tests {
     #[test]
     fn who_cannot_leave_lets_the_next_one_go_and_keeps_its_place() {
         let queue = queue(4);
-        let first = queue.pop_older_than(9, 0).expect("the first");
-        let second = queue.pop_older_than(9, 0).expect("the second");
+        let first = queue.pop_older_than(at(9), 0).expect("the first");
+        let second = queue.pop_older_than(at(9), 0).expect("the second");
         queue.put_back(second);
         queue.put_back(first);
-        assert_eq!(queue.pop_older_than(9, 2), Some(Task::Request(2)));
+        assert_eq!(queue.pop_older_than(at(9), 2), Some(Task::Request(2)));
         let left: Vec<Task> = std::iter::from_fn(|| queue.pop())
             .filter(|task| *task != Task::Own)
             .collect();
@@ -133,8 +138,8 @@ mod tests {
     #[test]
     fn only_what_has_waited_since_before_a_time_is_taken() {
         let queue = queue(3);
-        assert_eq!(queue.pop_older_than(1, 2), None);
-        assert_eq!(queue.pop_older_than(9, 3), None);
-        assert_eq!(queue.pop_older_than(1, 1), Some(Task::Request(1)));
+        assert_eq!(queue.pop_older_than(at(1), 2), None);
+        assert_eq!(queue.pop_older_than(at(9), 3), None);
+        assert_eq!(queue.pop_older_than(at(1), 1), Some(Task::Request(1)));
     }
 }

@@ -2,58 +2,59 @@
 //! slowest reader as soon as others wait for the threads that wait for memory.
 
 use super::Spool;
-use crate::clock::milliseconds;
+use crate::clock::Millis;
+use std::time::Duration;
 
-/// Nobody is judged who has stood still for less than this.
-const GRACE_MILLISECONDS: u64 = 100;
+/// A client that has been behind for less than this is let be.
+const GRACE: Duration = Duration::from_millis(100);
 
-/// Nobody is cut off before requests have waited so long for the threads that wait for memory.
-const STARVED_MILLISECONDS: u64 = 250;
+/// Nobody is aborted before requests have waited so long for the threads that wait for memory.
+const STARVED: Duration = Duration::from_millis(250);
 
 /// Threads that wait look at least this often; what was seen before a longer pause says nothing of now.
-const LOOKED_MILLISECONDS: u64 = 100;
+const LOOKED: Duration = Duration::from_millis(100);
 
-/// Since when requests wait, as those have seen it that wait for memory, in milliseconds; and when they looked last.
+/// Since when requests wait, as those have seen it that wait for memory; and when they looked last.
 #[derive(Debug, Default)]
 pub(super) struct Starved {
-    since: Option<u64>,
-    looked: u64,
+    since: Option<Millis>,
+    looked: Option<Millis>,
 }
 
 impl Starved {
     /// Notes what is seen now; whether it has been so for long.
-    fn see(&mut self, is_starving: bool, now: u64) -> bool {
-        let is_old = now.saturating_sub(self.looked) > LOOKED_MILLISECONDS;
-        self.looked = now;
+    fn see(&mut self, is_starving: bool, now: Millis) -> bool {
+        let looked = self.looked.replace(now);
+        let is_old = looked.is_none_or(|looked| now - looked > LOOKED);
         if !is_starving || is_old {
             self.since = None;
         }
-        is_starving && now - *self.since.get_or_insert(now) >= STARVED_MILLISECONDS
+        is_starving && now - *self.since.get_or_insert(now) >= STARVED
     }
 }
 
-/// How long a client would need for the rest of its response, as it has read so far, in milliseconds; and for how long it has
+/// How long a client would need for the rest of its response, as it has read so far; and for how long it has
 /// been behind. More is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slowness {
-    needs: u64,
-    behind: u64,
+    needs: Duration,
+    behind: Duration,
 }
 
 impl Slowness {
-    /// Of a client that has taken `taken` of its bytes in the `behind` milliseconds since its socket was first full, and has
+    /// Of a client that has taken `taken` of its bytes in the time `behind` since its socket was first full, and has
     /// `pending` bytes to go. What the kernel took before that says nothing of the client.
-    pub(crate) fn new(behind: u64, taken: u64, pending: u64) -> Slowness {
-        let needs = u128::from(behind) * u128::from(pending) / u128::from(taken.max(1));
+    pub(crate) fn new(behind: Duration, taken: u64, pending: u64) -> Slowness {
+        let needs = behind.as_millis() * u128::from(pending) / u128::from(taken.max(1));
         Slowness {
-            needs: u64::try_from(needs).unwrap_or(u64::MAX),
+            needs: Duration::from_millis(u64::try_from(needs).unwrap_or(u64::MAX)),
             behind,
         }
     }
 
-    /// Whether the client may be cut off: one that would be done within `limit` milliseconds may not.
-    pub(crate) fn is_too_much(self, limit: u64) -> bool {
-        self.behind >= GRACE_MILLISECONDS && self.needs > limit
+    /// Whether the client may be aborted: one that would be done within `limit` may not.
+    pub(crate) fn is_too_much(self, limit: Duration) -> bool {
+        self.behind >= GRACE && self.needs > limit
     }
 }
 
@@ -62,7 +63,7 @@ impl Slowness {
 pub(crate) enum Verdict {
     /// Wait in line.
     Wait,
-    /// Somebody was cut off: there is memory now, or soon.
+    /// A client was aborted: there is memory now, or soon.
     Relieved,
     /// Its own client has to give way.
     Own,
@@ -71,13 +72,13 @@ pub(crate) enum Verdict {
 impl Spool {
     /// Notes whether requests wait for a thread while every one is busy; says whether that has lasted for long.
     pub(crate) fn is_starved(&self, is_starving: bool) -> bool {
-        self.starved.lock().see(is_starving, milliseconds())
+        self.starved.lock().see(is_starving, Millis::now())
     }
 }
 
 /// Has others give way when a response finds no memory.
 pub(crate) trait Relief: Send + Sync {
-    /// Called by a thread that finds no memory for a response, time and again: cuts off the slowest reader if others have
+    /// Called by a thread that finds no memory for a response, time and again: aborts the slowest reader if others have
     /// waited for such threads. `own`: how slow the client of the thread is.
     fn relieve(&self, own: Option<Slowness>) -> Verdict;
 }
@@ -86,33 +87,38 @@ pub(crate) trait Relief: Send + Sync {
 mod tests {
     use super::*;
 
+    fn milliseconds(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    fn at(count: u64) -> Millis {
+        Millis::START + milliseconds(count)
+    }
+
     #[test]
     fn the_worst_is_who_would_need_longest() {
-        let crawling = Slowness::new(10_000, 20, 8_000_000);
-        let steady = Slowness::new(10_000, 5_000_000, 3_000_000);
-        let stalled = Slowness::new(200, 0, 8_000_000);
+        let crawling = Slowness::new(milliseconds(10_000), 20, 8_000_000);
+        let steady = Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000);
+        let stalled = Slowness::new(milliseconds(200), 0, 8_000_000);
         assert!(crawling > stalled && stalled > steady);
-        assert!(Slowness::new(300, 0, 8_000_000) > stalled);
+        assert!(Slowness::new(milliseconds(300), 0, 8_000_000) > stalled);
     }
 
     #[test]
     fn starving_counts_once_it_has_lasted() {
         let mut starved = Starved::default();
-        let seen: Vec<bool> = (0..6).map(|tick| starved.see(true, 1_000 + tick * 50)).collect();
+        let seen: Vec<bool> = (0..6).map(|tick| starved.see(true, at(1_000 + tick * 50))).collect();
         assert_eq!(seen, [false, false, false, false, false, true]);
-        assert!(!starved.see(false, 1_300) && !starved.see(true, 1_350));
-        assert!(
-            !starved.see(true, 1_350 + STARVED_MILLISECONDS),
-            "nobody has looked meanwhile"
-        );
+        assert!(!starved.see(false, at(1_300)) && !starved.see(true, at(1_350)));
+        assert!(!starved.see(true, at(1_350) + STARVED), "nobody has looked meanwhile");
     }
 
     #[test]
     fn who_would_be_done_in_time_stays_and_so_does_who_has_just_begun() {
-        let limit = 30_000;
-        assert!(!Slowness::new(10_000, 5_000_000, 3_000_000).is_too_much(limit));
-        assert!(!Slowness::new(GRACE_MILLISECONDS - 1, 0, 8_000_000).is_too_much(limit));
-        assert!(Slowness::new(GRACE_MILLISECONDS, 0, 8_000_000).is_too_much(limit));
-        assert!(Slowness::new(10_000, 20_000, 8_000_000).is_too_much(limit));
+        let limit = milliseconds(30_000);
+        assert!(!Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000).is_too_much(limit));
+        assert!(!Slowness::new(GRACE - milliseconds(1), 0, 8_000_000).is_too_much(limit));
+        assert!(Slowness::new(GRACE, 0, 8_000_000).is_too_much(limit));
+        assert!(Slowness::new(milliseconds(10_000), 20_000, 8_000_000).is_too_much(limit));
     }
 }

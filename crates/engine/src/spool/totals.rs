@@ -3,15 +3,13 @@
 //! Who takes something gets a [`Charge`], which gives it back when it goes. Memory is given in the order in which threads came
 //! for it: as long as somebody stands in line, nobody else gets any.
 
+use crate::limits::burst;
 use parking_lot::Mutex;
 use rustix::event::{eventfd, EventfdFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
-
-/// Memory that is worth being given back to the system once most of it is free again.
-const WORTHWHILE: u64 = 16 * 1024 * 1024;
 
 /// The two sums and the line.
 #[derive(Debug)]
@@ -49,7 +47,7 @@ struct Ticket {
     bytes: u64,
     is_granted: AtomicBool,
     /// Readable once it is granted; none where there was no descriptor left.
-    bell: Option<Arc<OwnedFd>>,
+    signal: Option<Arc<OwnedFd>>,
 }
 
 impl Totals {
@@ -78,7 +76,7 @@ impl Totals {
         let ticket = Arc::new(Ticket {
             bytes,
             is_granted: AtomicBool::new(false),
-            bell: eventfd(0, flags).ok().map(Arc::new),
+            signal: eventfd(0, flags).ok().map(Arc::new),
         });
         let mut books = self.books.lock();
         books.line.push_back(Arc::clone(&ticket));
@@ -108,7 +106,7 @@ impl Totals {
 
     /// Whether there is, or was, so much in memory that [`Totals::has_receded`] may be true some time.
     pub(crate) fn may_recede(&self) -> bool {
-        self.books.lock().peak >= WORTHWHILE
+        self.books.lock().peak >= burst::WORTHWHILE_BYTES
     }
 
     /// Whether there was much in memory and next to nothing is left: true once for each time.
@@ -139,8 +137,8 @@ impl Totals {
         while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
             books.memory += ticket.bytes;
             ticket.is_granted.store(true, SeqCst);
-            if let Some(bell) = &ticket.bell {
-                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            if let Some(signal) = &ticket.signal {
+                let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
             }
             books.line.pop_front();
         }
@@ -150,7 +148,7 @@ impl Totals {
 
 impl Books {
     fn has_receded(&self) -> bool {
-        self.peak >= WORTHWHILE && self.memory <= self.peak / 8
+        burst::is_over(self.peak, self.memory)
     }
 }
 
@@ -177,8 +175,8 @@ impl Claim {
     }
 
     /// What becomes readable when there is memory.
-    pub(crate) fn bell(&self) -> Option<Arc<OwnedFd>> {
-        self.ticket.bell.clone()
+    pub(crate) fn signal(&self) -> Option<Arc<OwnedFd>> {
+        self.ticket.signal.clone()
     }
 }
 
@@ -238,8 +236,8 @@ mod tests {
 
     #[test]
     fn memory_recedes_once() {
-        let totals = Totals::new(2 * WORTHWHILE, 0);
-        let much = totals.take_memory(WORTHWHILE);
+        let totals = Totals::new(2 * burst::WORTHWHILE_BYTES, 0);
+        let much = totals.take_memory(burst::WORTHWHILE_BYTES);
         assert!(!totals.has_receded());
         drop(much);
         assert!(totals.has_receded());

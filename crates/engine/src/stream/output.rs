@@ -5,7 +5,7 @@
 //! files that are served, may lie on a slow disk: they are the file sender's (`engine/file_sender.rs`), and whoever has
 //! time leaves them alone.
 
-use crate::clock::milliseconds;
+use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::descriptors::Counted;
 use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
@@ -91,8 +91,8 @@ pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
-    /// When the socket was first full since then, in milliseconds, and the progress at that time.
-    full: Option<(u64, u64)>,
+    /// When the socket was first full since then, and the progress at that time.
+    full: Option<(Millis, u64)>,
     /// The place in the line for memory of the thread that writes here.
     claim: Option<Claim>,
     /// For what the buffer keeps while the client takes its time.
@@ -145,10 +145,10 @@ impl Output {
     }
 
     /// How slow the client is, if it does not take all at once.
-    pub(crate) fn slowness(&self, now: u64) -> Option<Slowness> {
+    pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         let (since, before) = self.full?;
         let taken = self.progress - before;
-        Some(Slowness::new(now.saturating_sub(since), taken, self.pending()))
+        Some(Slowness::new(now - since, taken, self.pending()))
     }
 
     /// Whether it keeps memory that others could use.
@@ -278,7 +278,7 @@ impl Output {
 
     fn note_full(&mut self) {
         if self.full.is_none() {
-            self.full = Some((milliseconds(), self.progress));
+            self.full = Some((Millis::now(), self.progress));
         }
     }
 

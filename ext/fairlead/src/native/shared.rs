@@ -70,7 +70,7 @@ impl Shared {
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
         this.scoreboard.slot(slot).reset();
-        this.waiting_room.ring();
+        this.waiting_room.signal();
         Ok(())
     }
 

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 module Agoo
-  # How agoo's clients differ from Fairlead's: a subject is always a pattern, a client can give up all its subscriptions
-  # at once, an event of a stream is named "msg", and the handler hears of a write that could not be queued. What agoo's
-  # clients do not take (a block, `match:`) is left to Fairlead.
+  # How agoo's clients differ from Fairlead's: a subject is always a pattern, a client can end all its subscriptions at once,
+  # events of a stream are named "msg", and the handler's on_error is called if a write fails. Arguments that agoo does not
+  # have (a block, `match:`) mean the same as without this file.
   module Client
     EVENT = "msg"
 
-    # A message as agoo sends it.
+    # The text of a message.
     def self.text(message)
       message.is_a?(String) ? message : message.to_s
     end
 
-    # Without further arguments as in agoo: messages go straight to the client.
+    # With a subject alone, as in agoo, messages go straight to the client.
     def subscribe(subject = nil, *options, **keywords, &block)
       return super unless options.empty? && keywords.empty? && block.nil?
 

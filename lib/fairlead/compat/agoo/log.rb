@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Agoo
-  # The log of agoo's programs: lines on standard error. What the server itself says is Fairlead's.
+  # The log of programs that use agoo: lines on standard error. The messages of the server itself are Fairlead's.
   module Log
     LEVELS = %i[error warn info debug].freeze
 
     @enabled = { error: true, warn: true, info: false, debug: false, request: false }
 
     class << self
-      # Turns kinds of line on and off: `configure(states: { INFO: true, request: true })`. Only these and :error, :warn,
-      # :debug have an effect; :request means Fairlead's log of requests. There are no files and no colours.
+      # Switches kinds of messages on and off: `configure(states: { INFO: true, request: true })`. Only :info, :error, :warn,
+      # :debug and :request have an effect; :request is Fairlead's log of requests. Files and colours are not supported.
       def configure(options)
         unless options[:dir].to_s.empty?
           Fairlead::Compat.missing("Agoo::Log.configure(dir:)", "send standard error to a file; --access-log logs requests to one")
@@ -30,7 +30,7 @@ module Agoo
         define_method(:"#{level}?") { state(level) }
       end
 
-      # Nothing is held back.
+      # Does nothing, since lines are not buffered.
       def flush(_seconds = nil) = true
       def shutdown = nil
 

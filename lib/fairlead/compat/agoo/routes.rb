@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Agoo
-  # What Agoo::Server.handle has been told, as a Rack application: the first match answers, then files, then the handler
-  # for what is not found.
+  # The handlers of Agoo::Server.handle as a Rack application: the first that matches is called; if there is none, the file
+  # is served; otherwise the handler for missing pages is called.
   class Routes
     METHODS = %i[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT].freeze
 

@@ -4,18 +4,18 @@ require "fairlead/compat/agoo/routes"
 require "fairlead/compat/public_folder"
 
 module Agoo
-  # agoo as a plain program starts it:
+  # Starts a server from a plain program, as agoo does:
   #
   #   Agoo::Server.init(6464, "root", thread_count: 0)
   #   Agoo::Server.handle(:GET, "/hello", handler)
   #   Agoo::Server.start
   #
-  # With a thread_count (1 is the default) #start returns and the program goes on: that is a Fairlead::Server. With 0 it
-  # serves until it is asked to end, with signals, configuration file and all, and can have workers.
+  # With a thread_count (the default is 1) it is a Fairlead::Server, and #start returns. With 0 it works like `fairlead`, with
+  # signals, a configuration file and workers, and #start returns when the server has ended.
   module Server
     OPTIONS = { connection_timeout: :keep_alive_timeout }.freeze
 
-    # What agoo has and Fairlead has not, or does by itself.
+    # Options of agoo that Fairlead does not need (ignored), and those that it does not have (refused).
     IGNORED = %i[pedantic poll_timeout hide_schema].freeze
     MISSING = {
       graphql: "use the gem graphql",
@@ -26,7 +26,7 @@ module Agoo
     KNOWN = [:thread_count, :worker_count, :bind, :root_first, *OPTIONS.keys, *IGNORED].freeze
 
     class << self
-      # +root+: the folder with files, or nil.
+      # +root+: a folder with files, or nil.
       def init(port, root = nil, options = {})
         options.each_key { |name| check(name) }
         @settings = options
@@ -38,14 +38,14 @@ module Agoo
         nil
       end
 
-      # Lets +handler+ (an object with #call, its class, or the name of that) answer what matches. +method+: :GET and so on,
-      # nil for any. In +path+ `*` is one part and `**` all the rest.
+      # Calls +handler+ (an object with #call, its class, or the name of the class) for requests that match. +method+: :GET and
+      # so on, nil for any. In +path+, `*` matches one segment and `**` any number of them.
       def handle(method, path, handler)
         initialized(@routes).add(method, path, handler)
         nil
       end
 
-      # Lets +handler+ answer what neither a path nor a file does.
+      # Calls +handler+ for requests that match neither a path nor a file.
       def handle_not_found(handler)
         initialized(@routes).not_found = handler
         nil
@@ -72,7 +72,7 @@ module Agoo
         nil
       end
 
-      # Ends the server; also what `fairlead` runs.
+      # Ends the server, even if `fairlead` has started it.
       def shutdown
         @server ? @server.stop : Fairlead::Launcher.current&.stop
         @server = nil
@@ -82,7 +82,7 @@ module Agoo
       def header_rule(*) = Fairlead::Compat.missing("Agoo::Server.header_rule", "use Rack::Static and its header_rules")
       def domain(*) = Fairlead::Compat.missing("Agoo::Server.domain", "route by HTTP_HOST in the application")
 
-      # Rack knows the types of files; the engine has a list of its own.
+      # The engine has a list of types of its own, so files are then served with Rack's.
       def add_mime(suffix, type)
         @own_types = true
         ::Rack::Mime::MIME_TYPES[".#{suffix}"] = type
@@ -100,7 +100,7 @@ module Agoo
         part or raise Fairlead::Error, "call Agoo::Server.init(port, root) first"
       end
 
-      # "http://127.0.0.1:6464", "unix:///tmp/app.socket" and ":6464" as `bind` takes them.
+      # Turns "http://127.0.0.1:6464", "unix:///tmp/app.socket" or ":6464" into an address for `bind`.
       def bind(url)
         return url if url.start_with?("unix:")
 
@@ -120,7 +120,7 @@ module Agoo
         options.merge(bind: @bind)
       end
 
-      # Whether the engine can serve the files: it does so before it asks anybody.
+      # Whether the engine can serve the files, which it does before it calls the handlers.
       def native_files? = @root && @settings[:root_first] && !@own_types
 
       # The handlers come before the files, unless root_first says otherwise.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Subscriptions and messages. Names, patterns, engines and what comes back are Fairlead's, which are iodine's; here is what
-# only iodine had.
+# Subscriptions and messages. Arguments and results are the same in both; this file adds the names that only iodine has.
 module Iodine
   class << self
     # Subscribes this process: `subscribe(name, match: :redis) { |source, message| }`.
@@ -26,11 +25,11 @@ module Iodine
     PROCESS = Fairlead::PubSub::PROCESS
     SIBLINGS = Fairlead::PubSub::SIBLINGS
 
-    # What a broker is reached by: a subclass with #subscribe, #unsubscribe and #publish.
+    # The superclass of engines, which have #subscribe, #unsubscribe and #publish.
     Engine = Fairlead::PubSub::Engine
 
-    # iodine's root process could have subscriptions. Fairlead's supervisor has none; without workers the root is the
-    # process that serves.
+    # Publishes to the root process. With workers this is the supervisor, which has no subscriptions; without workers it is
+    # the process that serves.
     class Root < Engine
       def subscribe(_name, _match = nil) = true
       def unsubscribe(_name, _match = nil) = true
@@ -55,7 +54,7 @@ module Iodine
       def detach(engine) = Fairlead::PubSub.detach(engine)
       alias dettach detach
 
-      # Tells the engine about every subscription there is.
+      # Tells the engine of every subscription again.
       def reset(engine) = Fairlead::PubSub.reset(engine)
     end
   end

@@ -9,7 +9,7 @@ module Iodine
     class << self
       attr_accessor :app, :public, :port, :address
 
-      # Serves until the server is asked to end; yields what has a #stop.
+      # Serves until the server is asked to end. Yields the server, which has a #stop.
       def run(app, options = {}, &block)
         defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address, public_dir: public }.compact
         HANDLER.run(app, **defaults, **Iodine.send(:process_options), **options.to_h, &block)
@@ -17,7 +17,7 @@ module Iodine
 
       def shutdown = HANDLER.shutdown
 
-      # What Iodine.start serves when there was no Iodine.listen; nil when nothing has been set here, either.
+      # What Iodine.start serves without an Iodine.listen; nil if nothing has been set here.
       def service
         ListenOptions.new({ public: public, port: port, address: address }.compact, app) if app || public
       end

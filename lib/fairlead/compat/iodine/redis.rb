@@ -2,9 +2,9 @@
 
 module Iodine
   module PubSub
-    # Fairlead::PubSub::Redis, which needs the gem redis; the class is there without it, so that one can ask for it.
+    # Fairlead::PubSub::Redis. The gem redis is needed only for #initialize, so that code may refer to the class without it.
     class Redis < Engine
-      # +ping+ has no effect: what keeps the connections alive is TCP.
+      # +ping+ has no effect: TCP keeps the connections alive.
       def initialize(url, ping: nil) # rubocop:disable Lint/UnusedMethodArgument -- iodine takes it
         super()
         @engine = Fairlead::PubSub::Redis.new(url)

@@ -2,10 +2,10 @@
 
 require "uri"
 
-# Serving from a plain Ruby program. Iodine.start is `fairlead` without a rackup file: configuration file, environment,
-# signals and workers are as usual, and what the program says wins over them.
+# Starts a server from a plain Ruby program. Iodine.start works like `fairlead` without a rackup file: with configuration file,
+# environment, signals and workers. What the program sets wins.
 module Iodine
-  # What one Iodine.listen asks for, in Fairlead's terms.
+  # The settings of one Iodine.listen, as options of Fairlead.
   class ListenOptions
     OPTIONS = { timeout: :keep_alive_timeout, ping: :ping_interval, max_clients: :max_connections, log: :log_requests,
                 public: :public_dir }.freeze
@@ -31,7 +31,7 @@ module Iodine
 
     def folder = @settings[:public]
 
-    # The address as `bind` takes it.
+    # The address for `bind`.
     def bind
       address, port = @url ? [url_address, @url.port] : @settings.values_at(:address, :port)
       return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
@@ -39,7 +39,7 @@ module Iodine
       Fairlead::Binding.address_for_port(port || DEFAULT_SETTINGS[:port], address)
     end
 
-    # Option => value, without the address.
+    # The options without the address: name => value.
     def options
       plain = OPTIONS.to_h { |theirs, ours| [ours, @settings[theirs]] }
       sizes = SIZES.to_h { |theirs, (ours, unit)| [ours, @settings[theirs]&.*(unit)] }
@@ -64,7 +64,8 @@ module Iodine
   @services = []
 
   class << self
-    # Notes an address and what to serve there: `listen(service: :http, handler: app, port: 3000)`. A block is an app, too.
+    # Adds an address and the application for it: `listen(service: :http, handler: app, port: 3000)`. The application may be a
+    # block.
     def listen(settings = {}, &app)
       Fairlead::Compat.missing("Iodine.listen in a rackup file", "use the option bind, once for each address") if launcher
 
@@ -74,7 +75,7 @@ module Iodine
 
     def listen2http(settings = {}, &app) = listen(settings.merge(service: :http), &app)
 
-    # Serves what Iodine.listen has noted until the server is asked to end.
+    # Serves the addresses of Iodine.listen until the server is asked to end.
     def start
       raise Fairlead::Error, "Iodine.start: the server is already running" if launcher
 
@@ -85,7 +86,7 @@ module Iodine
       self
     end
 
-    # Lets the server finish what has arrived and end; in a worker, that worker, which is replaced.
+    # Ends the server after it has finished what has arrived. In a worker, ends only that worker, which is replaced.
     def stop
       raise Fairlead::Error, "Iodine.stop: no server is running that Iodine.start or `fairlead` has started" unless launcher
 
@@ -95,7 +96,7 @@ module Iodine
 
     private
 
-    # One process has one application; the address does not choose it.
+    # All addresses have the same application.
     def app(services)
       apps = services.map { |service| [service.app, service.folder] }.uniq
       raise Fairlead::Error, "Iodine.listen needs a handler: or public:" if apps.flatten.compact.empty?

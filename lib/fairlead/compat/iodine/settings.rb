@@ -2,31 +2,31 @@
 
 require "etc"
 
-# What the server is to be like, for programs that start it with Iodine.start. Once a server runs, these tell its own
-# options, and setting them only causes a warning.
+# Settings for programs that start the server with Iodine.start. While a server runs, they return its options, and setting them
+# only prints a warning.
 module Iodine
-  # What Iodine.listen takes where it is told nothing.
+  # The defaults of Iodine.listen.
   DEFAULT_SETTINGS = { port: ENV["PORT"] || "3000", address: nil } # rubocop:disable Style/MutableConstant -- applications set it
 
   @threads = @workers = 0
   @verbosity = 4
 
   class << self
-    # 0: nothing is printed, 1 to 3: warnings and errors, 4: also what is in order.
+    # Below 4: only warnings and errors are printed; from 4 on: all messages.
     attr_reader :verbosity
 
     def verbosity=(level)
       @verbosity = integer(:verbosity, level, 0..5)
     end
 
-    # How many threads a process has at most. 0: as many as Fairlead has by itself; -n: a n-th of the processors.
+    # The maximum number of threads of a process. 0: Fairlead's default; -n: the number of processors divided by n.
     def threads = launcher&.configuration&.max_threads || @threads
 
     def threads=(count)
       @threads = settable(:threads, count, 4095)
     end
 
-    # How many processes there are, 1 meaning this one. 0: as many as Fairlead has by itself; -n: a n-th of the processors.
+    # The number of processes; 1 means only this one. 0: Fairlead's default; -n: the number of processors divided by n.
     def workers
       count = launcher&.configuration&.workers or return @workers
       [count, 1].max
@@ -38,7 +38,7 @@ module Iodine
 
     private
 
-    # The options of Fairlead that follow.
+    # These settings as options of Fairlead.
     def process_options
       options = { quiet: verbosity < 4 }
       options[:workers] = fraction(@workers) unless @workers.zero?

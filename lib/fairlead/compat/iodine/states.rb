@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Blocks that run at points in the life of the processes, and what this process is. iodine's root process is Fairlead's
-# supervisor with workers, and the only process without.
+# Blocks that run at points in the life of the processes, and questions about this process. iodine's root process is the
+# supervisor or, without workers, the only process.
 module Iodine
-  # state => the event of Fairlead.on; those that depend on the process are in #events.
+  # state => the event of Fairlead.on. The other states are in #events.
   STATES = {
     before_fork: :before_worker_fork,
     enter_master: :after_worker_fork,
@@ -13,7 +13,7 @@ module Iodine
     start_shutdown: :shutdown
   }.freeze
 
-  # What files made for Puma or for older versions call at the top level, and the state it means.
+  # Methods that files for Puma or older versions of iodine call at the top level => the state that they mean.
   HELPERS = {
     before_fork: :before_fork, on_worker_fork: :before_fork, after_fork: :after_fork, on_worker_boot: :after_fork,
     after_fork_in_worker: :enter_child, after_fork_in_master: :enter_master
@@ -34,7 +34,7 @@ module Iodine
     #   :start_shutdown   in each process that serves, when it begins to end
     #   :on_finish        in each process, at its end
     #
-    # What belongs to the root process is never run when the application is loaded by each worker (`--no-preload`).
+    # Blocks for the root process never run if each worker loads the application itself (`--no-preload`).
     def on_state(state, &block)
       raise ArgumentError, "a block is needed" unless block
       raise TypeError, "Iodine.on_state does not know #{state.inspect}" unless state.is_a?(Symbol) && states.include?(state)
@@ -43,7 +43,7 @@ module Iodine
       block
     end
 
-    # Whether this is the root process; also before the start.
+    # Whether this is the root process. True before the start, too.
     def master? = launcher.nil? || launcher.pid == Process.pid
 
     # Whether this process serves, or will.
@@ -73,7 +73,7 @@ module Iodine
       end
     end
 
-    # What runs before the first fork is not run again in the workers.
+    # Runs the block before the first fork, or in the only process; never again in the workers.
     def pre_start(block)
       once = lambda do
         current = block
@@ -83,14 +83,14 @@ module Iodine
       { before_fork: once, boot: once }
     end
 
-    # A worker that loads the application itself has been forked already.
+    # The event after the fork. A worker that loads the application itself is forked already.
     def after_fork_here = master? ? :before_worker_boot : :boot
   end
 
   Fairlead.on(:before_fork) { @forks = true }
 end
 
-# As iodine does it, and like it only where nobody else has defined them.
+# Like iodine, defines these methods for all objects, unless they exist.
 Iodine::HELPERS.each do |name, state|
   next if Object.method_defined?(name) || Object.private_method_defined?(name)
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Blocks that run later. Times are milliseconds here and seconds in Fairlead, and the block comes back instead of a timer:
-# whoever wants to cancel takes Fairlead.run_after or Fairlead.run_every.
+# Blocks that run later. Times are in milliseconds here, but in seconds in Fairlead. The methods return the block instead of a
+# timer; to cancel one, use Fairlead.run_after or Fairlead.run_every.
 module Iodine
   class << self
     # Runs the block on a thread of the server, soon.
@@ -11,13 +11,13 @@ module Iodine
     end
     alias defer run
 
-    # Runs the block once, so many milliseconds from now on; before the start, from the start on.
+    # Runs the block once, after a time that begins now or when the server begins to serve.
     def run_after(milliseconds, &block)
       Fairlead.run_after(seconds(milliseconds), &needed(block))
       block
     end
 
-    # Runs the block again and again. +repetitions+: how often, 0 or nil for ever.
+    # Runs the block at an interval. +repetitions+: the number of runs; 0 or nil for no end.
     def run_every(milliseconds, repetitions = 0, &block)
       raise TypeError, "repetitions must be an Integer or nil" unless repetitions.nil? || repetitions.is_a?(Integer)
 
@@ -25,7 +25,7 @@ module Iodine
       block
     end
 
-    # Runs the block once, behind what is waiting to be run at this moment.
+    # Runs the block once, after everything that waits to be run now.
     def on_idle(&block) = run(&block)
 
     private

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Iodine
-  # Fairlead does not end TLS.
+  # Fairlead does not support TLS.
   class TLS
     def self.new(*)
       Fairlead::Compat.missing("Iodine::TLS", ListenOptions::INSTEAD[:tls])

@@ -3,7 +3,7 @@
 module Fairlead
   module Compat
     class Upgrade
-      # Hands the callbacks of Rack Push on to an object that is its own client. They take turns with the blocks of its #defer.
+      # The handler that calls the callbacks of such an object, in turn with the blocks of its #defer.
       class Callbacks
         # +object+: the object, or its class.
         def initialize(object)
@@ -26,7 +26,7 @@ module Fairlead
 
         private
 
-        # What the class defines itself comes before what it gets.
+        # The methods of the class itself take precedence.
         def instance_of(type)
           type.include(Iodine::Websocket)
           type.extend(Iodine::Websocket::All)

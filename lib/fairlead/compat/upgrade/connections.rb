@@ -5,18 +5,18 @@ require "monitor"
 module Fairlead
   module Compat
     class Upgrade
-      # What stands between an object of the application and its client. +id+ is a number of this process; +turn+ is held
-      # by whoever runs a block of that connection; +names+ are those it is subscribed to.
+      # Links an object of the application to its client. +id+: unique in this process. +turn+: a lock, held while a block of
+      # this connection runs. +names+: its subscriptions.
       Connection = Struct.new(:id, :client, :turn, :names)
 
-      # The objects of this process whose connections are open.
+      # The open connections of this process.
       module Connections
         @sockets = {}
         @last_id = 0
         @lock = Mutex.new
 
         class << self
-          # Enters an object whose connection has opened, and returns what it needs to know of it.
+          # Adds an object whose connection has opened. Returns its Connection.
           def add(socket, client)
             @lock.synchronize do
               @sockets[@last_id += 1] = socket
@@ -28,7 +28,7 @@ module Fairlead
           def [](id) = @lock.synchronize { @sockets[id] }
           def count = @lock.synchronize { @sockets.size }
 
-          # Those that are open now, but for the one with that id.
+          # All open ones except the one with that id.
           def others(id = nil) = @lock.synchronize { @sockets.except(id).values }
         end
       end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Iodine
-  # What an object has that has become a connection through env["upgrade.websocket"]. Its callbacks, all but the first of
-  # them optional: on_message(data), on_open, on_ready (everything has been sent), on_shutdown, on_close.
+  # The methods of an object that has become a connection through env["upgrade.websocket"]. Its callbacks are on_message(data)
+  # and optionally on_open, on_ready (everything has been sent), on_shutdown and on_close.
   #
-  # `each` and its kind reach the connections of this process. With several workers those are some of all; what is meant
-  # for everybody goes through #publish, or `Iodine.publish`.
+  # `each`, `each_write` and `count` are about the connections of this process only. To reach those of all workers, use
+  # #publish or `Iodine.publish`.
   module Websocket
-    # For all connections of the process: methods of Iodine::Websocket, and of a class that was handed over.
+    # Methods for all connections of the process: of Iodine::Websocket, and of classes that are used as handlers.
     module All
       # Yields each connection.
       def each(&block) = Websocket.connections.others.each(&block)
@@ -18,7 +18,7 @@ module Iodine
         nil
       end
 
-      # Runs the block with the connection of that id, in turn with its callbacks; false when there is none.
+      # Runs the block with the connection of that id, in turn with its callbacks. Returns false if there is none.
       def defer(id, &block)
         socket = Websocket.connections[id]
         socket ? socket.defer(&block) : false
@@ -37,20 +37,20 @@ module Iodine
 
     # --- this connection
 
-    # Sends a message: text when the String is UTF-8, else binary. False when the connection is not open.
+    # Sends a message: a UTF-8 String as text, any other as binary. Returns false if the connection is not open.
     def write(data) = client&.write(data) || false
 
-    # Closes it after what has been written.
+    # Closes the connection after sending what was written.
     def close = client&.close
 
     def open? = client&.open? || false
 
-    # Whether some of what was written has not been sent yet.
+    # Whether something that was written has not been sent yet.
     def has_pending? # rubocop:disable Naming/PredicateName -- as it was
       !client.nil? && client.pending.positive?
     end
 
-    # A number that no other connection of this process has; nil before it is open.
+    # The id of the connection, unique in this process; nil before it is open.
     def conn_id = @fairlead_connection&.id
     alias uuid conn_id
 
@@ -58,8 +58,8 @@ module Iodine
     def env = client&.env
     alias request env
 
-    # Runs the block soon, with this object, in turn with its callbacks; not when the connection is closed by then. Another
-    # connection's id may be given.
+    # Runs the block soon, with this object (or the connection of another id), in turn with its callbacks. The block does not
+    # run if the connection is closed by then.
     def defer(id = conn_id, &block)
       raise ArgumentError, "a block is needed" unless block
       return Websocket.defer(id, &block) unless id == conn_id
@@ -80,13 +80,13 @@ module Iodine
       nil
     end
 
-    # How many connections there are, this one included.
+    # The number of connections, including this one.
     def count = Websocket.count
 
     # --- pub/sub, as in 0.4
 
-    # Subscribes to `channel: name` or `pattern: glob`, with `force: :binary` for binary messages. The block gets channel
-    # and message; without one they go straight to the client. Returns the id of the subscription, or nil.
+    # Subscribes to `channel: name` or `pattern: glob`; `force: :binary` sends binary frames. The block gets channel and message;
+    # without a block, messages go straight to the client. Returns the id of the subscription, or nil.
     def subscribe(name = nil, channel: name, pattern: nil, force: nil, engine: nil, &block)
       Fairlead::Compat.missing("subscribe(engine:)", "attach the engine with Iodine::PubSub.attach") if engine
       name = (pattern || channel or raise ArgumentError, "channel: or pattern: is needed").to_s

@@ -4,11 +4,11 @@ module Fairlead
   class Binding
     # tcp://HOST:PORT
     class Tcp < Binding
-      # With port 0 the first loopback address chooses the port and another one may find it taken.
+      # With port 0, the port that the system chooses for one loopback address may be in use at another one.
       ATTEMPTS = 5
 
-      # How much of a response the kernel buffers beyond what the client has room for. Without this limit it takes megabytes
-      # for a client that reads nothing. Ruby has no name for the option; its number is Linux's.
+      # How much of a response the kernel buffers beyond what the client has room for. Without this limit it buffers megabytes
+      # for a client that reads nothing. Ruby has no name for the option; the number is that of Linux.
       UNSENT_BYTES = 512 * 1024
       TCP_NOTSENT_LOWAT = RUBY_PLATFORM.include?("linux") ? 25 : nil
 
@@ -38,7 +38,7 @@ module Fairlead
         end
       end
 
-      # All of them on the same port, also when the system chooses it.
+      # Listens on the same port at all addresses, even if the system chooses it.
       def listen_on(addresses, backlog)
         listeners = []
         addresses.each do |address|
@@ -74,7 +74,7 @@ module Fairlead
         raise
       end
 
-      # Accepted sockets inherit TCP_NODELAY. "::" takes IPv4 as well, whatever the system's default.
+      # Accepted sockets inherit TCP_NODELAY. "::" accepts IPv4 too, whatever the system's default is.
       def prepare(socket, info)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         socket.setsockopt(:TCP, :NODELAY, true)

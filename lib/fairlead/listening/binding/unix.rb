@@ -2,7 +2,7 @@
 
 module Fairlead
   class Binding
-    # unix:///PATH, unix://PATH (below the current folder) and, on Linux, unix://@NAME for a socket without a file.
+    # unix:///PATH, unix://PATH (relative to the current folder) and, on Linux, unix://@NAME for a socket without a file.
     class Unix < Binding
       # nil for an abstract socket.
       attr_reader :path
@@ -46,7 +46,7 @@ module Fairlead
         File.umask(previous) if previous
       end
 
-      # A server that was killed leaves its file behind; connecting tells it from one that is served.
+      # A server that was killed leaves its file behind. If a connection is accepted, the file is in use.
       def remove_stale_file
         return unless File.exist?(path) || File.symlink?(path)
         raise BindError.new(address, "the path exists and is not a socket") unless File.socket?(path)

@@ -2,8 +2,8 @@
 
 module Fairlead
   class Supervisor
-    # When the next worker may be forked after workers have died young: the first replacement at once, the following ones
-    # after 1, 2, 4 … seconds. What lies a minute back is forgotten.
+    # When the next worker may be forked after workers have died early: the first replacement at once, the following ones
+    # after 1, 2, 4 … seconds. After a minute without such deaths it starts over.
     class BackOff
       LONGEST = 30
       MEMORY = 60
@@ -15,7 +15,7 @@ module Fairlead
         @last = @until = clock.call
       end
 
-      # Counts a worker that died young; returns the seconds until the next attempt.
+      # Counts a worker that died early; returns the seconds until the next attempt.
       def fail
         now = @clock.call
         @failures = 0 if now - @last > MEMORY
@@ -26,7 +26,7 @@ module Fairlead
         delay
       end
 
-      # Seconds until the next worker may be forked; nil when it may be now.
+      # Seconds until the next worker may be forked; nil if it may be forked now.
       def remaining
         rest = @until - @clock.call
         rest if rest.positive?

@@ -23,7 +23,7 @@ module Fairlead
         @booted = true
       end
 
-      # Asks it to end; the one who watches kills it at +kill_at+.
+      # Asks it to end; the watchdog kills it at +kill_at+.
       def terminate(kill_at, signal: "TERM")
         @ending = true
         @kill_at = kill_at
@@ -35,7 +35,7 @@ module Fairlead
         signal("KILL")
       end
 
-      # A process that nobody has reaped keeps its id, so this never meets a stranger.
+      # A process keeps its id until it is reaped, so this never reaches another process.
       def signal(name)
         Process.kill(name, pid)
       rescue Errno::ESRCH
@@ -43,7 +43,7 @@ module Fairlead
       end
     end
 
-    # The workers there are, by slot.
+    # The current workers, by slot.
     class Children
       include Enumerable
 
@@ -63,8 +63,8 @@ module Fairlead
         @by_slot[child.slot] = child
       end
 
-      # Takes out those that have ended: [[child, Process::Status], …]. Asks for each by its id, because an application
-      # may have child processes of its own in the supervisor.
+      # Removes the workers that have ended and returns [[child, Process::Status], …]. Waits for each by its id, because the
+      # application may have child processes of its own in the supervisor.
       def reap
         filter_map do |child|
           status = wait(child.pid)
@@ -77,7 +77,7 @@ module Fairlead
 
       private
 
-      # The status, nil while it runs, or :unknown when somebody else in this process has reaped it.
+      # The status; nil while it runs; :unknown if other code in this process has reaped it.
       def wait(pid)
         Process.wait2(pid, Process::WNOHANG)&.last
       rescue Errno::ECHILD

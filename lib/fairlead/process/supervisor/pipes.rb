@@ -2,16 +2,17 @@
 
 module Fairlead
   class Supervisor
-    # The two pipes between the supervisor and its workers. One ends when the supervisor wants an end or dies, which no
-    # worker can miss, as it can miss a signal that comes right after the fork. Through the other a worker reports, a line
-    # at a time, that it is ready or why it cannot start.
+    # The two pipes between the supervisor and its workers. Workers read one; it tells them that the supervisor wants them
+    # to end, or that it is gone. (A signal could be lost right after the fork.) Through the other one a worker reports, in a
+    # line, that it is ready or why it cannot start.
     class Pipes
       WorkerReport = Struct.new(:kind, :slot, :text)
 
-      # A line of up to 4096 bytes is written whole or not at all (PIPE_BUF), and dumping can make a text four times as long.
+      # Lines of up to 4096 bytes are never mixed with others (PIPE_BUF), and String#dump makes a text up to four times as
+      # long.
       LONGEST_TEXT = 1000
 
-      # A byte for each worker there can be, which says that the supervisor wants an end.
+      # A byte for each possible worker: the supervisor wants it to end.
       END_BYTES = "." * 4096
 
       def initialize
@@ -25,7 +26,7 @@ module Fairlead
       # Readable when a worker has reported.
       def reports_io = @report_reader
 
-      # The reports that have come since the last call.
+      # The reports since the last call.
       def reports
         while (chunk = @report_reader.read_nonblock(4096, exception: false)).is_a?(String)
           @buffer << chunk
@@ -34,7 +35,7 @@ module Fairlead
         lines.map { |line| parse(line.chomp) }
       end
 
-      # Tells every worker, also one that is just being forked, to drain.
+      # Tells every worker to drain, even one that is just being forked.
       def ask_workers_to_end
         return if @life_writer.closed?
 
@@ -44,16 +45,16 @@ module Fairlead
 
       # --- a worker's side
 
-      # Leaves the worker its ends; called right after the fork.
+      # Closes the ends that a worker does not use; called right after the fork.
       def close_supervisor_ends
         @life_writer.close
         @report_reader.close
       end
 
-      # Readable when the supervisor wants an end or is gone.
+      # Readable when the supervisor wants the worker to end, or is gone.
       def end_io = @life_reader
 
-      # What has become of the supervisor: :ending when it wants an end, :gone without having said so, else nil.
+      # :ending if the supervisor wants the worker to end, :gone if it has died, else nil.
       def supervisor_state
         case @life_reader.read_nonblock(1, exception: false)
         when String then :ending
@@ -70,7 +71,7 @@ module Fairlead
       def report(kind, slot, text = "")
         @report_writer.syswrite("#{kind} #{slot} #{text.byteslice(0, LONGEST_TEXT).scrub.dump}\n")
       rescue SystemCallError
-        nil # without a supervisor there is nobody to tell
+        nil # the supervisor is gone
       end
 
       def parse(line)

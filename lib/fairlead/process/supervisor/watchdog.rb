@@ -2,13 +2,13 @@
 
 module Fairlead
   class Supervisor
-    # Looks after workers that do not do what they should: that are not ready in time, show no sign of life, or have been
-    # asked to end and do not. Ends them, at first politely; the supervisor then sees them dead and replaces them.
+    # Ends workers that are not ready in time, show no sign of life, or do not end when asked to: first with TERM, then with
+    # KILL. The supervisor then replaces them.
     class Watchdog
-      # How often it looks, in seconds.
+      # How often it checks the workers, in seconds.
       INTERVAL = 1.0
 
-      # How long a worker that is to be replaced may take to end by itself, in seconds. One that hangs will not.
+      # How long a worker may take to end by itself before it is killed, in seconds. One that hangs will not end.
       REPLACEMENT_GRACE = 2
 
       def initialize(service, shared, children)
@@ -18,7 +18,7 @@ module Fairlead
         @children = children
       end
 
-      # Seconds until the next look.
+      # Seconds until the next check.
       def pause(now)
         deadlines = @children.filter_map(&:kill_at).map { |deadline| [deadline - now, 0].max }
         [INTERVAL, *deadlines].min

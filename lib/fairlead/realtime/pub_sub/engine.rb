@@ -2,12 +2,12 @@
 
 module Fairlead
   module PubSub
-    # Carries messages beyond what this server reaches by itself. Subclasses override what they need. An attached engine is
-    # told once of each channel that its process subscribes to, however many subscribers there are, and hands in what
-    # comes from outside with `Fairlead.publish(channel, message, false)`.
+    # Carries messages to and from other servers. Subclasses override what they need. An attached engine is told once of each
+    # channel that its process subscribes to, whatever the number of subscribers. It passes on incoming messages with
+    # `Fairlead.publish(channel, message, false)`.
     #
-    # A subscriber waits until the engine has been told, so this should not take long. Exceptions are logged.
-    # Channels are binary Strings.
+    # The methods should return quickly, because subscribers and publishers wait for them. Exceptions are logged. Channels
+    # are binary Strings.
     class Engine
       # Called for the first subscriber of a channel in this process.
       #
@@ -16,7 +16,7 @@ module Fairlead
       # @return [void]
       def subscribe(_to, _match) = true
 
-      # Called when the last subscriber has gone.
+      # Called after the last subscriber has unsubscribed.
       #
       # @param _to [String]
       # @param _match [nil, :redis, :subject]

@@ -12,9 +12,9 @@ module Fairlead
     #
     #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://:password@10.0.0.5:6379")
     #
-    # Each process has two connections of its own, made when it first needs them: one for commands, one that listens.
-    # Messages go to Redis only, and also this process gets them from there. While Redis is away nothing waits for
-    # it: {#publish} returns false, subscriptions are made again when it is back, and messages in between are lost.
+    # Each process has two connections, opened when they are first needed: one for commands, one for messages. Messages go to
+    # Redis only, and even the publishing process receives them from there. While Redis cannot be reached, nothing waits for
+    # it: {#publish} returns false, and messages are lost. Subscriptions are made again when it is back.
     class Redis < Engine
       autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
       autoload :Link, "fairlead/realtime/pub_sub/redis/link"
@@ -28,17 +28,17 @@ module Fairlead
       # Seconds between attempts to reach Redis; the last one repeats.
       PAUSES = [0.1, 0.2, 0.5, 1, 2].freeze
 
-      # It connects when there is something to do.
+      # Connects when it is first used.
       #
       # @param url [String] redis:, rediss: or unix:
       # @param options [Hash] those of Redis.new, for example +password+, +ssl_params+ or +sentinels+
-      # @raise [ArgumentError] if this is not a URL of Redis
+      # @raise [ArgumentError] if the URL is invalid
       def initialize(url, **options)
         super()
         scheme = scheme_of(url)
         @name = "Redis at #{url.sub(%r{//[^/@]*@}, "//")}" # without the password
         @options = { url: url, timeout: TIMEOUT, **options, reconnect_attempts: 0 }
-        @options[:tcp_keepalive] ||= 60 if ::Redis::VERSION.to_i < 5 && scheme != "unix" # newer ones do it by themselves
+        @options[:tcp_keepalive] ||= 60 if ::Redis::VERSION.to_i < 5 && scheme != "unix" # later versions do this by default
         @lock = Mutex.new
         ::Redis.new(**@options)
       rescue URI::InvalidURIError => e
@@ -65,11 +65,11 @@ module Fairlead
 
       # @param to [String] the channel
       # @param message [String]
-      # @return [Boolean] false while Redis is away
+      # @return [Boolean] false while Redis cannot be reached
       def publish(to, message) = link.publish(to, message)
 
-      # Closes both connections of this process. They are opened again when there is something to do; a program with servers
-      # inside may want to detach the engine first.
+      # Closes both connections of this process. They are opened again when they are needed; to prevent that, detach the engine
+      # first.
       #
       # @return [void]
       def close

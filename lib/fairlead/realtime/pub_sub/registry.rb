@@ -5,18 +5,18 @@ require "monitor"
 module Fairlead
   module PubSub
     # What this process subscribes to, and the engines that are told of it. The extension counts the subscribers of each
-    # name; this passes on when the first one has come and the last one has gone. It also keeps the subscriptions of the
-    # process itself, so that each worker, and a server that starts later, makes them again.
+    # channel; the registry tells the engines of the first and the last one. It also keeps the subscriptions of the process
+    # itself, so that each worker, and a server that starts later, makes them again.
     #
-    # Subscriptions are made and announced under one lock, so that engines are told of them in order.
+    # Subscriptions are made and announced under one lock, so that engines are told in order.
     class Registry
-      # +background+: the Background, which has the extension and the log.
+      # +background+: gives access to the extension and the log.
       def initialize(background)
         @background = background
         @lock = Monitor.new
         @engines = []
-        @own = {}   # channel => Subscription
-        @known = {} # channel => [match, …] that the engines have been told
+        @own = {}   # channel => Subscription of the process
+        @known = {} # channel => [match, …], as the engines have been told
       end
 
       def default = @default || CLUSTER
@@ -54,7 +54,7 @@ module Fairlead
         engine
       end
 
-      # Hands a message to +engine+ (nil: the default, false: this process). True when it is on its way.
+      # Publishes through +engine+ (nil: the default, false: this process). Returns true when the message is on its way.
       def publish(to, message, engine)
         channel = Subscription.channel(to)
         raise ArgumentError, "the message is missing" if message.nil?
@@ -87,19 +87,19 @@ module Fairlead
         end
       end
 
-      # Makes those of the process; for Background.
+      # Makes the subscriptions of the process. Called by Background.
       def start
         @lock.synchronize { @own.each_value { |subscription| make(subscription) } }
       end
 
-      # Nobody is subscribed any more; for Background.
+      # Tells the engines that nobody is subscribed any more. Called by Background.
       def stop
         @lock.synchronize { @known.keys.each { |channel| withdraw(channel) } } # rubocop:disable Style/HashEachMethods -- it deletes
       end
 
-      # --- what happens to a channel
+      # --- the subscribers of a channel
 
-      # The block subscribes; it returns how many subscribers there are then, or nil if it could not.
+      # The block subscribes; it returns the number of subscribers, or nil if it could not subscribe.
       def joined(subscription)
         @lock.synchronize do
           count = yield
@@ -108,7 +108,7 @@ module Fairlead
         end
       end
 
-      # The block ends a subscription; it returns how many subscribers are left.
+      # The block unsubscribes; it returns the number of subscribers that are left.
       def left(channel)
         @lock.synchronize do
           count = yield
@@ -117,7 +117,7 @@ module Fairlead
         end
       end
 
-      # The last subscribers of these have gone, some time ago: others may have come since.
+      # The last subscriber of each of these channels has disconnected a while ago; there may be new ones.
       def forgotten(names)
         @lock.synchronize do
           names.each { |channel| withdraw(channel) if @known.key?(channel) && without_subscribers?(channel) }
@@ -146,7 +146,7 @@ module Fairlead
         end
       end
 
-      # Only a subscription says how many there are.
+      # The extension returns the number of subscribers only when one is added or removed.
       def without_subscribers?(channel)
         return false if @own.key?(channel)
 

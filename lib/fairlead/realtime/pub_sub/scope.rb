@@ -2,9 +2,9 @@
 
 module Fairlead
   module PubSub
-    # The processes of this server that a message is for, in the place of an engine.
+    # Limits a message to some processes of this server; given instead of an engine.
     class Scope < Engine
-      # What the extension calls it.
+      # The number that the extension knows it by.
       attr_reader :number
 
       def initialize(name, number)

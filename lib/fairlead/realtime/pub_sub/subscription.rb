@@ -2,17 +2,16 @@
 
 module Fairlead
   module PubSub
-    # What somebody wants to subscribe to, in whichever form it was said.
+    # The arguments of subscribe and unsubscribe, in any of their forms.
     class Subscription
-      # What `match:` may be => what engines are told.
+      # The argument `match:` => what engines are told.
       MATCHES = { nil => nil, false => nil, true => :redis, redis: :redis, glob: :redis, subject: :subject }.freeze
 
-      # What engines are told => what the extension calls it.
+      # What engines are told => the number that the extension knows it by.
       NATIVE = { nil => 0, redis: 1, subject: 2 }.freeze
 
       class << self
-        # From (name), (name, options), (name, true) or options alone, which say `to:` or `channel:`. Options that it does
-        # not know are ignored.
+        # Takes (name), (name, options), (name, true) or only options with `to:` or `channel:`. Ignores unknown options.
         def parse(name, options, keywords, block = nil)
           return parse(nil, name, keywords, block) if name.is_a?(Hash)
 
@@ -22,7 +21,8 @@ module Fairlead
           new(name, match: options[:match], binary: options[:as] == :binary, callable: options[:handler] || block)
         end
 
-        # The channel of that name: its bytes. Raises ArgumentError for none, TypeError for what names nothing.
+        # The channel of that name: its bytes. Raises ArgumentError if there is no name, TypeError if it is not a String or a
+        # Symbol.
         def channel(name)
           case name
           when String then name.b
@@ -33,8 +33,8 @@ module Fairlead
         end
       end
 
-      # +name+: as it was given. +channel+: its bytes. +match+: nil, :redis or :subject. +callable+: what takes the messages,
-      # or nil.
+      # +name+: as given. +channel+: its bytes. +match+: nil, :redis or :subject. +callable+: is called with the messages, or
+      # nil.
       attr_reader :name, :channel, :match, :callable
 
       def initialize(name, match: nil, binary: false, callable: nil)

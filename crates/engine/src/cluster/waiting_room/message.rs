@@ -2,6 +2,7 @@
 //! descriptor of its connection. A body in a temporary file travels as another descriptor. Many bytes travel in a file in
 //! memory, whose descriptor is one more: the kernel keeps short datagrams only.
 
+use crate::clock::Nanos;
 use crate::http::body::Body;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{memfd_create, MemfdFlags};
@@ -37,7 +38,7 @@ pub(crate) struct Transfer {
     pub(crate) origin: usize,
     /// `None` for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
-    pub(crate) arrived: u64,
+    pub(crate) arrived: Nanos,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
     pub(crate) body: Body,
@@ -49,7 +50,7 @@ pub(crate) struct Departure<'a> {
     pub(crate) socket: BorrowedFd<'a>,
     pub(crate) origin: usize,
     pub(crate) peer: Option<SocketAddr>,
-    pub(crate) arrived: u64,
+    pub(crate) arrived: Nanos,
     pub(crate) served: u64,
     /// The bytes of the head, and those that came after the request.
     pub(crate) input: [&'a [u8]; 2],
@@ -76,7 +77,7 @@ impl<'a> Message<'a> {
         };
         let [peer, address_high, address_low] = peer_numbers(request.peer);
         let numbers = [
-            request.arrived,
+            request.arrived.to_number(),
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
@@ -155,7 +156,7 @@ impl Request {
             socket,
             origin: (origin_and_kind >> 8) as usize,
             peer: self::peer([peer, high, low]),
-            arrived,
+            arrived: Nanos::from_number(arrived),
             served,
             input: self.input,
             body: self.body,
@@ -242,7 +243,7 @@ mod tests {
             socket: socket.as_fd(),
             origin: 3,
             peer: Some(PEER.parse().expect("an address")),
-            arrived: 1,
+            arrived: Nanos::START,
             served: 2,
             input,
             body,
@@ -277,7 +278,7 @@ mod tests {
             let (datagram, descriptors) = sent(&message);
             let transfer = open(&datagram, descriptors).expect("whole");
             assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
-            assert_eq!((transfer.arrived, transfer.served), (1, 2));
+            assert_eq!((transfer.arrived, transfer.served), (Nanos::START, 2));
             assert_eq!(transfer.input, departure.input.concat());
             let mut text = String::new();
             match (transfer.body, body()) {

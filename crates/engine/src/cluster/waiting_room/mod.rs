@@ -35,7 +35,7 @@ pub struct WaitingRoom {
     sender: OwnedFd,
     receiver: OwnedFd,
     /// The kernel wakes one worker for each message. One that leaves it to others wakes another by this.
-    bell: OwnedFd,
+    signal: OwnedFd,
 }
 
 /// What came of an attempt to put a request in.
@@ -75,7 +75,7 @@ impl WaitingRoom {
             scoreboard,
             sender,
             receiver,
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
@@ -91,24 +91,24 @@ impl WaitingRoom {
             result => result,
         };
         add(&self.receiver, token::ROOM)?;
-        add(&self.bell, token::BELL)
+        add(&self.signal, token::SIGNAL)
     }
 
     pub(crate) fn unwatch(&self, poller: &Poller) {
         poller.remove(&self.receiver);
-        poller.remove(&self.bell);
+        poller.remove(&self.signal);
     }
 
     /// Wakes another worker that watches, if somebody may be waiting; if none does now, the next one to watch.
-    pub fn ring(&self) {
+    pub fn signal(&self) {
         if self.is_occupied() {
-            let _ = write(&self.bell, &1u64.to_ne_bytes());
+            let _ = write(&self.signal, &1u64.to_ne_bytes());
         }
     }
 
-    /// It was heard.
-    pub(crate) fn silence(&self) {
-        let _ = read(&self.bell, &mut [0; 8]);
+    /// The signal was noticed.
+    pub(crate) fn clear_signal(&self) {
+        let _ = read(&self.signal, &mut [0; 8]);
     }
 
     /// Whether somebody may be waiting: one atomic load.

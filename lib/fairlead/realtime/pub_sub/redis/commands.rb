@@ -5,8 +5,8 @@ require "monitor"
 module Fairlead
   module PubSub
     class Redis
-      # The connection for commands. A command that fails begins an outage; until a thread of its own has found out that
-      # Redis is back, commands fail at once.
+      # The connection for commands. When a command fails, an outage begins: commands fail at once until a thread has found
+      # that Redis is back.
       class Commands
         # The block is called when Redis is back.
         def initialize(options, outage, &back)
@@ -25,7 +25,7 @@ module Fairlead
             attempt { redis.publish(channel, message) }
             @attempts = 0
             true
-          rescue StandardError => e # whatever it is that redis-rb lets through, the message has not been published
+          rescue StandardError => e # redis-rb raises many kinds of errors; after each of them the message is not published
             begin_outage(e)
             false
           end
@@ -44,8 +44,8 @@ module Fairlead
 
         def redis = @redis ||= ::Redis.new(**@options)
 
-        # If an unused connection has broken, the next command fails without having arrived, and is repeated. A command
-        # without a reply in time may have arrived, and is not repeated.
+        # A command on a connection that broke while it was idle has not arrived, so it is repeated. A command that timed
+        # out may have arrived, so it is not.
         def attempt
           yield
         rescue ::Redis::ConnectionError

@@ -3,12 +3,12 @@
 module Fairlead
   module PubSub
     class Redis
-      # One process's end of the connections to Redis.
+      # The two connections of a process to Redis.
       class Link
-        # How long a subscriber waits for Redis to confirm, in seconds, so that the next message published comes back.
+        # How long a new subscription waits for Redis to confirm it, in seconds. Messages published after that are received.
         CONFIRMATION_TIMEOUT = 1
 
-        # +options+: those of Redis.new. The block takes the channel and the message of what comes in.
+        # +options+: those of Redis.new. The block gets the channel and the text of each message from Redis.
         def initialize(options, name, &deliver)
           @outage = Outage.new(name)
           @wanted = Wanted.new
@@ -37,7 +37,7 @@ module Fairlead
 
         private
 
-        # The subscriber waits for Redis, so it is through Redis that it is told of changes.
+        # The subscriber's thread waits for Redis, so a message through Redis wakes it.
         def wake
           @commands.publish(@subscriber.own_channel, "") if @subscriber.running?
         end

@@ -11,7 +11,7 @@ module Fairlead
           @parts = {}
         end
 
-        # Whether no connection is lost.
+        # Whether all connections work.
         def none? = @parts.empty?
 
         # +part+: the connection, as a Symbol.

@@ -5,8 +5,8 @@ require "securerandom"
 module Fairlead
   module PubSub
     class Redis
-      # The connection that listens, and its thread. What it is subscribed to follows a Wanted: it looks there whenever a
-      # message comes on a channel of its own. It sends one command for each thing it reads, because redis-rb 4 gives up a
+      # The connection that receives messages, and its thread. A Wanted says what it has to subscribe to; a message on
+      # #own_channel makes it look there. It sends one command for each reply it reads, because redis-rb 4 gives up a
       # connection on which it has written more than it has read.
       class Subscriber
         attr_reader :own_channel
@@ -85,9 +85,9 @@ module Fairlead
           redis.public_send(command, *names) if command
         end
 
-        # What matches several subscriptions comes once for each, in a row. So it is new unless it is the same as the last
-        # and comes for another subscription than those so far: between changes of the subscriptions, each publication
-        # comes for the same ones.
+        # Redis sends a message once for each subscription that matches, one after the other. So a message is a repetition if
+        # it equals the last one and has come for another subscription. If it comes for the same subscription again, it has
+        # been published again.
         def take(source, channel, message)
           publication = [channel, message]
           if publication == @last && !@sources.include?(source)

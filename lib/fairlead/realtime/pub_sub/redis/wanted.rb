@@ -3,12 +3,13 @@
 module Fairlead
   module PubSub
     class Redis
-      # What the process has subscribed to, in the targets of Redis, and how much of it Redis has confirmed. A target is
-      # [:channel, name] or [:pattern, glob]; two subscriptions may come down to the same one.
+      # What this process wants to be subscribed to at Redis, and what Redis has confirmed. A target is what Redis knows:
+      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same target.
       #
-      # Redis has no patterns of tokens. Their globs match a little more, and what is too much finds no subscriber here.
+      # Redis has no patterns of tokens, so they become globs. These match a little more; messages that match no
+      # subscription are dropped here.
       class Wanted
-        # What it is, and whether it is wanted => the command that says so.
+        # The kind of target, and whether it is wanted => the command for Redis.
         COMMANDS = {
           [:channel, true] => :subscribe, [:pattern, true] => :psubscribe,
           [:channel, false] => :unsubscribe, [:pattern, false] => :punsubscribe
@@ -17,14 +18,14 @@ module Fairlead
         def initialize
           @lock = Mutex.new
           @confirmed_more = ConditionVariable.new
-          @targets = {}          # [name, match] => target
-          @uses = Hash.new(0)  # target => how many of those
-          @changed = {}        # target => true, where Redis may have to be told
-          @told = {}           # target => true, to which Redis has been told to subscribe
-          @confirmed = {}
+          @targets = {} # [name, match] => target
+          @uses = Hash.new(0) # target => the number of subscriptions that have it
+          @changed = {} # target => true, if Redis may have to be told
+          @told = {} # target => true, if Redis has been told to subscribe
+          @confirmed = {} # target => true, if Redis has confirmed it
         end
 
-        # Returns the target for it.
+        # Adds a subscription and returns its target.
         def add(to, match)
           @lock.synchronize do
             @targets[[to, match]] ||= target(to, match).tap do |target|
@@ -42,8 +43,7 @@ module Fairlead
           end
         end
 
-        # What is still to be said to Redis, as one command at a time: [:subscribe, names], for example. Nil when there is
-        # nothing.
+        # The next command that Redis needs, for example [:subscribe, names]; nil if there is none.
         def next_command
           @lock.synchronize do
             @changed.delete_if { |target, _| @uses.key?(target) == @told.key?(target) }
@@ -60,7 +60,7 @@ module Fairlead
           end
         end
 
-        # A new connection knows nothing.
+        # Starts over, for a new connection.
         def reset
           @lock.synchronize do
             @confirmed.clear
@@ -69,7 +69,7 @@ module Fairlead
           end
         end
 
-        # Waits until Redis has confirmed that target, for as long as the block is true and at most so many seconds.
+        # Waits until Redis has confirmed +target+, for +seconds+ at most, and only while the block returns true.
         def wait_for(target, seconds)
           deadline = now + seconds
           @lock.synchronize do
@@ -82,7 +82,7 @@ module Fairlead
           end
         end
 
-        # Lets those who wait look again.
+        # Makes waiting threads call their block again.
         def interrupt
           @lock.synchronize { @confirmed_more.broadcast }
         end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/module_graph"
+
+# What docs/architecture.md says of the crates: the modules of the engine and what each of them uses, and that the layers
+# know only those below them.
+class ArchitectureTest < Minitest::Test
+  LIST = /^#+ Modules of the engine\n(?:(?!#|```).*\n)*```text\n((?:(?!```).*\n)*)```/
+  # Whatever reaches Ruby does so through one of these.
+  RUBY = /\A(?:fairlead|magnus.*|rb[-_]sys.*)\z/
+
+  def test_the_modules_of_the_engine_use_each_other_as_listed
+    list = read("docs/architecture.md")[LIST, 1] || flunk("docs/architecture.md does not list the modules of the engine")
+
+    assert_empty Fairlead::Test::ModuleGraph.new(File.join(ROOT, "crates/engine/src")).differences(list)
+  end
+
+  def test_no_crate_knows_ruby
+    %w[wire engine load].each { |crate| assert_empty dependencies(crate).grep(RUBY), crate }
+    assert_includes dependencies("../ext/fairlead").grep(RUBY), "magnus"
+  end
+
+  def test_wire_and_load_know_none_of_the_others
+    %w[wire load].each { |crate| assert_empty dependencies(crate).grep(/\Afairlead/), crate }
+    assert_includes dependencies("engine"), "fairlead-wire"
+  end
+
+  private
+
+  def read(path) = File.read(File.join(ROOT, path))
+
+  # The names under [dependencies], [build-dependencies] and the like; those of tests may know more.
+  def dependencies(crate)
+    tables = read("crates/#{crate}/Cargo.toml").split(/^\[(.+)\]$/).drop(1).each_slice(2)
+    tables.select { |name, _| name.end_with?("dependencies") && !name.end_with?("dev-dependencies") }
+          .flat_map { |_, table| table.scan(/^([\w-]+)\s*[.=]/).flatten }
+  end
+end
