@@ -80,7 +80,7 @@ impl<'r> Loan<'r> {
         self.object
     }
 
-    /// Does something with the response. `code` must run no Ruby and keep the GVL: it must not use a `&Ruby` that it has.
+    /// Does something with the response. `code` must keep the GVL and run no code of the application.
     ///
     /// # Errors
     /// When the call or the response is over.

@@ -3,6 +3,7 @@
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
+use crate::objects::set;
 use crate::strings::{bytes, strings};
 use fairlead_engine::{Client, Protocol};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
@@ -11,7 +12,7 @@ use magnus::{
     gc, method, prelude::*, scan_args::get_kwargs, scan_args::scan_args, DataTypeFunctions, Error, RHash, RModule,
     RString, Ruby, Symbol, TypedData, Value,
 };
-use rb_sys::{rb_hash_aset, Qnil, VALUE};
+use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -165,20 +166,22 @@ fn handler(this: Obj<NativeClient>) -> Value {
 }
 
 /// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the connection.
-fn set_handler(this: Obj<NativeClient>, handler: Value) {
+fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(), Error> {
     if !handler.to_bool() {
-        return this.client.close(None, "");
-    }
-    if this.client.is_open() {
+        this.client.close(None, "");
+    } else if this.client.is_open() {
         if !env(this).is_frozen() {
-            // SAFETY: live objects, the GVL is held. It raises if the application iterates over the env, and nothing here
-            // has a destructor.
-            unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
+            // It raises if the application iterates over the env.
+            magnus::rb_sys::protect(|| {
+                set(ruby, this.env.get(), strings().rack_upgrade, handler.as_raw());
+                handler.as_raw()
+            })?;
         }
         this.next.set(Some(handler.as_raw()));
         written(&this, handler.as_raw());
         this.client.replaced();
     }
+    Ok(())
 }
 
 fn timeout(this: Obj<NativeClient>) -> Option<u32> {

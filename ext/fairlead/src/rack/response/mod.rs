@@ -78,7 +78,7 @@ impl Response<'_, '_> {
         })
     }
 
-    /// Does something with the exchange. `code` must run no Ruby and keep the GVL.
+    /// Does something with the exchange. `code` must keep the GVL and run no code of the application.
     pub(crate) fn with<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> T {
         code(&mut self.exchange.borrow_mut())
     }
