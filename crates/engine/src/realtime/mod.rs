@@ -47,11 +47,11 @@ pub(crate) struct Realtime {
 /// Who gives clients their turns.
 pub(crate) trait Host: Send + Sync {
     /// Puts somebody with something to run into the ready queue.
-    fn schedule(&self, turn: Turn);
+    fn schedule(&self, turn: Scheduled);
 }
 
 /// Whose turn it is to be.
-pub(crate) enum Turn {
+pub(crate) enum Scheduled {
     /// Of a client with at least one event.
     Client(Arc<Client>),
     /// Something was published for the process.
@@ -83,7 +83,7 @@ impl Realtime {
         &self.clients
     }
 
-    fn schedule(&self, turn: Turn) {
+    fn schedule(&self, turn: Scheduled) {
         if let Some(host) = self.host.upgrade() {
             host.schedule(turn);
         }

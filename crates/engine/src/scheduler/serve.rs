@@ -5,14 +5,14 @@
 //! `states/`.
 
 use super::states::{Doing, Seat};
-use super::{Job, Scheduler, Workplace};
+use super::{Queued, Scheduler, Workplace};
 use crate::app::App;
 use std::time::Duration;
 
 /// After a turn that panicked: one that always does shall not fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
 
-impl<J: Job> Scheduler<J> {
+impl<J: Queued> Scheduler<J> {
     /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted, or has
     /// forked and this is the child. Returns at once if `max_threads` serve already.
     pub(crate) fn serve<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) {
