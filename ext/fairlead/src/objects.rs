@@ -1,7 +1,7 @@
 //! Ruby objects as `VALUE`s: calling their methods, asking what they are, and the entries of Hashes.
 //!
-//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in the
-//! extension is an object that the collector knows of: it is on the stack, or something marks it.
+//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in
+//! the extension is an object that the collector knows of: it is on the stack, or something marks it.
 
 use magnus::Ruby;
 use rb_sys::{Qnil, Qtrue, ID, VALUE};
@@ -9,8 +9,8 @@ use rb_sys::{Qnil, Qtrue, ID, VALUE};
 /// Calls a method. Inside `protect`.
 #[inline]
 pub(crate) fn call(_: &Ruby, receiver: VALUE, method: ID, arguments: &[VALUE]) -> VALUE {
-    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method raises is
-    // stopped by `protect`.
+    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method
+    // raises is stopped by `protect`.
     unsafe { rb_sys::rb_funcallv(receiver, method, arguments.len() as _, arguments.as_ptr()) }
 }
 
@@ -29,11 +29,13 @@ pub(crate) fn is_a(_: &Ruby, object: VALUE, class: VALUE) -> bool {
 /// Sets an entry of a Hash. Inside `protect`.
 #[inline]
 pub(crate) fn set(_: &Ruby, hash: VALUE, key: VALUE, value: VALUE) {
-    // SAFETY: the GVL is held; live objects. What a key of the application or a frozen Hash raises is stopped by `protect`.
+    // SAFETY: the GVL is held; live objects. What a key of the application or a frozen Hash raises is stopped by
+    // `protect`.
     unsafe { rb_sys::rb_hash_aset(hash, key, value) };
 }
 
-/// An entry of a Hash; `None` if it is nil or not there. With Strings and Integers as keys it calls no code of the application.
+/// An entry of a Hash; `None` if it is nil or not there. With Strings and Integers as keys it calls no code of the
+/// application.
 #[inline]
 pub(crate) fn get(_: &Ruby, hash: VALUE, key: VALUE) -> Option<VALUE> {
     // SAFETY: the GVL is held; live objects.

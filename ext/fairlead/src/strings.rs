@@ -1,4 +1,5 @@
-//! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header fields.
+//! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header
+//! fields.
 
 use magnus::Ruby;
 use rb_sys::{

@@ -1,5 +1,5 @@
-//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or after
-//! the head of one. Each request has a callable of its own, which works until the application has returned.
+//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or
+//! after the head of one. Each request has a callable of its own, which works until the application has returned.
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
@@ -12,7 +12,8 @@ use rb_sys::{rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::os::fd::{IntoRawFd, RawFd};
 
-/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans lead to.
+/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans
+/// lead to.
 pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
 }

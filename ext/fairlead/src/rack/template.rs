@@ -1,7 +1,7 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
-//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`, the
-//! peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
+//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`,
+//! the peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
 //! application adds what is to be run after the response: if they are still empty then, the next request gets them. The
 //! Strings of a template are frozen; those that a request brings are its own.
 
@@ -202,7 +202,7 @@ fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
     set(ruby, env, keys.remote_addr, address);
 }
 
-/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack, not in a Rust String.
+/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
     let mut short = Short {
         bytes: [0; 48],

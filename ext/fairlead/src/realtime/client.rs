@@ -1,5 +1,5 @@
-//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of clients keeps
-//! it alive until the last callback has run; the application may keep it for longer.
+//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of
+//! clients keeps it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
@@ -117,8 +117,8 @@ impl NativeClient {
     }
 }
 
-/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set another
-/// one while `next` was asked for its callbacks.
+/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set
+/// another one while `next` was asked for its callbacks.
 pub(crate) fn take_next_handler(
     object: &Obj<NativeClient>,
     next: VALUE,
@@ -165,7 +165,8 @@ fn handler(this: Obj<NativeClient>) -> Value {
     unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
 }
 
-/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the connection.
+/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the
+/// connection.
 fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(), Error> {
     if !handler.to_bool() {
         this.client.close(None, "");

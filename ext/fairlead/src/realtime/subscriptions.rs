@@ -22,8 +22,8 @@ impl NativeClient {
     }
 }
 
-/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns the
-/// number of this process's subscribers of that name, nil when the client is closed.
+/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns
+/// the number of this process's subscribers of that name, nil when the client is closed.
 pub(super) fn subscribe(
     ruby: &Ruby,
     this: Obj<NativeClient>,
@@ -50,8 +50,8 @@ pub(super) fn subscribe(
     Ok(subscribed.map(|(count, _)| count))
 }
 
-/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when the
-/// client is closed.
+/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when
+/// the client is closed.
 pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Result<Value, Error> {
     if !this.client.is_open() {
         return Ok(ruby.qnil().as_value());

@@ -1,5 +1,5 @@
-//! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a status
-//! below 300. The header fields that it returns are sent, the body is only closed.
+//! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a
+//! status below 300. The header fields that it returns are sent, the body is only closed.
 
 use super::callbacks::resolve;
 use super::client;
