@@ -1,33 +1,32 @@
-//! Memory that a burst of clients has taken and left: given back to the system once it is over. An allocator keeps what was
-//! freed, as if the next burst were about to come.
+//! Returns memory to the system after a burst of clients: the allocator keeps freed memory for the next burst.
 
 use super::Engine;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// A burst that took less is not worth the work.
+/// Smallest burst that is worth the work.
 const WORTHWHILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A burst is over when this part of it is left.
+/// A burst is over when memory use has fallen to this fraction (1/n) of its peak.
 const LEFT_PART: u64 = 8;
 
-/// What a connection is taken to need beyond what is counted of its request.
+/// Estimated memory of a connection, in addition to what is counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
 
-/// The end of a burst is not always the end of all requests: those that run are let finish, if it does not take for ever.
+/// Requests may still run when a burst ends. They may finish first, within `STEPS` steps.
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Bytes that were in use at the height of the current burst; written by the poller alone.
+    /// Peak of the current burst, in bytes. Written only by the poller.
     peak: AtomicU64,
     is_trimming: AtomicBool,
 }
 
 impl Memory {
-    /// Whether a burst is over with `now` bytes in use; true once for each.
+    /// Whether a burst is over, with `now` bytes in use. True once per burst.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
         let has_receded = peak >= WORTHWHILE_BYTES && now <= peak / LEFT_PART;
@@ -39,7 +38,7 @@ impl Memory {
 }
 
 impl Engine {
-    /// Looks whether a burst is over; called by the poller.
+    /// Checks whether a burst is over; called by the poller.
     pub(super) fn look_after_memory(&self) {
         let connections = self.worker.counters().connections.load(Relaxed).max(0) as u64;
         let (counted, _) = self.worker.config.request_totals.used();
@@ -48,7 +47,7 @@ impl Engine {
         }
     }
 
-    /// A thread of its own does it, and ends: it takes milliseconds, and comes seldom.
+    /// On a thread that ends afterwards: trimming is rare and takes milliseconds.
     fn trim_soon(&self) {
         if self.memory.is_trimming.swap(true, Relaxed) {
             return;
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_recedes_once() {
+    fn the_end_of_a_burst_is_reported_once() {
         let memory = Memory::default();
         let mebibytes = |count: u64| count * 1024 * 1024;
         assert!(!memory.has_receded(mebibytes(100)));
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_is_no_burst() {
+    fn small_peaks_are_not_bursts() {
         let memory = Memory::default();
         assert!(!memory.has_receded(WORTHWHILE_BYTES - 1));
         assert!(!memory.has_receded(0));
