@@ -16,9 +16,9 @@ pub const SLOTS: usize = 64;
 pub struct Scoreboard {
     /// How many requests are in the waiting room.
     pub(crate) attendance: Attendance,
-    /// See [`ROOM`]: requests that were ever put there.
+    /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
-    /// See [`ROOM`]: requests for which the kernel had no room.
+    /// Requests that stayed with their worker, because the kernel had no room for them.
     pub refused: AtomicU64,
     /// One more than the highest number of a worker that has ever read mail.
     mailboxes: AtomicU64,
@@ -87,7 +87,7 @@ macro_rules! owner {
 
 macro_rules! slot {
     ($($name:ident: $kind:ident, $owner:ident, $shown:ident, $help:literal;)*) => {
-        /// What one worker publishes for the others: its state, and the [statistics](crate::cluster::statistics).
+        /// What one worker publishes for the others: its state, and the statistics of `statistics.rs`.
         /// Counters only grow; gauges are stored by the worker itself.
         #[repr(C, align(64))]
         #[derive(Debug, Default)]

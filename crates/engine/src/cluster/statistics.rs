@@ -5,8 +5,7 @@
 /// Calls another macro with the table, in the order in which people see it.
 ///
 /// * `Counter`: only grows while the process lives. `Gauge`: the current value; the engine stores some of them only
-/// when
-///   it is asked, and on each tick of its monitor.
+///   when it is asked, and on each tick of its monitor.
 /// * `Engine`: each engine counts for itself. `Process`: all engines of a process count together.
 /// * `Everywhere`, `Engines`, `Nowhere`: see [`Shown`].
 macro_rules! statistics {
