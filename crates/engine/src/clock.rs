@@ -1,11 +1,12 @@
-//! Time: moments on the monotonic clock, in milliseconds and nanoseconds, and the `Date` of a response, formatted once a second.
+//! Time: moments on the monotonic clock, in milliseconds and nanoseconds, and the `Date` of a response, formatted once
+//! a second.
 
 use rustix::time::{clock_gettime, ClockId};
 use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A moment on the monotonic clock, in whole milliseconds since some start: the unit of every deadline.
+/// A moment on the monotonic clock, in whole milliseconds since an arbitrary start: the unit of every deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Millis(u64);
 
@@ -18,27 +19,27 @@ impl Millis {
     #[cfg(test)]
     pub(crate) const START: Millis = Millis(1_000);
 
-    /// A moment that does not come.
+    /// A moment that never comes.
     pub(crate) const NEVER: Millis = Millis(u64::MAX);
 
-    /// Before everything: what begins so is over.
+    /// A moment before all others; as a deadline it is always over.
     pub(crate) const LONG_AGO: Millis = Millis(0);
 
     pub(crate) fn now() -> Millis {
         Nanos::now().millis()
     }
 
-    /// As a number, for another process.
+    /// As a number, to send to another process.
     pub(crate) fn to_number(self) -> u64 {
         self.0
     }
 
-    /// What another process has sent.
+    /// From a number that another process has sent.
     pub(crate) fn from_number(number: u64) -> Millis {
         Millis(number)
     }
 
-    /// The second that it is in.
+    /// The second that the moment is in.
     pub(crate) fn second(self) -> u64 {
         self.0 / 1_000
     }
@@ -58,17 +59,17 @@ impl Nanos {
         Millis(self.0 / 1_000_000)
     }
 
-    /// The millisecond in which it is over.
+    /// The first whole millisecond that is not before this moment.
     pub(crate) fn rounded_up(self) -> Millis {
         Millis(self.0.div_ceil(1_000_000))
     }
 
-    /// As a number, for another process.
+    /// As a number, to send to another process.
     pub(crate) fn to_number(self) -> u64 {
         self.0
     }
 
-    /// What another process has sent.
+    /// From a number that another process has sent.
     pub(crate) fn from_number(number: u64) -> Nanos {
         Nanos(number)
     }
@@ -80,7 +81,7 @@ impl From<Millis> for Nanos {
     }
 }
 
-/// Later by so much; at the most [`Millis::NEVER`].
+/// Later by that time; at most [`Millis::NEVER`].
 impl Add<Duration> for Millis {
     type Output = Millis;
 
@@ -90,7 +91,7 @@ impl Add<Duration> for Millis {
     }
 }
 
-/// The time since then; none if that is still to come.
+/// The time since `earlier`; zero if that is in the future.
 impl Sub for Millis {
     type Output = Duration;
 
@@ -117,7 +118,7 @@ impl Sub<Duration> for Nanos {
     }
 }
 
-/// The time since then; none if that is still to come.
+/// The time since `earlier`; zero if that is in the future.
 impl Sub for Nanos {
     type Output = Duration;
 
@@ -143,12 +144,12 @@ impl AtomicMillis {
         self.0.store(moment.0, order);
     }
 
-    /// Stores the earlier one; returns what was there.
+    /// Stores the earlier of the two; returns the previous value.
     pub(crate) fn fetch_min(&self, moment: Millis, order: Ordering) -> Millis {
         Millis(self.0.fetch_min(moment.0, order))
     }
 
-    /// Stores the later one; returns what was there.
+    /// Stores the later of the two; returns the previous value.
     pub(crate) fn fetch_max(&self, moment: Millis, order: Ordering) -> Millis {
         Millis(self.0.fetch_max(moment.0, order))
     }
@@ -170,7 +171,7 @@ pub(crate) fn http_date() -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(unix_seconds()))
 }
 
-/// The same, kept until the second changes. One for each thread.
+/// The current value of `Date`, formatted once a second. One cache per thread.
 #[derive(Default)]
 pub(crate) struct DateCache {
     second: u64,

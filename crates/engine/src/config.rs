@@ -1,5 +1,5 @@
-//! What one engine is told: limits, time-outs and logs. Every value comes from the option table of `lib/`; nothing has a
-//! default here. A field has the name of its option and is read by it, so a new option needs nothing else on the way here.
+//! The settings of one engine: limits, time-outs and logs. Every value comes from the option table of `lib/`; no
+//! default is written here. A field has the name of its option and is read by it, so a new option needs only a field.
 
 use crate::limits::descriptors::Descriptors;
 use crate::limits::meter::Rate;
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the values of options come from, by their names: one implementation for each type that a field has.
+/// Where the values of options come from: one implementation for each type that a field has.
 pub trait Setting<T> {
     /// Why there is no value.
     type Error;
 
-    /// The value of that option.
+    /// The value of the option.
     ///
     /// # Errors
     /// If there is none, or it is of another type.
@@ -54,13 +54,13 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Limits and time-outs of one worker. Zero means "no limit" only where a field says so. The fields have the names of options,
-    /// but for those whose types say that they are made of several.
+    /// Limits and time-outs of one worker. Zero means "no limit" only where a field says so. The fields have the names
+    /// of options, except those whose types combine several options.
     #[derive(Clone, Debug)]
     pub struct Config {
-        /// Threads that are started at once.
+        /// Threads that are started at first.
         pub min_threads: usize,
-        /// Threads that are started at the most.
+        /// Most threads at a time.
         pub max_threads: usize,
         /// Time for a whole request head, counted from its first byte.
         pub head_timeout: Duration,
@@ -70,9 +70,9 @@ settings! {
         pub head_max_fields: usize,
         /// Longest request target in bytes (414).
         pub target_max_bytes: usize,
-        /// Time a body may stand still, or fall behind `body_min_rate` (408).
+        /// How long a body may make no progress, or stay below `body_min_rate` (408).
         pub body_timeout: Duration,
-        /// Bytes a second that a body must bring; 0 for any.
+        /// Bytes a second that must arrive of a body; 0 for no minimum.
         pub body_min_rate: u64,
         /// Largest body in bytes (413); 0 for no limit.
         pub body_max_bytes: u64,
@@ -80,49 +80,50 @@ settings! {
         pub body_memory_bytes: usize,
         /// Where temporary files are made.
         pub temp_dir: PathBuf,
-        /// Idle time between requests.
+        /// How long a connection may be idle between requests.
         pub keep_alive_timeout: Duration,
-        /// Time an unsent response may stand still, or fall behind `write_min_rate`.
+        /// How long an unsent response may make no progress, or stay below `write_min_rate`.
         pub write_timeout: Duration,
-        /// Bytes a second that a client must take; 0 for any.
+        /// Bytes a second that a client must take; 0 for no minimum.
         pub write_min_rate: u64,
         /// Unsent bytes of a response above this go to an unlinked temporary file.
         pub response_memory_bytes: usize,
         /// Unsent bytes of a response above this make the app wait.
         pub response_disk_bytes: u64,
-        /// Unsent bytes of all responses that may be in memory; beyond it writers wait in line.
+        /// Unsent bytes of all responses that may be in memory; above it writers wait in line.
         pub response_memory_total_bytes: u64,
         /// Unsent bytes of all responses that may be on disk.
         pub response_disk_total_bytes: u64,
         /// Most connections at a time (503).
         pub max_connections: usize,
-        /// What may be open for clients; shared by all engines of a process.
+        /// The budget of descriptors; shared by all engines of a process.
         pub descriptors: Arc<Descriptors>,
-        /// What requests may take of memory and disk together.
+        /// The memory and disk space that all requests together may use.
         pub request_totals: Arc<RequestTotals>,
-        /// Gives memory that was freed back to the system.
+        /// Returns freed memory to the system.
         pub trim_memory: fn(),
-        /// Whether requests that wait may move to another worker.
+        /// Whether waiting requests may move to another worker.
         pub waiting_room: bool,
         /// Whether the app may send 103 responses.
         pub early_hints: bool,
         /// Longest message of a client in bytes (1009).
         pub message_max_bytes: usize,
-        /// A client that has more unsent bytes than this gets no more; one of which so much waits for the app is not read on.
+        /// A client with more unsent bytes than this gets no more; one with more unprocessed bytes of messages is not
+        /// read.
         pub client_pending_bytes: usize,
-        /// What becomes of a client that has too many unsent bytes.
+        /// What happens to a client with too many unsent bytes.
         pub client_overflow: Overflow,
-        /// Bytes of messages that may wait for the app, of all clients together; beyond it none is read on.
+        /// Bytes of messages of all clients that may wait for the app; above it no client is read.
         pub messages_pending_bytes: usize,
-        /// Seconds of silence after which a client gets a sign of life; 0 for never.
+        /// Seconds of silence after which a client gets a ping; 0 for never.
         pub ping_interval: u32,
-        /// Control frames that a client may send in a second (1008); 0 for any number.
+        /// Control frames that a client may send in a second (1008); 0 for no limit.
         pub max_pings: u32,
         /// Whether and how messages are compressed.
         pub deflate: Option<Context>,
         /// Shorter messages are not compressed.
         pub deflate_min_bytes: usize,
-        /// What is served from disk.
+        /// Which files are served.
         pub files: FilesConfig,
         /// Whether and which responses of the app are compressed.
         pub compression: Option<Compression>,
@@ -130,7 +131,7 @@ settings! {
 }
 
 impl Config {
-    /// How fast a body has to come.
+    /// The minimum rate of a request body.
     pub(crate) fn body_rate(&self) -> Rate {
         Rate {
             grace: self.body_timeout,
@@ -138,7 +139,7 @@ impl Config {
         }
     }
 
-    /// How fast a client has to take what it is sent.
+    /// The minimum rate at which a client takes what it is sent.
     pub(crate) fn write_rate(&self) -> Rate {
         Rate {
             grace: self.write_timeout,
@@ -146,7 +147,7 @@ impl Config {
         }
     }
 
-    /// What the parser of request heads has to know.
+    /// The limits of the parser of request heads.
     pub(crate) fn head_limits(&self) -> HeadLimits {
         HeadLimits {
             head_bytes: self.head_max_bytes,
@@ -157,19 +158,19 @@ impl Config {
 }
 
 settings! {
-    /// What is served from disk.
+    /// Which files are served.
     #[derive(Clone, Debug, Default)]
     pub struct FilesConfig {
-        /// The folder whose files are served before the app is asked.
+        /// The folder whose files are served before the app is called.
         pub public_dir: Option<PathBuf>,
-        /// Whether hidden files of it are served.
+        /// Whether its hidden files are served.
         pub public_hidden: bool,
         /// Which symbolic links in it are followed.
         pub public_symlinks: Symlinks,
-        /// Pattern of paths and the Cache-Control of what they match; the first that does counts.
+        /// Patterns of paths, and the Cache-Control of paths that match; the first match counts.
         pub public_cache_control: Vec<(String, String)>,
-        /// Folders from which the app may have files sent: absolute, each with the prefix of the internal paths that mean it, if
-        /// there is one.
+        /// Folders from which the app may have files sent: absolute paths, each with the prefix of the internal paths
+        /// that stand for it, if there is one.
         pub sendfile_root: Vec<(Option<String>, PathBuf)>,
         /// Most bytes of small files that are kept in memory; 0 for none.
         pub file_cache_bytes: u64,
@@ -192,14 +193,14 @@ settings! {
     /// Which responses are compressed.
     #[derive(Clone, Debug)]
     pub struct Compression {
-        /// Shorter ones are not.
+        /// Shorter responses are not compressed.
         pub compress_min_bytes: u64,
-        /// Media types such as `text/*`; empty for the usual ones.
+        /// Media types such as `text/*`; empty for the default ones.
         pub compress_types: Vec<String>,
     }
 }
 
-/// What becomes of a client that does not take what it is sent.
+/// What happens to a client that does not take what it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
     /// It is closed (1013).
@@ -208,24 +209,24 @@ pub enum Overflow {
     Drop,
 }
 
-/// How a line of the access log looks.
+/// The format of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `host - - [time] "request" status bytes seconds`
     Common,
     /// Common, then `"referer" "user agent"`.
     Combined,
-    /// One JSON object.
+    /// One JSON object per line.
     Json,
 }
 
-/// Where the log lines go. They are written by a native thread of their own. The descriptors are borrowed, so that whoever
-/// owns them can put another file behind the same number.
+/// Where the log lines go; a native thread writes them. The descriptors are borrowed, so that their owner can put
+/// another file behind the same number.
 #[derive(Debug, Default)]
 pub struct Logs {
     /// One line for each response.
     pub access: Option<(BorrowedFd<'static>, Format)>,
-    /// One line for each refusal and for each fault of our own.
+    /// One line for each refusal and for each fault of the server itself.
     pub errors: Option<BorrowedFd<'static>>,
     /// Put before each error line, such as `[1234] `.
     pub prefix: String,

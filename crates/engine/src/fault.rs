@@ -1,6 +1,7 @@
-//! Faults of our own, as tests bring them about. A panic ends the turn that it happens in and is logged
-//! ([`Worker::guard`](crate::worker::Worker::guard)); everything else goes on. What the turn owned is given back by guards
-//! ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by whoever catches the panic.
+//! Injects faults of the engine itself, for tests. A panic ends the turn in which it happens and is logged
+//! ([`Worker::guard`](crate::worker::Worker::guard)); everything else continues. What the turn owned is given back by
+//! guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by the code that
+//! catches the panic.
 
 pub(crate) use injection::Faults;
 
@@ -13,7 +14,7 @@ mod injection {
         Failure,
     }
 
-    /// What is to go wrong in an engine, once each.
+    /// The planned faults of an engine; each happens once.
     #[derive(Default)]
     pub(crate) struct Faults(Mutex<Vec<(&'static str, Fault)>>);
 
@@ -54,19 +55,19 @@ mod tests {
         Server::start(config, |exchange| reply(exchange, "ok"))
     }
 
-    /// After a fault everything is as before: nothing is counted that is not there, and others are served.
+    /// After a fault everything is as before: no count is wrong, and other clients are served.
     fn serves_on(server: &Server) {
-        assert!(server.engine.faults().are_over(), "what was planned has happened");
+        assert!(server.engine.faults().are_over(), "all planned faults have happened");
         assert_eq!(server.connect().get("/").text(), "ok");
         eventually("no connection is left", || server.engine.stats().connections == 0);
-        // The thread that has closed the connection may not be done yet.
+        // The thread that has closed the connection may still be busy.
         eventually("no thread is busy", || server.engine.stats().busy_threads == 0);
         let stats = server.engine.stats();
         assert_eq!((stats.threads, stats.queued), (2, 0));
     }
 
     #[test]
-    fn a_panic_over_a_connection_closes_it_and_no_other() {
+    fn a_panic_closes_only_the_connection_that_was_handled() {
         let server = server();
         let mut other = server.connect();
         assert_eq!(other.get("/").text(), "ok");
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_time_outs_are_looked_at_forgets_none() {
+    fn a_panic_while_a_time_out_is_handled_forgets_no_other() {
         let server = server();
         server.engine.faults().plan("expire", Fault::Panic);
         let (mut first, mut second) = (server.connect(), server.connect());
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_among_the_time_outs_is_followed_by_another_look() {
+    fn a_panic_during_the_check_for_time_outs_is_followed_by_another_check() {
         let server = server();
         server.engine.faults().plan("look for time-outs", Fault::Panic);
         let mut client = server.connect();
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_accepting_costs_a_pause() {
+    fn accepting_continues_after_a_panic() {
         let server = server();
         server.engine.faults().plan("accept", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
@@ -108,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_cannot_be_watched_is_tried_again() {
+    fn watching_a_listener_is_retried_after_a_failure() {
         let server = server();
         server.engine.faults().plan("watch a listener", Fault::Failure);
-        // A panic takes the listeners out of the poll set, so that they have to come back.
+        // A panic takes the listeners out of the poll set, so they have to be added again.
         server.engine.faults().plan("accept", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         serves_on(&server);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_panics_goes_on() {
+    fn a_thread_continues_after_a_panic() {
         let server = server();
         server.engine.faults().plan("turn", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_panics_is_given_up() {
+    fn the_connection_of_a_job_that_panics_is_closed() {
         let server = server();
         server.engine.faults().plan("run", Fault::Panic);
         let mut client = server.connect();
@@ -144,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn a_monitor_that_panics_goes_on() {
+    fn the_monitor_continues_after_a_panic() {
         let server = server();
         server.engine.faults().plan("monitor", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
         eventually("it has panicked", || server.engine.faults().are_over());
         let before = server.engine.counters().queued.fetch_add(1_000, SeqCst);
-        eventually("it looks again", || {
+        eventually("it ticks again", || {
             server.engine.defer();
             server.engine.counters().queued.load(SeqCst) < before + 1_000
         });

@@ -1,23 +1,22 @@
-//! Which process this is. One that the app has forked has a copy of everything and must leave what it shares with its parent
-//! alone: sockets, the poll set, the waiting room.
+//! Which process this is. A process that the app has forked has a copy of everything, and must not touch what it shares
+//! with its parent: sockets, the poll set, the waiting room.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Forks between this process and the first one that asked.
+/// Forks between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// To be called in each process that was forked, before anything else happens there. May be called where only what is safe in a
-/// signal handler is allowed.
+/// To be called in each forked process, before anything else happens there. Async-signal-safe.
 pub fn note_fork() {
     FORKS.fetch_add(1, Relaxed);
 }
 
-/// A number that no process has in common with one that it has forked, or with a few generations of those.
+/// A number that differs between a process and its descendants.
 pub fn forks() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// The process that something was made in.
+/// The process in which something was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home(u32);
 

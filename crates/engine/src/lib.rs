@@ -1,30 +1,31 @@
-//! Sockets, reactor and scheduling: serves the requests of any [`App`], a request at a time.
+//! Sockets, reactor and scheduling: serves requests with any [`App`], one request at a time on each thread.
 //!
 //! # Layout
-//! From below; each knows only what stands above it here, which `docs/architecture.md` lists and a test checks.
-//! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: small things that many need.
-//! * `limits/`: what all peers together may take of descriptors, memory and disk, and how fast they have to be.
-//! * `config.rs`: what an engine is told.
-//! * `transport/`: sockets, and what the kernel says of them.
-//! * `http/`: what requests and responses are, whatever carries them.
+//! From the bottom up; each uses only what stands above it here. `docs/architecture.md` has the list, and a test checks
+//! it.
+//! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: small things that many parts need.
+//! * `limits/`: the limits of all peers together (descriptors, memory, disk), and the minimum rate of each.
+//! * `config.rs`: the settings of an engine.
+//! * `transport/`: sockets, and the kernel's poll set.
+//! * `http/`: requests and responses, independent of the transport.
 //! * `observe/`: the log and the access log.
 //! * `cluster/`: what all workers share: the waiting room, and the scoreboard with the statistics.
 //! * `worker.rs`: what all parts of one engine share.
-//! * `pubsub/`: takes what is published to all who subscribed, in every worker.
-//! * `spool/`: what of responses waits for clients, and the native thread that writes temporary files.
+//! * `pubsub/`: delivers published messages to all subscribers, in every worker.
+//! * `spool/`: the parts of responses that wait for clients, and the native thread that writes temporary files.
 //! * `stream/`: a request and its response, over a transport.
-//! * `connection/`: one peer: bytes to requests, responses to bytes, and whether it is too slow.
+//! * `connection/`: one peer: parses requests, sends responses, and checks deadlines and rates.
 //! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
-//! * `files/`: what lies on disk, before the app is asked or because it has named it.
-//! * `exchange/`: one request that is answered, by the app or from disk.
-//! * `app.rs`: what a language has to bring.
-//! * `scheduler/`: the queue of what is ready, the loop of a thread, the states of all threads and who wakes whom, and the
+//! * `files/`: files that are served before the app is called, or that the app has named.
+//! * `exchange/`: one request and its response, from the app or from disk.
+//! * `app.rs`: what a language has to implement.
+//! * `scheduler/`: the ready queue, the loop of a thread, the states of all threads and which one wakes which, and the
 //!   monitor, a native thread that helps when all of them are busy.
-//! * `reactor/`: polls, accepts, and has dealt with what has happened.
+//! * `reactor/`: polls, accepts, and passes events and time-outs on.
 //! * `engine/`: puts all of this together; [`Engine`] is what a program sees of it.
 //!
-//! A connection is owned by exactly one of the reactor, the ready queue, or the thread that runs its request; it moves
-//! as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
+//! A connection is owned by exactly one of the reactor, the ready queue, a native thread, or the thread that runs its
+//! request. It moves as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Requests and responses over a transport in memory that gives and takes a byte at a time, and fails on demand: nothing above the
-//! transport knows what carries the bytes. The cases are those that also run over real sockets (`tests/requests`).
+//! Requests and responses over a transport in memory that transfers one byte at a time, and fails on demand. Shows that
+//! nothing above the transport depends on what carries the bytes. The cases also run over real sockets
+//! (`tests/requests`).
 
 use crate::support::{config, eventually, path, reply, Client, Server, PATIENCE};
 use crate::transport::memory::{pair, Manners, Peer};
@@ -27,7 +28,7 @@ fn connect_with(server: &Server, manners: Manners) -> Client<Peer> {
     Client::over(peer)
 }
 
-/// An app that answers with what it was sent.
+/// An app that responds with what it was sent.
 fn echo() -> Server {
     Server::start(config(), |exchange| {
         let body = match exchange.take_body() {
@@ -44,7 +45,7 @@ fn echo() -> Server {
     })
 }
 
-/// Requests one after another, with all kinds of framing, and the answers to them.
+/// Pipelined requests with all kinds of framing, and the responses to them.
 const REQUESTS: &str = "GET /a HTTP/1.1\r\nHost: test\r\n\r\n\
     POST /b HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello\
     POST /c HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n\
@@ -68,7 +69,7 @@ fn requests_may_be_split_at_any_byte() {
 }
 
 #[test]
-fn responses_are_whole_however_little_is_taken_at_a_time() {
+fn responses_are_complete_however_little_the_client_takes_at_a_time() {
     let server = Server::start(config(), |exchange| {
         exchange.start(200);
         exchange.end_head(None);
@@ -94,7 +95,7 @@ fn responses_are_whole_however_little_is_taken_at_a_time() {
 }
 
 #[test]
-fn an_error_at_any_byte_ends_its_connection_and_nothing_else() {
+fn an_error_at_any_byte_ends_only_its_connection() {
     let server = echo();
     let mut other = connect_with(&server, Manners::default());
     for at in 0..REQUESTS.len() {
@@ -125,7 +126,7 @@ fn an_error_at_any_byte_ends_its_connection_and_nothing_else() {
 }
 
 #[test]
-fn what_only_its_transport_understands_is_given_away_through_a_relay() {
+fn a_transport_that_is_no_socket_is_hijacked_through_a_relay() {
     let server = Server::start(config(), |exchange| {
         let mut socket = std::os::unix::net::UnixStream::from(exchange.hijack().expect("a relay"));
         std::thread::spawn(move || {

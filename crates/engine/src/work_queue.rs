@@ -1,10 +1,10 @@
-//! What one native thread has to do: things that get a turn each, in order, and the sleep while there are none.
+//! The work queue of a native thread: each item gets a turn, in order; the thread sleeps while there is none.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A queue of one thread, which any thread adds to.
+/// The queue of one thread, to which any thread adds.
 #[derive(Debug)]
 pub(crate) struct WorkQueue<T> {
     state: Mutex<State<T>>,
@@ -18,11 +18,11 @@ struct State<T> {
     is_asleep: bool,
 }
 
-/// What is next.
+/// What [`WorkQueue::next`] returns.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn<T> {
     Of(T),
-    /// Nobody's: the time is over.
+    /// No item came in time.
     Idle,
     /// The queue was stopped.
     Over,
@@ -42,12 +42,12 @@ impl<T> Default for WorkQueue<T> {
 }
 
 impl<T> WorkQueue<T> {
-    /// Gives something its turn when all others have had theirs. It comes back when the queue was stopped.
+    /// Adds an item at the end. Returns it if the queue was stopped.
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
         self.add(item, VecDeque::push_back)
     }
 
-    /// Gives something the next turn.
+    /// Adds an item at the front. Returns it if the queue was stopped.
     pub(crate) fn push_front(&self, item: T) -> Result<(), T> {
         self.add(item, VecDeque::push_front)
     }
@@ -64,7 +64,7 @@ impl<T> WorkQueue<T> {
         Ok(())
     }
 
-    /// Ends the thread's work; returns what is left of it.
+    /// Ends the thread's work; returns the items that are left.
     pub(crate) fn stop(&self) -> VecDeque<T> {
         let mut state = self.state.lock();
         state.is_stopped = true;
@@ -72,7 +72,7 @@ impl<T> WorkQueue<T> {
         std::mem::take(&mut state.turns)
     }
 
-    /// What is next; waits for it, at the most for `time`. For the one thread alone.
+    /// The next item; waits for one, for at most `time`. Only for the thread that owns the queue.
     pub(crate) fn next(&self, time: Duration) -> Turn<T> {
         let mut state = self.state.lock();
         if state.turns.is_empty() && !state.is_stopped {
@@ -96,7 +96,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn each_gets_its_turn_in_order() {
+    fn items_get_their_turns_in_order() {
         let queue = WorkQueue::default();
         assert_eq!(
             (queue.push(1), queue.push(2), queue.push_front(0)),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_end_comes_back() {
+    fn an_item_added_after_the_end_is_returned() {
         let queue = WorkQueue::default();
         assert_eq!(queue.push(1), Ok(()));
         assert_eq!(queue.stop(), [1]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_sleeps_is_woken_by_work_and_by_the_end() {
+    fn a_sleeping_thread_is_woken_by_work_and_by_the_end() {
         let queue = Arc::new(WorkQueue::default());
         let worker = Arc::clone(&queue);
         let (turns_tx, turns) = mpsc::channel();

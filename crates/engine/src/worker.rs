@@ -1,5 +1,5 @@
-//! What all parts of one worker's engine share: its configuration, poll set and log, what it counts, and how far it is on its
-//! way out. It knows none of those parts.
+//! What all parts of one worker's engine share: its configuration, poll set, log and counters, and whether it drains.
+//! It knows none of those parts.
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
@@ -20,9 +20,9 @@ pub(crate) struct Worker {
     counters: Counters,
     /// A [`Lifecycle`].
     phase: AtomicU8,
-    /// When idle connections are closed, once that is known.
+    /// When idle connections are closed, once draining has set that.
     drain_deadline: AtomicMillis,
-    /// Whether somebody waits until a connection is closed.
+    /// Whether the poller should be woken when a connection is closed.
     is_place_wanted: AtomicBool,
     home: Home,
     #[cfg(test)]
@@ -34,7 +34,7 @@ enum Counters {
     Shared(&'static Scoreboard, usize),
 }
 
-/// Serving, on the way out, or at the end; only ever forward.
+/// Changes in this order only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Lifecycle {
@@ -44,7 +44,7 @@ enum Lifecycle {
 }
 
 impl Worker {
-    /// `shared`: the scoreboard, and the number of this worker on it.
+    /// `shared`: the scoreboard, and the number of this worker in it.
     pub(crate) fn new(
         config: Config,
         logs: Logs,
@@ -68,7 +68,7 @@ impl Worker {
         })
     }
 
-    /// What this worker tells the others.
+    /// What this worker publishes for the others.
     pub(crate) fn counters(&self) -> &Slot {
         match &self.counters {
             Counters::Own(slot) => slot,
@@ -76,7 +76,7 @@ impl Worker {
         }
     }
 
-    /// The scoreboard of all workers, and the number of this one; `None` for one that is alone.
+    /// The scoreboard of all workers, and the number of this one; `None` for a single process.
     pub(crate) fn shared(&self) -> Option<(&'static Scoreboard, usize)> {
         match self.counters {
             Counters::Own(_) => None,
@@ -89,7 +89,7 @@ impl Worker {
         self.home.is_here()
     }
 
-    /// Makes sure that the poller looks for time-outs at `deadline`.
+    /// Makes sure that the poller checks time-outs at `deadline`.
     pub(crate) fn expect(&self, deadline: Millis) {
         self.timer.expect(deadline, &self.poller);
     }
@@ -106,20 +106,20 @@ impl Worker {
         self.phase.load(Relaxed) == Lifecycle::Stopped as u8
     }
 
-    /// Serves until what has arrived is answered.
+    /// Serves only what has arrived, from now on.
     pub(crate) fn begin_drain(&self) {
         self.counters().serving.store(0, SeqCst);
         let (serving, draining) = (Lifecycle::Serving as u8, Lifecycle::Draining as u8);
         let _ = self.phase.compare_exchange(serving, draining, SeqCst, SeqCst);
     }
 
-    /// Serves no more.
+    /// Stops serving.
     pub(crate) fn stop(&self) {
         self.counters().serving.store(0, SeqCst);
         self.phase.store(Lifecycle::Stopped as u8, SeqCst);
     }
 
-    /// When idle connections are closed; `None` while that is not known.
+    /// When idle connections are closed; `None` before that is set.
     pub(crate) fn drain_deadline(&self) -> Option<Millis> {
         Some(self.drain_deadline.load(Relaxed)).filter(|deadline| *deadline != Millis::NEVER)
     }
@@ -128,12 +128,12 @@ impl Worker {
         self.drain_deadline.store(deadline, Relaxed);
     }
 
-    /// The poller is to be woken when a connection is closed.
+    /// Asks that the poller be woken when a connection is closed.
     pub(crate) fn want_place(&self) {
         self.is_place_wanted.store(true, SeqCst);
     }
 
-    /// A connection was closed: lets the poller know if somebody waits for its place.
+    /// A connection was closed: wakes the poller if it waits for a place.
     pub(crate) fn give_place_back(&self) {
         if self.is_place_wanted.load(SeqCst) {
             self.is_place_wanted.store(false, SeqCst);
@@ -141,22 +141,23 @@ impl Worker {
         }
     }
 
-    /// How long an unsent response may stand still.
+    /// How long an unsent response may make no progress.
     pub(crate) fn write_timeout(&self) -> Duration {
         self.config.write_timeout
     }
 
-    /// Runs one turn of something; `None` when it panicked.
+    /// Runs one turn; logs a panic, and returns `None` then.
     pub(crate) fn guard<T>(&self, what: &str, turn: impl FnOnce() -> T) -> Option<T> {
         let result = catch_unwind(AssertUnwindSafe(turn));
         if result.is_err() {
             self.log
-                .error(format_args!("[BUG] {what} panicked; what it worked on is given up"));
+                .error(format_args!("[BUG] {what} panicked; its current work is dropped"));
         }
         result.ok()
     }
 
-    /// Where a test lets the engine panic, or lets the call that follows fail (true); nothing anywhere else.
+    /// A point at which a test makes the engine panic, or the following call fail (returns true). Does nothing in other
+    /// builds.
     #[cfg(not(test))]
     #[inline(always)]
     pub(crate) fn fault(&self, _: &'static str) -> bool {

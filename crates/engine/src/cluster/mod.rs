@@ -1,4 +1,4 @@
-//! What the workers of one server share: the waiting room, in which requests go from one to another, and the scoreboard
+//! What the workers of one server share: the waiting room, through which requests move between them, and the scoreboard
 //! with the statistics.
 
 pub(crate) mod scoreboard;

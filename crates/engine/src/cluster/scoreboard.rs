@@ -1,28 +1,28 @@
-//! The scoreboard: a mapping of atomics that all workers and the supervisor share. Anyone reads it without asking.
+//! The scoreboard: a mapping of atomics that all workers and the supervisor share. Any process may read all of it.
 //!
-//! The layout holds nothing but atomics, so that a page of zeros is a valid scoreboard and no worker can leave it half-written.
+//! It holds nothing but atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
 
 use crate::clock::Millis;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Workers that a scoreboard has room for.
+/// How many workers a scoreboard has room for.
 pub const SLOTS: usize = 64;
 
 /// Shared by all processes of one server.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Scoreboard {
-    /// Connections in the waiting room.
+    /// How many requests are in the waiting room.
     pub(crate) attendance: Attendance,
-    /// See [`ROOM`].
+    /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
-    /// See [`ROOM`].
+    /// Requests that stayed with their worker, because the kernel had no room for them.
     pub refused: AtomicU64,
-    /// Workers with a number below this one have read mail.
+    /// One more than the highest number of a worker that has ever read mail.
     mailboxes: AtomicU64,
-    /// Where processes count that have no number: the supervisor, and what an app forks.
+    /// For processes without a number: the supervisor, and what an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
 }
@@ -30,7 +30,7 @@ pub struct Scoreboard {
 /// A statistic of the waiting room, and where it is read.
 struct OfRoom(Statistic, fn(&Scoreboard) -> u64);
 
-/// All of them.
+/// The statistics of the waiting room.
 const ROOM: [OfRoom; 3] = [
     OfRoom::new(
         "waiting",
@@ -87,7 +87,7 @@ macro_rules! owner {
 
 macro_rules! slot {
     ($($name:ident: $kind:ident, $owner:ident, $shown:ident, $help:literal;)*) => {
-        /// What one worker tells the others: how they are to deal with it, and the [statistics](crate::cluster::statistics).
+        /// What one worker publishes for the others: its state, and the statistics of `statistics.rs`.
         /// Counters only grow; gauges are stored by the worker itself.
         #[repr(C, align(64))]
         #[derive(Debug, Default)]
@@ -96,21 +96,21 @@ macro_rules! slot {
             pub beat: AtomicU64,
             /// 1 from the start of the worker until it drains.
             pub serving: AtomicU64,
-            /// Threads that are about to put somebody into the waiting room, or to take somebody out.
+            /// Threads that are about to put a request into the waiting room, or to take one out.
             pub(crate) in_room: AtomicU64,
-            /// The mailboxes that the worker can put envelopes into: bit n is for that of worker n.
+            /// The mailboxes that the worker can put envelopes into: bit n stands for worker n.
             pub(crate) known_mailboxes: AtomicU64,
             /// 1 while the worker reads its mail.
             pub reads_mail: AtomicU64,
-            /// Bytes of large messages that wait in its mailbox; may be briefly off, and is set right when the mailbox is empty.
+            /// Bytes of large messages in its mailbox. May be briefly wrong; corrected when the mailbox is empty.
             pub mail_bytes: AtomicI64,
             $(#[doc = $help] pub $name: atomic!($kind),)*
         }
 
         impl Slot {
-            /// Makes the place fresh for the next worker.
+            /// Clears the slot for the next worker.
             pub fn reset(&self) {
-                // By name, so that the compiler misses none.
+                // Destructured, so that the compiler reports a field that is missing here.
                 let Slot { beat, serving, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
                 for word in [beat, serving, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
@@ -119,7 +119,8 @@ macro_rules! slot {
                 $($name.store(0, Relaxed);)*
             }
 
-            /// The statistics of the engine that counts here; its process counts in the same place or another.
+            /// The statistics of the engine that counts in this slot. `process` is the slot in which its process
+            /// counts: the same one, or another.
             pub fn stats(&self, process: &Slot) -> Stats {
                 let engine = self;
                 Stats {
@@ -145,7 +146,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// The place of worker number `index`.
+    /// The slot of worker number `index`.
     ///
     /// # Panics
     /// If `index` is not below [`SLOTS`].
@@ -153,12 +154,12 @@ impl Scoreboard {
         &self.slots[index]
     }
 
-    /// The place of all processes that are no workers.
+    /// The slot of all processes that are not workers.
     pub fn others(&self) -> &Slot {
         &self.others
     }
 
-    /// Connections in the waiting room; it may be too many for a moment, but never too few.
+    /// Requests in the waiting room. May be too high for a moment, but is never too low.
     pub fn waiting(&self) -> u64 {
         self.attendance.count()
     }
@@ -168,17 +169,17 @@ impl Scoreboard {
         ROOM.iter().map(|OfRoom(statistic, read)| (*statistic, read(self)))
     }
 
-    /// What [`Scoreboard::room`] tells.
+    /// What [`Scoreboard::room`] returns, without the values.
     pub fn room_statistics() -> impl Iterator<Item = Statistic> {
         ROOM.iter().map(|OfRoom(statistic, _)| *statistic)
     }
 
-    /// Threads of all workers that are inside the waiting room.
+    /// How many threads of all workers are inside the waiting room.
     pub(crate) fn visitors(&self) -> u64 {
         self.slots.iter().map(|slot| slot.in_room.load(SeqCst)).sum()
     }
 
-    /// Whether workers that serve have fewer connections, with those in the waiting room, than `most` each.
+    /// Whether the workers that serve have, together with the waiting room, fewer connections than `most` each.
     pub(crate) fn has_place(&self, most: u64) -> bool {
         let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
@@ -188,23 +189,23 @@ impl Scoreboard {
         taken < workers.saturating_mul(most)
     }
 
-    /// Workers with this number or a higher one have never read mail.
+    /// One more than the highest number of a worker that has ever read mail.
     pub(crate) fn mailboxes(&self) -> usize {
         self.mailboxes.load(SeqCst) as usize
     }
 
-    /// Worker number `index` is about to read its mail.
+    /// Called before worker number `index` reads its mail for the first time.
     pub(crate) fn count_mailbox(&self, index: usize) {
         self.mailboxes.fetch_max(index as u64 + 1, SeqCst);
     }
 
-    /// Whether workers other than number `index` go on serving.
+    /// Whether a worker other than number `index` serves and does not drain.
     pub fn others_serve(&self, index: usize) -> bool {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
     }
 
-    /// The connections of the other worker that serves the fewest; `None` if no other one serves.
+    /// The lowest number of connections of the other workers that serve; `None` if no other one serves.
     pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
         let slots = self.slots.iter().enumerate();
         slots
@@ -215,13 +216,13 @@ impl Scoreboard {
 }
 
 impl Slot {
-    /// Turns that threads of the app have ended: requests, but for those that needed none, and events.
+    /// Turns that threads of the app have ended: events, and requests except those for files, which needed no thread.
     pub(crate) fn turns(&self) -> u64 {
         let requests = self.requests.load(Relaxed).wrapping_sub(self.files.load(Relaxed));
         requests.wrapping_add(self.events.load(Relaxed))
     }
 
-    /// Says that the worker is alive.
+    /// Records that the worker is alive.
     pub fn beat(&self) {
         self.beat.store(Millis::now().to_number(), Relaxed);
     }
@@ -234,7 +235,7 @@ impl Slot {
         }
     }
 
-    /// Whether messages for the worker are to be put into its mailbox.
+    /// Whether messages for the worker should be put into its mailbox.
     pub(crate) fn reads_mail(&self) -> bool {
         self.reads_mail.load(SeqCst) == 1
     }

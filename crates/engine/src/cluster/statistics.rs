@@ -1,10 +1,11 @@
-//! The statistics: one table of what is counted. From it come the atomics of a [`Slot`](crate::Slot), the snapshot [`Stats`],
-//! and the names and texts that people read. To add one: a row here, and the line that counts it.
+//! The statistics: one table of what is counted. The atomics of a [`Slot`](crate::Slot), the snapshot [`Stats`], and
+//! the names and texts that people read are generated from it. A new statistic is one row here, and the line that
+//! counts it.
 
-/// Calls another macro with the table: what a process counts, in the order that people see.
+/// Calls another macro with the table, in the order in which people see it.
 ///
-/// * `Counter`: only grows while the process lives. `Gauge`: the value of this moment; the engine stores some of them only when
-///   it is asked, and on each tick of its monitor.
+/// * `Counter`: only grows while the process lives. `Gauge`: the current value; the engine stores some of them only
+///   when it is asked, and on each tick of its monitor.
 /// * `Engine`: each engine counts for itself. `Process`: all engines of a process count together.
 /// * `Everywhere`, `Engines`, `Nowhere`: see [`Shown`].
 macro_rules! statistics {
@@ -38,25 +39,25 @@ macro_rules! statistics {
 }
 pub(crate) use statistics;
 
-/// A row of the table, for people.
+/// A row of the table, without its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistic {
-    /// As it is called everywhere.
+    /// Its name, the same everywhere.
     pub name: &'static str,
-    /// How its values are to be understood.
+    /// Whether its value is a current one or a total.
     pub kind: Kind,
-    /// Who is told.
+    /// Where it is shown.
     pub shown: Shown,
     /// What is counted: a sentence.
     pub help: &'static str,
 }
 
-/// What a value says.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How many there are at this moment.
+    /// The current value.
     Gauge,
-    /// How many there were since the start.
+    /// The total since the start.
     Counter,
 }
 

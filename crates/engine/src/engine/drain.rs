@@ -1,7 +1,7 @@
-//! The way out: serving, draining, stopped.
+//! The end of an engine: serving, draining, stopped.
 //!
-//! Draining stops the listeners, answers what has arrived with `connection: close`, gives idle connections a moment in
-//! which a request that is already on its way still arrives, and ends when the last connection is gone.
+//! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
+//! moment, in which a request on its way may still arrive. Draining ends when the last connection is closed.
 
 use super::file_sender::FileSender;
 use super::jobs::Job;
@@ -22,7 +22,7 @@ impl Engine {
         start_monitor(self, hands_over)
     }
 
-    /// Stops accepting and ends when all that has arrived is answered. Returns at once.
+    /// Stops accepting, and ends when all requests that have arrived are answered. Returns at once.
     pub fn drain(&self) {
         self.worker.begin_drain();
         self.services.realtime.announce_shutdown();
@@ -30,7 +30,8 @@ impl Engine {
         self.scheduler.wake_monitor();
     }
 
-    /// Closes every connection and ends; requests that run are finished, but their responses may be lost. Returns at once.
+    /// Closes every connection and ends. Running requests are finished, but their responses may be lost. Returns at
+    /// once.
     pub fn stop(&self) {
         self.worker.stop();
         let held = self.connections.parked().take_all();
@@ -38,7 +39,7 @@ impl Engine {
         self.stop_helpers();
         self.empty_queue();
         self.services.realtime.end_clients();
-        // If a thread polls, it is woken by what follows and does this itself.
+        // A thread that polls is woken below and closes the listeners itself.
         if let Some(mut reactor) = self.reactor.try_lock() {
             reactor.close_listeners(self);
         }
@@ -59,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// Waits until every connection is gone, at the most for `timeout`; false if some are left.
+    /// Waits until every connection is closed, for at most `timeout`. False if some are left.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut finished = self.finished.0.lock();
@@ -73,16 +74,16 @@ impl Engine {
         true
     }
 
-    /// Waits until what was logged so far is written, though not for ever: the descriptors may then be closed.
+    /// Waits until all earlier log lines are written, but for a limited time. The descriptors may be closed afterwards.
     pub fn flush_logs(&self) {
         self.worker.log.flush();
     }
 
-    /// Ends draining when nothing is left to answer, here or, if nobody else serves it, in the waiting room.
+    /// Ends draining if nothing is left to answer here, nor in the waiting room if no other worker serves it.
     pub(super) fn finish_if_drained(&self) {
         let worker = &self.worker;
         if worker.is_draining() && !self.awaits_transfers() && worker.counters().connections.load(Relaxed) <= 0 {
-            // The listeners have been emptied only if idle connections were given their deadline.
+            // The listeners have been emptied only if idle connections have got their deadline.
             if worker.drain_deadline().is_some() || worker.is_stopped() {
                 worker.stop();
                 self.finish();

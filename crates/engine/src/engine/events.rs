@@ -1,4 +1,4 @@
-//! What follows from what the reactor sees: connections and clients go on, are let in, or have waited too long.
+//! Handles what the reactor sees: events and time-outs of connections and clients, and new connections.
 
 use super::Engine;
 use crate::clock::Millis;
@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an idle connection stays open after draining began.
+/// How long an idle connection stays open after draining has begun.
 const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
-/// Clients that are read on in one turn, before others have theirs.
+/// How many paused clients are read again in one turn, before other events are handled.
 const READ_ON: usize = 16;
 
 impl Handler for Engine {
@@ -131,7 +131,7 @@ impl Handler for Engine {
 }
 
 impl Engine {
-    /// Takes in a connection that came by no listener.
+    /// Takes in a connection that no listener accepted.
     #[cfg(test)]
     pub(crate) fn attach(&self, transport: Link) {
         let (interest, origin) = (Interest::Read, &self.origins[0]);

@@ -1,7 +1,7 @@
-//! The file sender: one native thread of each worker that sends files, a slice of each in turn.
+//! The file sender: one native thread per worker that sends files, a slice of each in turn.
 //!
-//! A read from a slow disk blocks whoever does it, and a large file takes long to copy: neither shall be felt by requests, so
-//! no other thread sends files. A connection whose socket is full goes back to the reactor until it takes more.
+//! A read from a slow disk blocks its thread, and a large file takes long to copy. Requests must not wait for either,
+//! so no other thread sends files. A connection whose socket is full goes back to the reactor until it is writable.
 
 use super::Engine;
 use crate::clock::Millis;
@@ -11,19 +11,19 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How much lower its priority is than that of the threads that answer requests. Where nobody else wants the processor, that
-/// makes no difference.
+/// How much lower its priority is than that of the threads that run requests. On an idle processor this makes no
+/// difference.
 const NICENESS: i32 = 5;
 
-/// How often an idle file sender looks whether its engine is still there, should it have gone without being stopped.
+/// How often an idle file sender checks whether its engine still exists, in case it was dropped without being stopped.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Connections that are to have a turn, in its order.
+/// The connections that wait for a turn, in order.
 #[derive(Default)]
 pub(super) struct FileSender(WorkQueue<Box<Connection>>);
 
 impl FileSender {
-    /// Starts the thread; it holds no engine alive.
+    /// Starts the thread, which does not keep the engine alive.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
         let file_sender = Arc::clone(&engine.file_sender);
         let engine = Arc::downgrade(engine);
@@ -39,7 +39,8 @@ impl FileSender {
     }
 
     fn run(&self, engine: &Weak<Engine>) {
-        // Of this thread only, on Linux. Elsewhere, or where it is not allowed, files are sent as eagerly as the rest.
+        // On Linux this applies to the calling thread only. Elsewhere, or without permission, the priority stays the
+        // same.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(NICENESS);
         loop {

@@ -1,4 +1,4 @@
-//! What threads of the app run: requests, events of clients, what was published for the process, and tasks.
+//! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
 
 use super::Engine;
 use crate::app::App;
@@ -14,18 +14,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What has panicked, in the log.
+/// What panicked, in the log.
 const AN_EVENT: &str = "an event";
 
-/// One turn.
+/// What a thread runs in one turn.
 pub(crate) enum Job {
-    /// A connection whose stream has a whole request.
+    /// A connection with a complete request.
     Request(Box<Connection>),
     /// A client with at least one event.
     Client(Arc<Client>),
-    /// Something was published for the process.
+    /// A subscription of the process that has a message.
     Subscription(Arc<ProcessSubscription>),
-    /// Something of the app's own.
+    /// A task of the app, see [`App::task`].
     Task,
 }
 
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// The app has returned: what was a connection is a client from now on.
+    /// Turns a connection into a client, after the app has returned.
     fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
         let head = connection.stream.output.take_unsent();
         let ahead = std::mem::take(&mut connection.stream.input);

@@ -1,5 +1,4 @@
-//! Memory that a burst of clients has taken and left: given back to the system once it is over. An allocator keeps what was
-//! freed, as if the next burst were about to come.
+//! Returns memory to the system after a burst of clients: the allocator keeps freed memory for the next burst.
 
 use super::Engine;
 use crate::limits::burst;
@@ -7,22 +6,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// What a connection is taken to need beyond what is counted of its request.
+/// Estimated memory of a connection, in addition to what is counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
 
-/// The end of a burst is not always the end of all requests: those that run are let finish, if it does not take for ever.
+/// Requests may still run when a burst ends. They may finish first, within `STEPS` steps.
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Bytes that were in use at the height of the current burst; written by the poller alone.
+    /// Peak of the current burst, in bytes. Written only by the poller.
     peak: AtomicU64,
     is_trimming: AtomicBool,
 }
 
 impl Memory {
-    /// Whether a burst is over with `now` bytes in use; true once for each.
+    /// Whether a burst is over, with `now` bytes in use. True once per burst.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
         let has_receded = burst::is_over(peak, now);
@@ -34,7 +33,7 @@ impl Memory {
 }
 
 impl Engine {
-    /// Looks whether a burst is over; called by the poller.
+    /// Checks whether a burst is over; called by the poller.
     pub(super) fn look_after_memory(&self) {
         let connections = self.worker.counters().connections.load(Relaxed).max(0) as u64;
         let (counted, _) = self.worker.config.request_totals.used();
@@ -43,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// A thread of its own does it, and ends: it takes milliseconds, and comes seldom.
+    /// On a thread that ends afterwards: trimming is rare and takes milliseconds.
     fn trim_soon(&self) {
         if self.memory.is_trimming.swap(true, Relaxed) {
             return;
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_recedes_once() {
+    fn the_end_of_a_burst_is_reported_once() {
         let memory = Memory::default();
         let mebibytes = |count: u64| count * 1024 * 1024;
         assert!(!memory.has_receded(mebibytes(100)));
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_is_no_burst() {
+    fn small_peaks_are_not_bursts() {
         let memory = Memory::default();
         assert!(!memory.has_receded(burst::WORTHWHILE_BYTES - 1));
         assert!(!memory.has_receded(0));

@@ -1,10 +1,10 @@
-//! One worker's server, as the program that embeds it sees it. Here its parts are put together; none of them knows it.
+//! One worker's server, as the embedding program sees it. Puts the parts together; none of them knows the engine.
 //!
-//! * `jobs.rs`: what the threads of the app run; `events.rs`: what follows from what the reactor sees.
+//! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
 //! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`: requests that never reach the app.
 //! * `file_sender.rs`, `uploads.rs`: connections that native threads work on.
-//! * `transfers.rs`: connections that come from other workers and go to them.
-//! * `drain.rs`: the way out. `memory.rs`, `record.rs`, `stats.rs`: what is given back, logged and told.
+//! * `transfers.rs`: requests that come from other workers and go to them.
+//! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `stats.rs`: statistics.
 
 mod drain;
 mod events;
@@ -41,16 +41,16 @@ use std::sync::{Arc, Weak};
 use transfers::Admission;
 use uploads::Uploads;
 
-/// One worker's server. Made after the fork; it starts no thread before [`Engine::start`].
+/// One worker's server. Made after the fork. Starts no thread before [`Engine::start`].
 pub struct Engine {
     me: Weak<Engine>,
     worker: Arc<Worker>,
     services: Arc<Services>,
     connections: Arc<Connections>,
     scheduler: Scheduler<Job>,
-    /// Held by the one thread that polls.
+    /// Locked by the one thread that polls.
     reactor: Mutex<Reactor>,
-    /// The addresses of the listeners, in the order that all workers share; the sockets are the reactor's.
+    /// The addresses of the listeners, in the order that all workers share. The reactor has the sockets.
     origins: Vec<Arc<Origin>>,
     file_sender: Arc<FileSender>,
     uploads: Uploads,
@@ -61,8 +61,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine for `listeners`, alone or as worker number `slot` of those that share `room`. What its clients subscribe to
-    /// is known to `hub`, which all engines of a process share.
+    /// An engine for `listeners`, alone or as worker number `slot` of those that share a waiting room. `hub` has the
+    /// subscriptions of its clients; all engines of a process share it.
     ///
     /// # Errors
     /// If the poller cannot be made, or a folder that is served cannot be opened.
@@ -106,7 +106,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What this worker tells the others.
+    /// What this worker publishes for the others.
     pub fn counters(&self) -> &Slot {
         self.worker.counters()
     }
@@ -116,63 +116,63 @@ impl Engine {
         self.worker.is_at_home()
     }
 
-    /// Whether fields of a response may name files, so that the app can be told.
+    /// Whether response fields may name files (sendfile), so that the app can be told.
     pub fn sends_named_files(&self) -> bool {
         self.services.files.has_roots()
     }
 
-    /// A subscription of the process, whose events run in this engine; to be given to [`Hub::subscribe`].
+    /// A new subscription of the process, for [`Hub::subscribe`]. Its events run in this engine.
     pub fn new_subscription(&self) -> Arc<ProcessSubscription> {
         ProcessSubscription::new(&self.services.realtime)
     }
 
-    /// Has the events of a subscription run here: the engine of before has ended.
+    /// Makes the events of a subscription run in this engine, after its former engine has ended.
     pub fn take_over(&self, subscription: &ProcessSubscription) {
         subscription.move_to(&self.services.realtime);
     }
 
-    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted, or has
-    /// forked and this is the child. Returns at once if `max_threads` serve already.
+    /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
+    /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
     pub fn serve(&self, app: &impl App) {
         self.scheduler.serve(self, app);
     }
 
-    /// Counts the threads to start at once (one that serves, and one to hand over to) as starting, and says how many they are.
-    /// Each has to [`Engine::serve`], or be given up by [`Engine::cancel_thread`].
+    /// Counts the threads to start at first as starting, and returns how many they are: at least one that serves and
+    /// one to hand over to. Each of them must call [`Engine::serve`], or be given up with [`Engine::cancel_thread`].
     pub fn initial_threads(&self) -> usize {
         let threads = self.scheduler.threads();
         let wanted = self.worker.config.min_threads.max(2).min(threads.most());
         (0..wanted).take_while(|_| threads.reserve()).count()
     }
 
-    /// Counts one more thread as starting; false if there are `max_threads`, or those that are left will do.
+    /// Counts one more thread as starting. False if there are `max_threads`, or the remaining threads are enough.
     pub fn replace_thread(&self) -> bool {
         self.scheduler.threads().reserve()
     }
 
-    /// A thread that was counted as starting will not come.
+    /// Gives up a thread that was counted as starting.
     pub fn cancel_thread(&self) {
         self.scheduler.threads().cancel_start();
     }
 
-    /// Wakes one waiting thread if there is something that it could do: run a request, or poll because nobody does.
-    /// Callable from any thread; takes no lock when there is nothing to do.
+    /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
+    /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
         self.scheduler.threads().hand_over(self);
     }
 
-    /// The app on this thread, which is in one of the calls of [`App`], has given the language's lock up: another thread is
-    /// woken if it could do something. [`Engine::resume`] must follow on the same thread, before the call ends.
+    /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
+    /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
         self.scheduler.threads().suspend(self);
     }
 
-    /// The app on this thread wants the lock back.
+    /// The app on this thread wants the lock of the language back.
     pub fn resume(&self) {
         self.scheduler.threads().resume();
     }
 
-    /// Ends every wait inside [`App::block`], so that threads can look at what their language wants of them.
+    /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
         self.scheduler.threads().interrupt(self);
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const PLAIN_TEXT: &str = "text/plain";
 
 impl Engine {
-    /// Does with a connection what it asks for.
+    /// Moves a connection to where it has to go next.
     pub(super) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
         self.tell_uploads();
         if next == Next::Ready {
@@ -38,7 +38,7 @@ impl Engine {
         }
     }
 
-    /// The same on a native thread, which does not look into the ready queue itself.
+    /// As [`Engine::settle`], on a native thread, which does not run the ready queue itself.
     pub(super) fn settle_elsewhere(&self, connection: Box<Connection>, next: Next) {
         let may_bring_work = next == Next::Ready;
         self.settle(connection, next);
@@ -54,14 +54,14 @@ impl Engine {
         }
     }
 
-    /// Lets the reactor own a connection until its next event, or its deadline.
+    /// Leaves a connection to the reactor until its next event or its deadline.
     pub(super) fn park(&self, connection: Box<Connection>, interest: Interest) {
         if let Err(connection) = self.connections.park(connection, interest) {
             self.close(connection);
         }
     }
 
-    /// Answers a request that the app never sees.
+    /// Answers a request without the app.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let peer = connection
@@ -104,19 +104,19 @@ impl Engine {
         self.finish_if_drained();
     }
 
-    /// Closes a connection whose client had to give way to others: what the kernel has is not sent.
+    /// Aborts a connection to relieve others: resets it, and what the kernel still holds is not sent.
     pub(super) fn abort(&self, mut connection: Box<Connection>) {
         connection.place().reset();
         self.close(connection);
     }
 
-    /// Forgets a connection whose socket belongs to somebody else now.
+    /// Forgets a connection whose socket now belongs to another owner.
     pub(super) fn let_go(&self, mut connection: Box<Connection>) {
         connection.place().give_away();
         self.close(connection);
     }
 
-    /// Whether requests wait for a thread while every one is busy.
+    /// Whether requests wait while all threads are busy.
     fn is_starving(&self) -> bool {
         let are_all_busy = self.scheduler.now().busy() >= self.scheduler.threads().most();
         are_all_busy && (!self.scheduler.ready().is_empty() || self.has_transfers())

@@ -1,4 +1,4 @@
-//! What is logged of a request.
+//! Logs requests.
 
 use super::Engine;
 use crate::clock::Nanos;
@@ -10,7 +10,7 @@ use fairlead_wire::Version;
 use std::net::SocketAddr;
 
 impl Engine {
-    /// Logs a response and what was wrong with it.
+    /// Logs a response, and the application's fault in it, if any.
     pub(super) fn record(&self, connection: &Connection, ended: &Ended) {
         let stream = &connection.stream;
         if let Some(fault) = ended.faulty {
@@ -26,7 +26,7 @@ impl Engine {
         );
     }
 
-    /// Logs what the server refused by itself; of a request that is not whole nothing is repeated.
+    /// Logs a request that the server refused. Its target and fields are left out, because it may be incomplete.
     pub(super) fn record_refusal(&self, connection: &Connection, status: u16, bytes: u64) {
         self.record_access(connection.stream.peer(), None, (status, bytes), 0.0);
     }

@@ -1,4 +1,4 @@
-//! Requests for files of the public folder: answered before the ready queue, without the app.
+//! Requests for files of the public folder: served before the ready queue, without the app.
 
 use super::Engine;
 use crate::clock::Millis;
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Requests for files that one connection may have answered before others get their turn.
+/// How many requests for files of one connection are served before others get their turn.
 const TURN: usize = 16;
 
 thread_local! {
@@ -18,8 +18,8 @@ thread_local! {
 }
 
 impl Engine {
-    /// Answers the request that is ready on `connection`, and those that follow it, as long as they name files of the public
-    /// folder. `Ready` for one that does not.
+    /// Serves the request that is ready on `connection`, and those that follow it, as long as they name files of the
+    /// public folder. `Ready` for a request that does not.
     pub(super) fn serve_files(&self, connection: &mut Connection) -> Next {
         let Some(public) = self.services.files.public() else {
             return Next::Ready;
@@ -30,7 +30,7 @@ impl Engine {
                 Ok(None) => break,
                 Err(_) => {
                     self.worker.log.error(format_args!(
-                        "[BUG] a request for a file made the server panic; it is closed"
+                        "[BUG] the server panicked while it served a file; the connection is closed"
                     ));
                     return Next::Close;
                 }
@@ -48,7 +48,7 @@ impl Engine {
         Next::Ready
     }
 
-    /// Writes the response if the request is for a file; says whether the connection ends with it.
+    /// Writes the response if the request is for a file; returns whether the connection ends with it.
     fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
         let request = &connection.stream.request;
         let is_for_files = matches!(request.method(), b"GET" | b"HEAD")

@@ -1,11 +1,11 @@
-//! The statistics of an engine: what it counts, and what it measures when it is asked.
+//! The statistics of an engine: those that it counts, and those that it measures on request.
 
 use super::Engine;
 use crate::cluster::statistics::Stats;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Engine {
-    /// The statistics of this moment.
+    /// The current statistics.
     pub fn stats(&self) -> Stats {
         if self.is_at_home() {
             self.write_gauges();
@@ -13,7 +13,7 @@ impl Engine {
         self.counters().stats(self.services.realtime.hub().counters())
     }
 
-    /// Writes to the scoreboard what is not counted there as it happens.
+    /// Stores the gauges that are not updated as they change.
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.counters(), self.scheduler.now());
         counters.queued.store(self.scheduler.ready().len() as i64, Relaxed);

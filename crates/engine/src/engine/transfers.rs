@@ -1,9 +1,10 @@
 //! Transfers: requests that this worker takes from the waiting room, and those that it sends there.
 //!
-//! A worker leaves the waiting room to others while it drains, while `max_connections` are open, and for a moment after it has
-//! found too few descriptors for one more. The kernel wakes one worker for each request, so a worker that leaves one to others
-//! wakes another one. New connections leave the last free places to requests in the waiting room, so that there is always a
-//! worker with a place. A request that was taken out and cannot be served is refused or logged, never lost without a word.
+//! A worker leaves the waiting room to others while it drains, while `max_connections` are open, and for a moment after
+//! it has found too few descriptors for one more. The kernel wakes one worker for each request, so a worker that leaves
+//! one to others wakes another one. New connections leave the last free places to requests in the waiting room, so that
+//! there is always a worker with a place. A request that was taken out and cannot be served is refused or logged, never
+//! lost silently.
 
 use super::jobs::Job;
 use super::Engine;
@@ -20,18 +21,18 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the waiting room is left to others that have more descriptors.
+/// How long the waiting room is left to workers that have more descriptors.
 const SHORTAGE: Duration = Duration::from_millis(100);
 
-/// After the waiting room was empty although it counts a request: how long the count is ignored. Another worker is just taking
-/// the request out, or was killed while it did.
+/// How long the count of the waiting room is ignored after the room was found empty although its count was above zero:
+/// another worker is just taking the request out, or was killed while it did.
 const RECHECK: Duration = Duration::from_millis(2);
 
-/// How long a worker that was woken for a request may take before another one is woken: its thread may wait for the lock of the
-/// language.
+/// How long a worker that was woken for a request may take before another one is woken: its thread may wait for the
+/// lock of the language.
 const PROMISE: Duration = Duration::from_millis(2);
 
-/// Pause between lines in the log.
+/// Minimum pause between two log lines about transfers.
 const QUIET: Duration = Duration::from_millis(1_000);
 
 /// Whether transfers may come in.
@@ -45,7 +46,7 @@ pub(super) struct Admission {
     quiet_until: AtomicMillis,
 }
 
-/// No moment.
+/// No time is set.
 const NONE: Millis = Millis::LONG_AGO;
 
 impl Default for Admission {
@@ -61,7 +62,7 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// When the poller has to look again, if nobody is admitted until then.
+    /// When the poller has to look again, if transfers are not admitted until then.
     pub(super) fn opens_at(&self, now: Millis) -> Millis {
         let times = [&self.short_until, &self.recheck_at].map(|time| time.load(Relaxed));
         times
@@ -72,25 +73,26 @@ impl Admission {
     }
 }
 
-/// Whether a time has come; the clock is read only if there is one.
+/// Whether `time` has come. Reads the clock only if a time is set.
 fn is_over(time: &AtomicMillis) -> bool {
     let until = time.load(Relaxed);
     until == NONE || Millis::now() >= until
 }
 
 impl Engine {
-    /// Whether somebody waits in the waiting room whom this worker is to take in now.
+    /// Whether the waiting room has a request that this worker should take now.
     pub(super) fn has_transfers(&self) -> bool {
         self.is_room_occupied() && self.serves_room() && is_over(&self.admission.recheck_at)
     }
 
-    /// Whether somebody waits there who depends on this worker. One that drains leaves them to others, if there are any that do
-    /// not: else it would never get done while there is more to do than they can.
+    /// Whether the waiting room has a request that depends on this worker. A worker that drains leaves requests to the
+    /// others if one of them does not drain: otherwise it would never end while there is more to do than the others
+    /// can.
     pub(super) fn awaits_transfers(&self) -> bool {
         self.is_room_occupied() && !self.leaves_transfers()
     }
 
-    /// Whether this worker takes in who waits there.
+    /// Whether this worker takes requests from the waiting room.
     pub(super) fn serves_room(&self) -> bool {
         self.waiting_room.is_some()
             && !self.leaves_transfers()
@@ -110,25 +112,25 @@ impl Engine {
         self.worker.is_draining() && others_serve()
     }
 
-    /// Whether the poller is to tell of who waits there.
+    /// Registers the waiting room with the poller, or removes it.
     pub(super) fn watch_room(&self, reactor: &mut Reactor, watch: bool) {
         if let Some(room) = &self.waiting_room {
             reactor.watch_room(room, &self.worker.poller, watch);
         }
     }
 
-    /// The poller has seen somebody in the waiting room.
+    /// The poller has seen a request in the waiting room.
     pub(super) fn expect_transfers(&self) {
         self.admission.recheck_at.store(NONE, Relaxed);
     }
 
-    /// The poller was woken by a worker that leaves somebody to others.
+    /// The poller was woken by a worker that leaves a request to others.
     pub(super) fn clear_signal(&self) {
         self.waiting_room.iter().for_each(|room| room.clear_signal());
     }
 
-    /// The poller, which watched the waiting room, has been woken; perhaps for somebody there, and then nobody else was: takes
-    /// him in soon, or has another worker woken.
+    /// The poll that watched the waiting room has ended. It may have been woken for a request there, and then no other
+    /// worker was: this one takes the request soon, or wakes another worker.
     pub(super) fn promise_transfer(&self) {
         if !self.is_room_occupied() {
             return;
@@ -141,12 +143,12 @@ impl Engine {
         }
     }
 
-    /// Whether a thread is on its way to take somebody in.
+    /// Whether a thread of this worker is about to take a request.
     pub(super) fn has_promised_transfer(&self) -> bool {
         self.admission.promised_since.load(SeqCst) != NONE
     }
 
-    /// Has another worker woken if that thread does not come; to be called every millisecond while it is on its way.
+    /// Wakes another worker if that thread is late. To be called every millisecond while it is expected.
     pub(super) fn check_promise(&self) {
         let promised_since = self.admission.promised_since.load(SeqCst);
         if promised_since != NONE && Millis::now() >= promised_since + PROMISE {
@@ -168,7 +170,7 @@ impl Engine {
     fn has_place_for_transfer(&self) -> bool {
         self.has_place() || {
             self.worker.want_place();
-            // One may have closed in between.
+            // A connection may have closed in between.
             self.has_place()
         }
     }
@@ -182,8 +184,8 @@ impl Engine {
         self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
     }
 
-    /// Sends the oldest request that can go to the waiting room, if it has waited since before `time`; false
-    /// when there is none or no room.
+    /// Sends the oldest request that can travel to the waiting room, if it has waited since before `time`. False if
+    /// there is no such request, or the room is full.
     pub(super) fn move_out(&self, time: Nanos) -> bool {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return false;
@@ -208,10 +210,10 @@ impl Engine {
         false
     }
 
-    /// What another worker has to know to answer a request; `None` if it cannot take over the transport.
+    /// What another worker has to know to respond to a request. `None` if it cannot take over the transport.
     fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
         let stream = &connection.stream;
-        // The place of the origin in the list that all workers share.
+        // The index of the origin in the list that all workers share.
         let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, stream.origin());
         Some(Departure {
             socket: stream.transport().as_plain()?.as_fd(),
@@ -224,7 +226,7 @@ impl Engine {
         })
     }
 
-    /// Takes in the connection that has waited longest in the waiting room.
+    /// Takes the request that has waited longest out of the waiting room.
     pub(super) fn move_in(&self) -> Option<Box<Connection>> {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return None;
@@ -245,7 +247,7 @@ impl Engine {
         None
     }
 
-    /// For so many milliseconds, after which the poller looks again.
+    /// For `time`, after which the poller looks again.
     fn pause_admission(&self, until: &AtomicMillis, time: Duration) {
         let deadline = Millis::now() + time;
         until.store(deadline, Relaxed);
@@ -280,7 +282,7 @@ impl Engine {
         Some(Box::new(connection))
     }
 
-    /// Refuses who has been taken out of the waiting room and cannot be taken in.
+    /// Refuses a request that was taken out of the waiting room and cannot be served.
     fn refuse_transfer(&self, socket: Option<impl AsFd>, reason: &str) {
         let outcome = match &socket {
             Some(_) => "refused 503",
@@ -293,7 +295,7 @@ impl Engine {
         self.log_transfer(&format!("{outcome} a request of the waiting room ({reason})"));
     }
 
-    /// One line a second at the most.
+    /// Logs at most one line a second.
     fn log_transfer(&self, line: &str) {
         let now = Millis::now();
         let quiet_until = self.admission.quiet_until.load(Relaxed);

@@ -1,6 +1,6 @@
-//! Uploads whose bodies have outgrown memory: the spooler stores them. Those for which there is no descriptor, because as many
-//! files are open as there may be, wait. They are not read meanwhile, so the wait is their clients' and costs no thread; who waits
-//! longest is next. Whoever gets none within `body_timeout` is refused with 503.
+//! Uploads whose bodies have outgrown memory: the spooler stores them. If no descriptor is free, because as many files
+//! are open as allowed, a connection waits for one in order of arrival. It is not read meanwhile, so the wait costs no
+//! thread. A connection that gets none within `body_timeout` is refused with 503.
 
 use super::Engine;
 use crate::clock::Millis;
@@ -13,16 +13,16 @@ use std::collections::VecDeque;
 use std::sync::Weak;
 use std::time::Duration;
 
-/// How often the poller looks for free descriptors while somebody waits, should nobody tell it of one.
+/// How often the poller looks for free descriptors while a connection waits, in case it is not woken for one.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// In order of arrival. A key whose connection has ended or been refused is passed over when its turn comes.
+/// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.
 #[derive(Default)]
 pub(super) struct Uploads {
     queue: Mutex<VecDeque<(Key, Waiting)>>,
 }
 
-/// A connection whose body is stored by the spooler.
+/// A connection whose body the spooler stores.
 #[derive(Debug)]
 struct StoredBody {
     engine: Weak<Engine>,
@@ -38,7 +38,7 @@ impl Upload for StoredBody {
 }
 
 impl Engine {
-    /// Hands a connection whose body is large to the spooler.
+    /// Hands a connection with a large body to the spooler.
     pub(super) fn hand_to_spooler(&self, connection: Box<Connection>) {
         let engine = self.me.clone();
         if let Err(refused) = self.services.spool.store(Box::new(StoredBody { engine, connection })) {
@@ -47,29 +47,29 @@ impl Engine {
         }
     }
 
-    /// Parks a connection that cannot go on without a descriptor.
+    /// Parks a connection that needs a descriptor to continue.
     pub(super) fn put_off(&self, connection: Box<Connection>) {
         let place = (connection.key(), self.worker.config.request_totals.wait());
-        // In this order: who looks for the next one finds the connection where it belongs.
+        // In this order, so that a thread that finds the key also finds the parked connection.
         self.park(connection, Interest::Nothing);
         self.uploads.queue.lock().push_back(place);
         self.worker.expect(Millis::now() + LOOK);
     }
 
-    /// Lets the poller know, if somebody waits, that there may be a descriptor.
+    /// Wakes the poller if a connection waits and a descriptor may be free.
     pub(super) fn tell_uploads(&self) {
         if self.worker.config.request_totals.has_waiting() && !Dispatching::is_here() {
             self.worker.poller.wake();
         }
     }
 
-    /// Lets those go on for whom there is a descriptor; called by the poller.
+    /// Continues connections for which there is a descriptor; called by the poller.
     pub(super) fn resume_uploads(&self, now: Millis) {
         if !self.worker.config.request_totals.has_waiting() {
             return;
         }
         loop {
-            // One lock at a time: whoever is taken out here is still the next of those that wait.
+            // One lock at a time. The key stays in front until its connection can continue.
             let front = self.uploads.queue.lock().front().map(|(key, _)| *key);
             let Some(key) = front else { return };
             let waits = |connection: &Connection| connection.waits_for_descriptor();

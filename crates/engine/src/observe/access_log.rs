@@ -1,12 +1,12 @@
 //! The access log: one line for each response, in the Common or Combined Log Format or as JSON.
 //!
-//! What a client sent is escaped, so that it can neither forge a line nor move a terminal's cursor.
+//! What a client has sent is escaped, so that it can neither forge a line nor move the cursor of a terminal.
 
 use crate::clock::unix_seconds;
 use crate::config::Format;
 use std::io::Write;
 
-/// What is said of one response.
+/// The contents of one line.
 pub(crate) struct LogLine<'a> {
     pub(crate) host: String,
     pub(crate) method: &'a [u8],
@@ -73,7 +73,7 @@ fn dash(bytes: &[u8]) -> String {
     }
 }
 
-/// Printable ASCII as it is; quotes, backslashes and everything else as `\xHH`.
+/// Printable ASCII unchanged; quotes, backslashes and all other bytes as `\xHH`.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
@@ -98,7 +98,7 @@ fn json(bytes: &[u8]) -> String {
     text
 }
 
-/// `20/Nov/2026:13:37:00 +0000`: in UTC, whatever the machine's zone.
+/// `20/Nov/2026:13:37:00 +0000`: always in UTC.
 fn local_time() -> String {
     let now = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_seconds());
     // `Fri, 20 Nov 2026 13:37:00 GMT`
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_sends_cannot_forge_a_line_or_move_the_cursor() {
+    fn input_of_a_client_cannot_forge_a_line_or_move_the_cursor() {
         assert_eq!(escaped(b"/a\" 200\n\x1b[2J\xff"), "/a\\x22 200\\x0a\\x1b[2J\\xff");
         assert_eq!(json(b"a\"b\\\n\xff"), "a\\\"b\\\\\\u000a\u{fffd}");
     }

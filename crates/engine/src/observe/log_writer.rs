@@ -1,5 +1,6 @@
-//! The logs: lines are handed over in memory and written by a native thread, so that neither a slow disk nor a full pipe
-//! holds a request. The thread starts with the first line. What its reader cannot take is dropped and counted.
+//! The logs: lines are queued in memory and written by a native thread, so that neither a slow disk nor a full pipe
+//! delays a request. The thread starts with the first line. Lines that cannot be written in time are dropped and
+//! counted.
 
 use crate::config::{Format, Logs};
 use parking_lot::{Condvar, Mutex};
@@ -9,18 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that wait for the writer; further lines are dropped.
+/// Most bytes that may wait for the writer; further lines are dropped.
 const MOST_PENDING: usize = 1024 * 1024;
 
-/// Lines are written together, at most this late.
+/// Lines are written in batches, delayed by at most this time.
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// How long the end waits for the last lines to be written: their reader may never take them.
+/// How long a flush waits for the last lines: whatever reads the pipe may never take them.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 pub(crate) struct LogWriter {
     shared: Arc<WriterState>,
-    /// What the thread takes with it when it starts.
+    /// What the thread takes when it starts.
     files: Mutex<Option<LogFiles>>,
     access: Option<Format>,
     prefix: String,
@@ -43,10 +44,10 @@ struct WriterState {
 struct Pending {
     access: Vec<u8>,
     errors: Vec<u8>,
-    /// Whether the writer waits for the first line.
+    /// Whether the writer sleeps until the next line.
     asleep: bool,
     closed: bool,
-    /// Whether the writer has lines that are not yet written.
+    /// Whether the writer has taken lines and not yet written them.
     writing: bool,
 }
 
@@ -88,7 +89,7 @@ impl LogWriter {
         );
     }
 
-    /// Waits until every line is written, but not for a reader that takes none.
+    /// Waits until every line is written, but for a limited time.
     pub(crate) fn flush(&self) {
         self.shared.flush(false);
     }

@@ -1,4 +1,4 @@
-//! Accepting: the listeners of a worker, in the poll set or out of it, and what to do when there is no place for a connection.
+//! Accepting connections: watches the listeners, and refuses connections for which there is no place.
 
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
@@ -10,26 +10,26 @@ use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Connections accepted before others get their turn, where no other worker waits for them.
+/// Connections accepted before other events get their turn, in a process without other workers.
 const ACCEPTS_ALONE: usize = 32;
 
-/// How long the listeners rest after the machine had no descriptor left even for a refusal, or could not watch one of them,
-/// or a turn of the reactor panicked.
+/// How long the listeners rest after the machine had no descriptor left even for a refusal, a listener could not be
+/// watched, or a turn of the reactor panicked.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Pause between complaints.
+/// Minimum pause between two log lines.
 const QUIET: Duration = Duration::from_secs(1);
 
 pub(super) struct Accepting {
     /// Empty once draining has begun.
     listeners: Vec<Listener>,
-    /// Those of them that are out of the poll set.
+    /// Indices of the listeners that are not in the poll set.
     resting: Vec<usize>,
     accept_order: AcceptOrder,
-    /// Before then none of them comes back.
+    /// No listener comes back before this time.
     paused_until: Option<Millis>,
     reserve: Reserve,
-    /// Before then no other complaint is logged.
+    /// No other line is logged before this time.
     quiet_until: Millis,
 }
 
@@ -46,7 +46,7 @@ impl Accepting {
         }
     }
 
-    /// Puts the listeners that rest back into the poll set, or says how long they still rest. Called before each poll.
+    /// Puts the resting listeners back into the poll set, or returns how long they still rest. Called before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         self.reserve.hold();
         if self.resting.is_empty() {
@@ -67,7 +67,7 @@ impl Accepting {
         self.paused_until.map(|_| PAUSE)
     }
 
-    /// Puts a listener into the poll set. Where that cannot be, it rests for a while and the log says so.
+    /// Puts a listener into the poll set. If that fails, logs it and lets the listener rest for a while.
     fn watch(&mut self, handler: &impl Handler, index: usize) {
         let Some(listener) = self.listeners.get(index) else {
             return;
@@ -95,7 +95,7 @@ impl Accepting {
         }
     }
 
-    /// Somebody waits at a listener.
+    /// Accepts connections that wait at a listener.
     pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: Millis) {
         if handler.has_siblings() {
             self.accept_some(handler, index, 1, now);
@@ -144,7 +144,7 @@ impl Accepting {
         }
     }
 
-    /// Takes a listener out of the line of those that wait for it.
+    /// Removes a listener from the poll set, so that this worker loses its place among those that wait for it.
     fn step_out(&mut self, handler: &impl Handler, index: usize) {
         let Some(listener) = self.listeners.get(index) else {
             return;
@@ -166,7 +166,7 @@ impl Accepting {
         );
     }
 
-    /// One line a second at the most: whoever takes our descriptors must not fill the disk as well.
+    /// At most one line a second: a client that takes all descriptors must not fill the disk as well.
     fn log(&mut self, handler: &impl Handler, now: Millis, line: std::fmt::Arguments<'_>) {
         if now >= self.quiet_until {
             self.quiet_until = now + QUIET;
@@ -183,8 +183,8 @@ impl Accepting {
         self.resting = (0..self.listeners.len()).collect();
     }
 
-    /// What the kernel has accepted for us is ours to answer; then the listeners are closed, so that it refuses the others.
-    /// False if that was done before.
+    /// Accepts all connections in the kernel's backlog, because clients take those for accepted. Then closes the
+    /// listeners, so that the kernel refuses further ones. False if that was done before.
     pub(super) fn drain(&mut self, handler: &impl Handler, now: Millis) -> bool {
         if self.listeners.is_empty() {
             return false;
@@ -196,7 +196,7 @@ impl Accepting {
         true
     }
 
-    /// Lets go of the listening sockets; other workers that have them go on.
+    /// Closes this worker's copies of the listening sockets; other workers continue with theirs.
     pub(super) fn close(&mut self, handler: &impl Handler) {
         self.resting.clear();
         self.paused_until = None;

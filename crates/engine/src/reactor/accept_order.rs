@@ -1,14 +1,15 @@
-//! Which worker accepts the next connection, where several wait for the same listeners.
+//! Which worker accepts the next connection, if several wait at the same listeners.
 //!
-//! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has accepted
-//! steps out of the line and joins its end before it waits again. The rule:
+//! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has
+//! accepted leaves the line, and joins its end before it waits again. The rules:
 //!
-//! 1. A worker that is *ahead* (another one has fewer connections) stays out for a millisecond: one that runs already would
-//!    take a whole burst before those that sleep are awake. It comes back at once when it is no longer ahead.
-//! 2. If the millisecond went by and nobody else has become even, and then a connection is there *at once*, the rest was *in
-//!    vain*: that connection has waited for it. The other worker may hang. So the next connection is accepted without such a
-//!    rest, after another rest in vain the next two, then four, up to 64.
-//! 3. A rest that was not in vain, because the others have caught up, ends that.
+//! 1. A worker that is *ahead* (another one has fewer connections) rests outside the line for a millisecond: a worker that
+//!    is running already would take a whole burst before sleeping ones are awake. It rejoins at once when it is no longer
+//!    ahead.
+//! 2. If the millisecond passes, the worker is still ahead, and a connection is there *at once* after it has rejoined, then
+//!    the rest was *in vain*: that connection has waited for it, and the other worker may hang. So the next connection is
+//!    accepted without such a rest; after another rest in vain the next two, then four, up to 64.
+//! 3. A rest that was not in vain, because the others have caught up, resets the count to one.
 
 use crate::clock::Nanos;
 use std::time::Duration;
@@ -16,10 +17,10 @@ use std::time::Duration;
 /// How long a worker leaves the next connection to one that has fewer.
 const REST: Duration = Duration::from_millis(1);
 
-/// A connection that is there so soon after a rest has waited during it.
+/// A connection that arrives this soon after a rest is taken to have waited during it.
 const AT_ONCE: Duration = Duration::from_micros(50);
 
-/// Most connections accepted without a rest after those that were in vain.
+/// Most connections that are accepted without a rest after a rest in vain.
 const MOST_HURRIED: u32 = 64;
 
 #[derive(Debug, Default)]
@@ -36,12 +37,12 @@ enum State {
     InLine,
     /// Out of the line.
     Resting { until: Nanos },
-    /// Back in line; a connection before that moment shows that the rest was in vain.
+    /// Back in line. A connection before `until` shows that the rest was in vain.
     JustBack { until: Nanos },
 }
 
 impl AcceptOrder {
-    /// A connection was accepted, at `now`.
+    /// A connection was accepted at `now`.
     pub(crate) fn accepted(&mut self, now: Nanos, is_ahead: impl FnOnce() -> bool) {
         let was_in_vain = matches!(self.state, State::JustBack { until } if now < until);
         self.state = State::InLine;
@@ -56,7 +57,7 @@ impl AcceptOrder {
         }
     }
 
-    /// How long the worker still stays out of the line; `None`: it joins it.
+    /// How long the worker still stays out of the line; `None` if it joins the line now.
     pub(crate) fn rest(&mut self, now: impl FnOnce() -> Nanos, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
         let State::Resting { until } = self.state else {
             return None;
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_ahead_rests_for_a_millisecond() {
+    fn a_worker_that_is_ahead_rests_for_a_millisecond() {
         let mut accept_order = AcceptOrder::default();
         accept_order.accepted(START, AHEAD);
         assert_eq!(accept_order.rest(|| START, AHEAD), Some(Duration::from_millis(1)));
@@ -104,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_as_soon_as_the_others_have_caught_up() {
+    fn a_resting_worker_comes_back_once_the_others_have_caught_up() {
         let mut accept_order = AcceptOrder::default();
         accept_order.accepted(START, AHEAD);
         assert!(accept_order.rest(|| START, AHEAD).is_some());
         assert_eq!(accept_order.rest(|| START, EVEN), None);
     }
 
-    /// How many connections are accepted without a rest after the next one that is.
+    /// How many connections are accepted without a rest after the next one.
     fn hurried(accept_order: &mut AcceptOrder, now: &mut Nanos) -> usize {
         let mut count = 0;
         loop {
@@ -126,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn rests_in_vain_make_it_hurry_twice_as_long_each_time() {
+    fn each_rest_in_vain_doubles_the_connections_accepted_without_one() {
         let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         let counts: Vec<usize> = (0..9).map(|_| hurried(&mut accept_order, &mut now)).collect();
         assert_eq!(counts, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
     }
 
     #[test]
-    fn a_rest_that_was_not_in_vain_ends_the_hurry() {
+    fn a_rest_that_was_not_in_vain_resets_the_doubling() {
         let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         (0..4).for_each(|_| _ = hurried(&mut accept_order, &mut now));
         while accept_order.rest(|| now, AHEAD).is_none() {
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_comes_later_did_not_wait() {
+    fn a_connection_that_comes_later_does_not_count_as_one_that_waited() {
         let (mut accept_order, mut now) = (AcceptOrder::default(), START);
         for _ in 0..3 {
             assert_eq!(hurried(&mut accept_order, &mut now), 0);

@@ -1,6 +1,6 @@
-//! The reactor: polls, accepts, and has dealt with what has happened and what is overdue. Whoever holds it is the poller; it knows
-//! nothing of the app, so a thread without the language's lock can run it. What connections and clients are is not known here:
-//! see [`Handler`].
+//! The reactor: polls, accepts, and passes events and time-outs to a [`Handler`]. The thread that locks it is the
+//! poller. It knows nothing of the app, so a thread without the lock of the language can run it. What connections and
+//! clients are is not known here.
 
 mod accept;
 mod accept_order;
@@ -19,10 +19,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes read at a time. One buffer for all: what arrives is copied into the connection at its true size.
+/// Bytes read at a time. One buffer for all connections; what arrives is copied to the connection, at its actual size.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Time-outs are looked at no more often than this.
+/// Minimum time between two checks for time-outs.
 const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
 pub(crate) struct Reactor {
@@ -32,7 +32,7 @@ pub(crate) struct Reactor {
     watches_room: bool,
 }
 
-/// Who deals with what the reactor sees..
+/// Handles what the reactor sees.
 pub(crate) trait Handler {
     fn worker(&self) -> &Worker;
 
@@ -45,35 +45,35 @@ pub(crate) trait Handler {
     /// A permit for one more connection that is accepted, or why there is none.
     fn permit(&self) -> Result<Permit, &'static str>;
 
-    /// Takes in a connection that was just accepted. One that cannot be watched comes back.
+    /// Takes in a connection that was just accepted. If it cannot be watched, returns it with the error.
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)>;
 
-    /// Something has happened on a connection or to a client. `scratch` is space to read to.
+    /// An event of a connection or a client. `scratch` is space to read into.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
-    /// Somebody may wait in the waiting room. `signalled`: a worker that leaves him to others says so.
+    /// A request may be in the waiting room. `signalled`: another worker leaves it to this one.
     fn transfer_waits(&self, signalled: bool);
 
-    /// Whether there is something to read on which no event speaks of.
+    /// Whether there is data to read for which no event will come.
     fn has_more_to_read(&self) -> bool;
 
-    /// Reads some of that on.
+    /// Reads some of that data.
     fn read_on(&self, scratch: &mut [u8], now: Millis);
 
-    /// Looks after what is overdue; returns when to do so again.
+    /// Handles what is overdue; returns when to call it again.
     fn expire(&self, now: Millis) -> Millis;
 
     /// The listeners have been emptied and closed, because the worker drains.
     fn listeners_closed(&self, now: Millis);
 
-    /// Everything that has happened was dealt with: what waits for room is looked after.
+    /// All events of the poll were handled: continues what waits for a resource.
     fn end_of_turn(&self, now: Millis);
 
-    /// The poll is over: what it has brought may run.
+    /// The poll is over: the jobs that it has added may run.
     fn polled(&self);
 }
 
-/// A connection that was accepted.
+/// A connection that was just accepted.
 pub(crate) struct Accepted<'a> {
     pub(crate) socket: OwnedFd,
     pub(crate) permit: Permit,
@@ -90,7 +90,7 @@ impl Reactor {
         }
     }
 
-    /// One turn: waits for events, at the most for `timeout` (`None`: until a time-out is due), and deals with them.
+    /// One turn: waits for events, for at most `timeout` (`None`: until a time-out is due), and handles them.
     pub(crate) fn poll(&mut self, handler: &impl Handler, timeout: Option<Duration>) {
         let worker = handler.worker();
         let rest = self.accepting.end_rest(handler);
@@ -133,8 +133,8 @@ impl Reactor {
         handler.polled();
     }
 
-    /// One of the things to deal with. After a panic nothing is forgotten: what is due is looked for again, and the listeners
-    /// pause, so that whatever comes in does not fill the log.
+    /// Runs one step of a turn. After a panic nothing is forgotten: time-outs are checked again, and the listeners
+    /// pause, so that new connections do not fill the log.
     fn guard<H: Handler>(&mut self, handler: &H, now: Millis, code: impl FnOnce(&mut Reactor)) {
         if handler.worker().guard("a turn of the reactor", || code(self)).is_none() {
             handler.worker().expect(now + EXPIRY_STEP);
@@ -160,13 +160,13 @@ impl Reactor {
         }
     }
 
-    /// Takes the waiting room out of the poll set, or back in: a worker with no thread to spare must not look into it.
+    /// Removes the waiting room from the poll set, or adds it. A worker without a free thread must not be woken for it.
     pub(crate) fn watch_room(&mut self, room: &WaitingRoom, poller: &Poller, watch: bool) {
         if self.watches_room == watch {
             return;
         }
         if watch {
-            // What cannot be added now is tried before the next poll.
+            // If it cannot be added now, the next poll tries again.
             self.watches_room = room.watch(poller).is_ok();
         } else {
             room.unwatch(poller);
@@ -174,7 +174,7 @@ impl Reactor {
         }
     }
 
-    /// Lets go of the listening sockets; other workers that have them go on.
+    /// Closes this worker's copies of the listening sockets; other workers continue with theirs.
     pub(crate) fn close_listeners(&mut self, handler: &impl Handler) {
         self.accepting.close(handler);
     }

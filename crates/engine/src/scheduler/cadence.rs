@@ -1,30 +1,30 @@
-//! What the threads go by from job to job; none of it is a state that another thread relies on.
+//! Counters by which the threads decide from job to job. No thread relies on them for correctness.
 
 use crate::clock::Nanos;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Requests for which the next thread is woken at once, after one had to be rescued by the monitor.
+/// After the monitor had to rescue a waiting request: how many requests wake the next thread before they run.
 const EAGER_REQUESTS: usize = 64;
 
-/// A request that took this long is taken to have waited for something.
+/// A request that took this long is assumed to have waited for something.
 const LONG: Duration = Duration::from_nanos(500_000);
 
 #[derive(Default)]
 pub(super) struct Cadence {
-    /// Requests for which hand-over happens before the app is called.
+    /// Requests that still hand over before the app is called.
     eager: AtomicUsize,
-    /// Jobs that may run before the poller has to be asked again, so that no pipeline keeps the others out.
+    /// Jobs that may run before the next poll, so that no pipeline keeps others out.
     until_poll: AtomicUsize,
 }
 
 impl Cadence {
-    /// Makes the next requests hand over before they run, because one was found waiting.
+    /// Makes the next requests hand over before they run, because a request was found waiting.
     pub(super) fn become_eager(&self) {
         self.eager.store(EAGER_REQUESTS, Relaxed);
     }
 
-    /// A poll has left that many jobs in the ready queue.
+    /// A poll has left `ready` jobs in the ready queue.
     pub(super) fn polled(&self, ready: usize) {
         self.until_poll.store(ready, Relaxed);
     }
@@ -38,7 +38,7 @@ impl Cadence {
         left > 0
     }
 
-    /// Hands over before a job if one was found waiting lately. The result is for [`Cadence::end`].
+    /// Hands over before a job if a request was found waiting recently. The result is for [`Cadence::end`].
     pub(super) fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, Nanos)> {
         let eager = self.eager.load(Relaxed);
         (eager > 0).then(|| {

@@ -1,6 +1,6 @@
-//! Which thread runs what, and when: the queue of what is ready, the loop of a thread that serves, the states of all threads, and
-//! the monitor that helps when all of them are busy. What is run, and how events are polled for, is not known here: see
-//! [`Workplace`].
+//! Decides which thread runs what, and when: the ready queue, the loop of a thread that serves, the states of all
+//! threads, and the monitor that helps when all of them are busy. What a job is, and how events are polled, is not
+//! known here: see [`Workplace`].
 
 mod cadence;
 mod monitor;
@@ -21,7 +21,7 @@ use states::{Site, Snapshot, Threads};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The threads of one worker, and what they are to run.
+/// The threads of one worker, and the jobs that they run.
 pub(crate) struct Scheduler<J> {
     ready: ReadyQueue<J>,
     threads: Threads,
@@ -29,7 +29,7 @@ pub(crate) struct Scheduler<J> {
     monitor: Monitor,
 }
 
-/// Where the threads of a scheduler work.
+/// What the threads of a scheduler work on.
 pub(crate) trait Workplace: Site {
     type Job: Queued + Send;
 
@@ -43,26 +43,26 @@ pub(crate) trait Workplace: Site {
     /// Runs a job on a thread of the app.
     fn run(&self, job: Self::Job, app: &impl App, workspace: &mut Self::Workspace);
 
-    /// Takes a job that waits outside of the ready queue and is older than what is in it, if this worker is to.
+    /// Takes a job from the waiting room, if this worker should. It is older than those in the ready queue.
     fn take_transfer(&self) -> Option<Self::Job>;
 
-    /// Takes the reactor, if nobody has it, and deals with what has happened.
+    /// Polls without waiting, unless another thread has the reactor.
     fn poll_now(&self);
 
-    /// Takes the reactor, if nobody has it, and waits in the place of all threads for what happens within `time`. False if
-    /// somebody has it. `polls` is true meanwhile.
+    /// Polls in place of the threads, for up to `time`. False if another thread has the reactor. `polls` is true
+    /// meanwhile.
     fn poll_for_all(&self, time: Duration, polls: &AtomicBool) -> bool;
 
     /// The number of threads has changed.
     fn publish_threads(&self);
 
-    /// Tells the other workers how much there is to do.
+    /// Stores the gauges, so that the other workers see how much there is to do.
     fn publish_gauges(&self);
 
-    /// Sends away what has waited for `time` where nobody can run it.
+    /// Sends jobs that have waited for `time` to the waiting room, because no thread here can run them.
     fn shed(&self, time: Duration);
 
-    /// Whether somebody depends on a look every millisecond, though nothing runs.
+    /// Whether something must be checked every millisecond although nothing runs.
     fn needs_ticks(&self) -> bool;
 
     /// Called every millisecond while something runs.
@@ -87,30 +87,31 @@ impl<J: Queued> Scheduler<J> {
         &self.threads
     }
 
-    /// What the threads do at this moment.
+    /// The states of all threads.
     pub(crate) fn now(&self) -> Snapshot {
         self.threads.now()
     }
 
-    /// Puts something into the ready queue, and lets somebody know, unless this thread deals with events and is going to look.
+    /// Adds a job to the ready queue and makes sure that a thread looks at it, see [`Scheduler::notify`].
     pub(crate) fn schedule(&self, job: J, site: &impl Site) {
         self.ready.push(job);
         self.notify(site);
     }
 
-    /// Lets somebody know that the ready queue has got something, unless this thread deals with events and is going to look.
+    /// The ready queue has a new job: makes sure that a thread looks at it, unless this thread is handling events and
+    /// will look itself.
     pub(crate) fn notify(&self, site: &impl Site) {
         if !Dispatching::is_here() {
             self.threads.announce(site);
         }
     }
 
-    /// Makes sure that the monitor looks. One load in the usual case.
+    /// Wakes the monitor if it is parked. One load in the usual case.
     pub(crate) fn wake_monitor(&self) {
         self.monitor.look();
     }
 
-    /// Ends the monitor's poll, if it is the one that polls.
+    /// Ends the monitor's poll, if the monitor is polling.
     pub(crate) fn relieve_monitor(&self, worker: &Worker) {
         self.monitor.release_reactor(&worker.poller);
     }

@@ -1,8 +1,8 @@
-//! The monitor: one native thread that looks every millisecond while something runs, and parks when nothing does.
+//! The monitor: one native thread that wakes every millisecond while something runs, and parks when nothing does.
 //!
-//! * Nobody has finished anything for a tick: it wakes a thread, or polls in the place of all of them, so that a long request
-//!   never stops reads, time-outs, files and refusals (`states/help.rs`).
-//! * What has waited too long where nobody can run it is sent away.
+//! * If no job has ended during a tick, it wakes a thread, or polls in place of all of them, so that a long request never
+//!   stops reads, time-outs, files and refusals (`states/help.rs`).
+//! * It sends jobs that have waited too long, because no thread here can run them, to the waiting room.
 
 use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
 use super::Workplace;
@@ -14,30 +14,30 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// After a tick that panicked: one that always does shall not fill the log.
+/// Pause after a tick that panicked, so that one that always does cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(100);
 
-/// Ticks without a request after which it parks.
+/// Ticks without a job after which the monitor parks.
 const QUIET_TICKS: u32 = 50;
 
-/// Ticks after which a request has used the lock for so long that others stand in line for it.
+/// Ticks without the end of a job after which a thread is woken to wait for the lock, although another one uses it.
 const PATIENT_TICKS: u32 = 5;
 
-/// A request that has waited this long in a worker where nobody can run it goes to the waiting room.
+/// How long a request waits in a worker where no thread can run it, before it goes to the waiting room.
 const PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
-/// The same where requests do finish, but too slowly for those that wait.
+/// The same while jobs do end, but too slowly for those that wait.
 const LONG_PATIENCE: Duration = Duration::from_nanos(20_000_000);
 
 #[derive(Default)]
 pub(super) struct Monitor {
     parking: Parking,
-    /// Whether it holds the reactor.
+    /// Whether the monitor has the reactor.
     polls: AtomicBool,
 }
 
 impl Monitor {
-    /// Something runs: makes sure that the monitor looks. One load in the usual case.
+    /// Something runs: wakes the monitor if it is parked. One load in the usual case.
     pub(super) fn look(&self) {
         self.parking.end();
     }
@@ -50,7 +50,8 @@ impl Monitor {
     }
 }
 
-/// Starts the thread; it holds no engine alive. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
+/// Starts the thread, which does not keep the engine alive. `hands_over` as in
+/// [`App::hands_over`](crate::App::hands_over).
 pub(crate) fn start<W>(workplace: &Arc<W>, hands_over: bool) -> std::io::Result<()>
 where
     W: Workplace + Send + Sync + 'static,
@@ -78,13 +79,13 @@ fn watch<W: Workplace>(workplace: &Weak<W>, watch: &mut Watch) {
 /// What the monitor remembers from tick to tick.
 struct Watch {
     hands_over: bool,
-    /// Turns that had ended.
+    /// Jobs that had ended at the last tick.
     ended: u64,
-    /// Processor time that the process had used.
+    /// Processor time that the process had used at the last tick.
     used: Duration,
     /// Ticks since something ran.
     quiet: u32,
-    /// Ticks since a turn ended, while something ran.
+    /// Ticks since a job ended, while something ran.
     stuck: u32,
 }
 
@@ -126,7 +127,7 @@ impl Watch {
         workplace.tick();
     }
 
-    /// A tick has passed in which threads ran and no turn ended.
+    /// Called after a tick in which threads ran and no job ended.
     fn help<W: Workplace>(&self, workplace: &W, tick: Tick) {
         let scheduler = workplace.scheduler();
         match help(tick) {
@@ -147,8 +148,8 @@ impl Watch {
         std::thread::sleep(TICK);
     }
 
-    /// Whether a thread has the language's lock and uses it. Where the language tells when it is given up, that is known of the
-    /// threads that run the app; elsewhere it is a guess: a process that computes has somebody who does.
+    /// Whether a thread has the lock of the language and uses it. If the language tells when a thread releases it, the
+    /// states of the threads say so. Otherwise it is a guess from the processor time that the process has used.
     fn lock_is_taken(&mut self, now: Snapshot) -> bool {
         if self.hands_over {
             return now.any(Doing::Running);
@@ -169,7 +170,7 @@ fn pause<W: Workplace>(workplace: &W, quiet: u32) {
     }
 }
 
-/// Polls for a tick, unless somebody has the reactor.
+/// Polls for a tick, unless another thread has the reactor.
 fn poll_for_all<W: Workplace>(workplace: &W) -> bool {
     let scheduler = workplace.scheduler();
     let has_polled = workplace.poll_for_all(TICK, &scheduler.monitor.polls);

@@ -1,22 +1,22 @@
-//! The ready queue: what a thread of the app can run, first come, first served.
+//! The ready queue: the jobs that a thread of the app can run, first come, first served.
 
 use crate::clock::Nanos;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// One turn of a thread.
+/// What a thread runs in one turn.
 pub(crate) trait Queued {
-    /// When it came, if it can be run by another worker as well.
+    /// When it arrived, if another worker could run it as well.
     fn arrived(&self) -> Option<Nanos>;
 }
 
-/// Places that are kept when a burst is over.
+/// Capacity that is kept when a burst is over.
 const USUAL_PLACES: usize = 64;
 
 pub(crate) struct ReadyQueue<J> {
     queue: Mutex<VecDeque<J>>,
-    /// The length, readable without the lock; written only while it is held.
+    /// The length, readable without the lock; written only while the lock is held.
     length: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ impl<J: Queued> ReadyQueue<J> {
         self.length.store(queue.len(), SeqCst);
     }
 
-    /// Puts back at its place in the order of arrival what could not leave.
+    /// Puts a job that could not leave back to its place in the order of arrival.
     pub(crate) fn put_back(&self, job: J) {
         let mut queue = self.queue.lock();
         let arrived = job.arrived();
@@ -56,7 +56,7 @@ impl<J: Queued> ReadyQueue<J> {
         job
     }
 
-    /// Takes the oldest job but `skipped` ones of those that can leave, if it came before `time`.
+    /// Takes the oldest job that can leave, after skipping `skipped` of them, if it arrived before `time`.
     pub(crate) fn pop_older_than(&self, time: Nanos, skipped: usize) -> Option<J> {
         if self.is_empty() {
             return None;
@@ -74,7 +74,7 @@ impl<J: Queued> ReadyQueue<J> {
         job
     }
 
-    /// Gives back places that a burst has left.
+    /// Returns the capacity that a burst has left.
     pub(crate) fn shrink(&self) {
         self.queue.lock().shrink_to(USUAL_PLACES);
     }
@@ -111,7 +111,7 @@ mod tests {
         Nanos::from_number(nanoseconds)
     }
 
-    /// Requests that came one after another, and between them what cannot leave.
+    /// Requests in order of arrival, and after each a job that cannot leave.
     fn queue(count: u64) -> ReadyQueue<TestJob> {
         let queue = ReadyQueue::default();
         for arrived in 0..count {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_leave_lets_the_next_one_go_and_keeps_its_place() {
+    fn a_request_that_cannot_leave_keeps_its_place_and_the_next_one_goes() {
         let queue = queue(4);
         let first = queue.pop_older_than(at(9), 0).expect("the first");
         let second = queue.pop_older_than(at(9), 0).expect("the second");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_waited_since_before_a_time_is_taken() {
+    fn only_requests_older_than_the_given_time_are_taken() {
         let queue = queue(3);
         assert_eq!(queue.pop_older_than(at(1), 2), None);
         assert_eq!(queue.pop_older_than(at(9), 3), None);

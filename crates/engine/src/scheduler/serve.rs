@@ -1,20 +1,20 @@
-//! The loop of one thread: take a job, run it to completion; with nothing to run, poll.
+//! The loop of one thread: takes a job and runs it to completion; polls if there is none.
 //!
-//! At most one thread polls. Nobody else is woken while requests finish quickly; a waiting thread is woken exactly when
-//! the one that runs the app stops using the language's lock ([`Engine::suspend`](crate::Engine::suspend)). The rules are in
-//! `states/`.
+//! At most one thread polls. No other thread is woken while requests finish quickly. A waiting thread is woken exactly
+//! when the one that runs the app releases the lock of the language ([`Engine::suspend`](crate::Engine::suspend)). The
+//! rules are in `states/`.
 
 use super::states::{Doing, Seat};
 use super::{Queued, Scheduler, Workplace};
 use crate::app::App;
 use std::time::Duration;
 
-/// After a turn that panicked: one that always does shall not fill the log.
+/// Pause after a turn that panicked, so that one that always does cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
 
 impl<J: Queued> Scheduler<J> {
-    /// Serves on this thread until the engine has drained or stopped, or the app says that the thread is interrupted, or has
-    /// forked and this is the child. Returns at once if `max_threads` serve already.
+    /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
+    /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
     pub(crate) fn serve<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) {
         let Some(seat) = self.threads.enter() else { return };
         workplace.publish_threads();
@@ -35,7 +35,7 @@ impl<J: Queued> Scheduler<J> {
         self.threads.hand_over(workplace);
     }
 
-    /// One job, or one wait for it.
+    /// Runs one job, or waits once for one.
     fn turn<W: Workplace<Job = J>>(
         &self,
         workplace: &W,
@@ -47,7 +47,7 @@ impl<J: Queued> Scheduler<J> {
         match self.next_job(workplace) {
             Some(job) => self.run(workplace, seat, job, app, workspace),
             None => {
-                // Counted before the language's lock is given up: what comes from then on ends the wait.
+                // Read before the lock of the language is released: interrupts from here on end the wait.
                 let interrupts = self.threads.interrupts();
                 let mut has_waited = false;
                 app.block(&mut || {
@@ -70,7 +70,7 @@ impl<J: Queued> Scheduler<J> {
                 return Some(job);
             }
         }
-        // This poll keeps the language's lock: it does not wait.
+        // This poll does not wait, so it keeps the lock of the language.
         workplace.poll_now();
         self.ready.pop()
     }

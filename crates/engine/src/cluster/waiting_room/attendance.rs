@@ -1,18 +1,21 @@
-//! How many wait in the room: a count beside the queue that the kernel keeps, so that nobody has to ask the kernel. Processes
-//! may be killed at any point, so it must never stay below the truth, and what is above it must be found out.
+//! The number of requests in the waiting room: a count beside the queue in the kernel, so that it can be read without a
+//! system call. Processes may be killed at any point, so the count must never stay too low, and a count that is too
+//! high must be noticed and corrected.
 //!
 //! ```text
 //!   put in:   enter ── count up ── send ── (not sent: count down) ── leave
 //!   take out: enter ── receive ── count down ── leave
 //! ```
-//! So the count is too high while somebody is inside, or after somebody has been killed there, and never too low. Each slot of
-//! the scoreboard says how many of its threads are inside; the supervisor clears it when the slot's worker is dead. Who is
-//! alone inside, finds the room empty and is still alone sets the count right, unless it has changed since.
+//! So the count is too high while a thread is inside, or after a worker was killed there, and never too low. Each slot
+//! of the scoreboard says how many threads of its worker are inside; the supervisor clears it when the worker is dead.
+//! A thread that is alone inside, finds the room empty and is still alone corrects the count, unless the count has
+//! changed since.
 
 use crate::cluster::scoreboard::Scoreboard;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// The count in the low half. In the high half, how often it was raised: a count that has been there before is another one.
+/// The count is the low half. The high half is how often the count was raised, so that a count that rose and fell back
+/// to the same value is recognised as changed (ABA).
 #[derive(Debug, Default)]
 pub(crate) struct Attendance(AtomicU64);
 
@@ -41,16 +44,17 @@ impl Visit<'_> {
         self.scoreboard.attendance.0.fetch_add(RAISED, SeqCst);
     }
 
-    /// A count of zero stays: the half above it is none of its business.
+    /// Leaves a count of zero as it is: a borrow would change the high half.
     pub(super) fn count_down(&self) {
         let less = |count| (count & COUNT > 0).then(|| count - 1);
         let _ = self.scoreboard.attendance.0.fetch_update(SeqCst, SeqCst, less);
     }
 
-    /// Sets the count right if nobody waits, which `look` finds out: it takes out whoever is there. Returns what it took.
+    /// Sets the count to zero if the room is empty. `look` finds that out by taking a request; returns what it took.
     pub(super) fn verify<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = self.scoreboard.attendance.0.load(SeqCst);
-        // Alone now: all who were counted in `before` have been sent. Alone afterwards: all who were taken have been counted.
+        // Alone now: all requests counted in `before` have been sent. Alone afterwards: all that were taken have been
+        // counted down.
         if before & COUNT == 0 || !self.is_alone() {
             return None;
         }
@@ -92,14 +96,14 @@ mod tests {
         std::mem::forget(dead);
         let living = Visit::enter(&scoreboard, 0);
         living.verify(nothing);
-        assert_eq!(scoreboard.waiting(), 1, "it may still be about to send");
+        assert_eq!(scoreboard.waiting(), 1, "it may still send");
         scoreboard.slot(1).reset();
         living.verify(nothing);
         assert_eq!(scoreboard.waiting(), 0);
     }
 
     #[test]
-    fn a_count_that_changes_while_somebody_looks_is_kept() {
+    fn a_count_that_changes_during_the_check_is_kept() {
         let scoreboard = Scoreboard::default();
         let living = Visit::enter(&scoreboard, 0);
         living.count_up();
@@ -109,7 +113,7 @@ mod tests {
             other.count_down();
             nothing()
         });
-        assert_eq!(scoreboard.waiting(), 1, "the other one may have sent it");
+        assert_eq!(scoreboard.waiting(), 1, "the other visitor may have sent a request");
         living.verify(|| {
             let other = Visit::enter(&scoreboard, 1);
             other.count_up();
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_was_found_is_taken_for_nobody() {
+    fn a_request_that_the_check_takes_out_stays_counted() {
         let scoreboard = Scoreboard::default();
         let living = Visit::enter(&scoreboard, 0);
         living.count_up();

@@ -1,6 +1,6 @@
-//! A request as it goes through the waiting room: one datagram with what is known of it and the bytes that were read, and the
-//! descriptor of its connection. A body in a temporary file travels as another descriptor. Many bytes travel in a file in
-//! memory, whose descriptor is one more: the kernel keeps short datagrams only.
+//! The format of a request in the waiting room: one datagram with its metadata and the bytes that were read, and the
+//! descriptor of its connection. A body in a temporary file travels as a second descriptor. Long input travels in a
+//! file in memory (memfd), which is one more descriptor, because the kernel only takes short datagrams.
 
 use crate::clock::Nanos;
 use crate::http::body::Body;
@@ -17,13 +17,13 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 3;
 
-/// Arrival, requests served, length of the input, length of the body, origin and the kind of what is sent, and the peer.
+/// Eight numbers: arrival, requests served, lengths of input and body, origin and kind, and the peer (three numbers).
 const HEADER: usize = 64;
 
-/// Where the header says what kind of message it is.
+/// Offset of the byte that holds the kind.
 const KIND: usize = 32;
 
-/// What the body is, and whether input and body travel in a file.
+/// Where the body is, and whether input and body travel in a file in memory.
 mod kind {
     pub(super) const MEMORY: u64 = 1;
     pub(super) const FILE: u64 = 2;
@@ -31,7 +31,7 @@ mod kind {
     pub(super) const LONG: u64 = 4;
 }
 
-/// What came out of the room, before it is a connection again.
+/// A request that was received, before it becomes a connection again.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) socket: OwnedFd,
@@ -44,7 +44,7 @@ pub(crate) struct Transfer {
     pub(crate) body: Body,
 }
 
-/// A request that is about to go into the room.
+/// A request that is about to be sent.
 #[derive(Debug)]
 pub(crate) struct Departure<'a> {
     pub(crate) socket: BorrowedFd<'a>,
@@ -63,7 +63,7 @@ pub(super) struct Message<'a> {
     input: [&'a [u8]; 2],
     body: &'a [u8],
     socket: BorrowedFd<'a>,
-    /// Holds input and body, once they are not to travel in the datagram.
+    /// The file with input and body, if they do not travel in the datagram.
     long: Option<OwnedFd>,
     file: Option<BorrowedFd<'a>>,
 }
@@ -104,7 +104,7 @@ impl<'a> Message<'a> {
         self.long.is_none() && HEADER + self.input[0].len() + self.input[1].len() + self.body.len() <= DATAGRAM_BYTES
     }
 
-    /// Has input and body travel in a file.
+    /// Moves input and body to a file in memory.
     pub(super) fn lengthen(&mut self) -> io::Result<()> {
         let mut long = File::from(memfd_create("fairlead request", MemfdFlags::CLOEXEC)?);
         long.write_all(self.input[0])?;
@@ -123,14 +123,14 @@ impl<'a> Message<'a> {
         [&self.header, head, ahead, body].map(IoSlice::new)
     }
 
-    /// The socket, then the bytes, then the body.
+    /// In this order: the socket, the file in memory, the file with the body.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let long = self.long.as_ref().map(AsFd::as_fd);
         [Some(self.socket), long, self.file].into_iter().flatten().collect()
     }
 }
 
-/// Reads a message again. When it is not whole, gives back the socket, if that came.
+/// Parses a message. If it is incomplete, returns the socket, provided that it has arrived.
 pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Transfer, Option<OwnedFd>> {
     let mut descriptors = descriptors.into_iter();
     let Some(socket) = descriptors.next() else {
@@ -191,7 +191,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
     (body.len() == body_length).then_some(Contents { numbers, input, body })
 }
 
-/// So many bytes of input, and the rest.
+/// The first `input_length` bytes, and the rest.
 fn read_file(file: &File, input_length: usize) -> Option<(Vec<u8>, Vec<u8>)> {
     let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
     let mut input = vec![0; input_length.min(length)];
@@ -201,7 +201,7 @@ fn read_file(file: &File, input_length: usize) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((input, body))
 }
 
-/// Scope, port and family (0: a Unix socket), then the address, an IPv4 one as IPv6 has it (RFC 4291 §2.5.5.2).
+/// First the scope, port and family (0: a Unix socket), then the address; IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
 fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
     let Some(peer) = peer else { return [0; 3] };
     let (family, scope, address) = match peer {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_out_is_what_went_in() {
+    fn a_message_is_read_as_it_was_written() {
         let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
         for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
             let (socket, stored) = (descriptor(), body());
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_a_datagram_is_not_short() {
+    fn a_message_longer_than_a_datagram_is_not_short() {
         for (length, is_short) in [(DATAGRAM_BYTES - HEADER, true), (DATAGRAM_BYTES - HEADER + 1, false)] {
             let (socket, body) = (descriptor(), Body::Memory(vec![7; length - length / 2]));
             let input = vec![7; length / 4];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_not_whole_the_socket_is_left() {
+    fn an_incomplete_message_gives_back_its_socket() {
         let (socket, body) = (descriptor(), file("body"));
         let departure = departure(&socket, [b"GET /", b""], &body);
         let mut message = Message::new(&departure);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_the_same_on_the_other_side() {
+    fn a_peer_address_survives_the_round_trip() {
         for text in ["127.0.0.2:80", "[2001:db8::7]:65535", "[::ffff:10.0.0.1]:1", PEER] {
             let one: SocketAddr = text.parse().expect("an address");
             assert_eq!(peer(peer_numbers(Some(one))), Some(one));

@@ -1,9 +1,9 @@
 //! The waiting room: one queue for all workers, kept by the kernel.
 //!
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
-//! inherited (`message.rs`). The worker that has a thread to spare receives it. The kernel keeps the order and the
-//! messages, so nothing is lost when a worker dies; how many there are is counted beside it (`attendance.rs`). Who may
-//! go in and who takes out is the engine's business (`engine/transfers.rs`).
+//! inherited (`message.rs`). A worker with a free thread receives it. The kernel keeps the order and the messages, so
+//! nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The engine
+//! decides which requests go in and which worker takes them out (`engine/transfers.rs`).
 
 mod attendance;
 mod message;
@@ -26,7 +26,7 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Asked of the kernel for messages that wait; it may give less.
+/// Buffer size requested from the kernel for queued messages; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Inherited by all workers, together with the [`Scoreboard`].
@@ -34,28 +34,29 @@ pub struct WaitingRoom {
     scoreboard: &'static Scoreboard,
     sender: OwnedFd,
     receiver: OwnedFd,
-    /// The kernel wakes one worker for each message. One that leaves it to others wakes another by this.
+    /// An eventfd. The kernel wakes one worker for each message; a worker that leaves it to others wakes another one
+    /// with this.
     signal: OwnedFd,
 }
 
-/// What came of an attempt to put a request in.
+/// The result of an attempt to put a request into the room.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Done,
-    /// There is no room for anybody.
+    /// The kernel's buffer is full.
     Full,
-    /// There is no file for what this one has to carry.
+    /// The input is too long for a datagram, and no file in memory could be made.
     TooLong,
 }
 
-/// What came of an attempt to take one out.
+/// The result of an attempt to take a request out.
 #[derive(Debug)]
 pub(crate) enum Received {
     Transfer(Transfer),
     Nobody,
-    /// Nobody was taken, because this process has too few descriptors left.
+    /// No request was taken, because this process has too few descriptors left.
     Short,
-    /// A request that did not come whole: descriptors ran out meanwhile. With its socket, if that is here.
+    /// An incomplete request: descriptors ran out while it was received. With its socket, if that has arrived.
     Spoiled(Option<OwnedFd>),
 }
 
@@ -79,12 +80,12 @@ impl WaitingRoom {
         })
     }
 
-    /// The scoreboard that counts who waits.
+    /// The scoreboard that counts the requests.
     pub fn scoreboard(&self) -> &'static Scoreboard {
         self.scoreboard
     }
 
-    /// Has `poller` tell of who waits.
+    /// Registers the room with `poller`.
     pub(crate) fn watch(&self, poller: &Poller) -> rustix::io::Result<()> {
         let add = |fd: &OwnedFd, token| match poller.add_shared(fd, token) {
             Err(Errno::EXIST) => Ok(()),
@@ -99,24 +100,25 @@ impl WaitingRoom {
         poller.remove(&self.signal);
     }
 
-    /// Wakes another worker that watches, if somebody may be waiting; if none does now, the next one to watch.
+    /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next one that
+    /// does.
     pub fn signal(&self) {
         if self.is_occupied() {
             let _ = write(&self.signal, &1u64.to_ne_bytes());
         }
     }
 
-    /// The signal was noticed.
+    /// Resets the eventfd.
     pub(crate) fn clear_signal(&self) {
         let _ = read(&self.signal, &mut [0; 8]);
     }
 
-    /// Whether somebody may be waiting: one atomic load.
+    /// Whether a request may be waiting: one atomic load.
     pub(crate) fn is_occupied(&self) -> bool {
         self.scoreboard.attendance.count() > 0
     }
 
-    /// Puts a request into the room, from the worker in `slot`; it stays with the caller, too.
+    /// Puts a request into the room, from the worker in `slot`. The caller still has it, too.
     pub(crate) fn send(&self, request: &Departure<'_>, slot: usize) -> Sent {
         let mut message = Message::new(request);
         if !message.is_short() && message.lengthen().is_err() {
@@ -125,7 +127,7 @@ impl WaitingRoom {
         let visit = Visit::enter(self.scoreboard, slot);
         visit.count_up();
         let mut sent = self.put(&message);
-        // The kernel gave so small a buffer that not even this fits.
+        // The kernel gave a buffer so small that not even a short datagram fits.
         if sent == Err(Errno::MSGSIZE) && message.lengthen().is_ok() {
             sent = self.put(&message);
         }
@@ -147,10 +149,10 @@ impl WaitingRoom {
         retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
     }
 
-    /// Takes out who has waited longest, for the worker in `slot`.
+    /// Takes out the request that has waited longest, for the worker in `slot`.
     ///
-    /// The kernel drops descriptors for which a receiver has no place, and with them the request. So it is tried before
-    /// whether there are enough.
+    /// The kernel drops descriptors for which the receiver has no place, and with them the request. So this is checked
+    /// before.
     pub(crate) fn receive(&self, slot: usize) -> Received {
         let visit = Visit::enter(self.scoreboard, slot);
         let take = || match self.has_descriptors() {

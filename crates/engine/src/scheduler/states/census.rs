@@ -1,23 +1,23 @@
-//! How many threads do what, in one word: whoever reads it sees all of them at one moment.
+//! The number of threads in each state, in one word, so that a reader sees all of them at one moment.
 
 use crate::sync::{AtomicU64, Ordering::SeqCst};
 
-/// What a thread is doing; the head of this folder draws how one leads to another.
+/// The state of a thread. The head of this folder's `mod.rs` draws the transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It is to be, or is being made.
+    /// It is about to be made, or is being made.
     Starting,
-    /// It has the lock and is between two jobs.
+    /// It has the lock, and is between two jobs.
     Looking,
     /// It waits for events, without the lock.
     Polling,
-    /// It sleeps until somebody wakes it, without the lock.
+    /// It sleeps without the lock until another thread wakes it.
     Waiting,
-    /// It is awake without the lock and on its way back to it.
+    /// It is awake without the lock, and about to take it.
     Wanting,
     /// It runs the app: has the lock, or wants it back.
     Running,
-    /// It runs the app, which has given the lock up. Known only where the language tells ([`App::hands_over`]); elsewhere
+    /// It runs the app, which has released the lock. Known only if the language tells ([`App::hands_over`]); otherwise
     /// such a thread counts as running, and the monitor guesses.
     ///
     /// [`App::hands_over`]: crate::App::hands_over
@@ -40,17 +40,17 @@ impl Doing {
     }
 }
 
-/// The counts, changed by whoever changes what it does.
+/// The counts. Each thread updates them when its own state changes; a wake-up is counted by the thread that gives it.
 #[derive(Default)]
 pub(crate) struct Census(AtomicU64);
 
 impl Census {
-    /// All counts of this moment.
+    /// All counts at this moment.
     pub(crate) fn now(&self) -> Snapshot {
         Snapshot(self.0.load(SeqCst))
     }
 
-    /// One thread goes on from one state to another; what all do then.
+    /// Moves one thread from one state to another; returns the counts after that.
     pub(crate) fn change(&self, from: Doing, to: Doing) -> Snapshot {
         let step = to.one().wrapping_sub(from.one());
         let before = self.0.fetch_add(step, SeqCst);
@@ -58,18 +58,18 @@ impl Census {
         Snapshot(before.wrapping_add(step))
     }
 
-    /// One more thread, if `may` says so of what all do now.
+    /// Adds a thread, if `may` allows it for the counts at that moment.
     pub(crate) fn add(&self, doing: Doing, may: impl Fn(Snapshot) -> bool) -> bool {
         let step = |word| (Snapshot(word).total() < MOST && may(Snapshot(word))).then(|| word + doing.one());
         self.0.fetch_update(SeqCst, SeqCst, step).is_ok()
     }
 
-    /// One thread less.
+    /// Removes a thread.
     pub(crate) fn remove(&self, doing: Doing) {
         self.0.fetch_sub(doing.one(), SeqCst);
     }
 
-    /// One that starts begins to look; false if none was counted as starting.
+    /// Moves one thread from `Starting` to `Looking`; false if none was starting.
     pub(crate) fn begin(&self) -> bool {
         let step = |word| {
             let starts = Snapshot(word).count(Doing::Starting) > 0;
@@ -79,22 +79,22 @@ impl Census {
     }
 }
 
-/// What all threads did at one moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot(u64);
 
 impl Snapshot {
-    /// Threads that did this.
+    /// Threads in this state.
     pub(crate) fn count(self, doing: Doing) -> usize {
         (self.0 >> doing.shift()) as usize & MOST
     }
 
-    /// Whether any thread did this.
+    /// Whether any thread is in this state.
     pub(crate) fn any(self, doing: Doing) -> bool {
         self.count(doing) > 0
     }
 
-    /// All threads, those that start included.
+    /// All threads, including those that start.
     pub(crate) fn total(self) -> usize {
         self.begun() + self.count(Doing::Starting)
     }
@@ -109,7 +109,7 @@ impl Snapshot {
         self.count(Doing::Running) + self.count(Doing::Blocked)
     }
 
-    /// Threads that have started and run nothing.
+    /// Threads that have started and do not run the app.
     pub(crate) fn free(self) -> usize {
         [Doing::Looking, Doing::Polling, Doing::Waiting, Doing::Wanting]
             .into_iter()
@@ -117,12 +117,12 @@ impl Snapshot {
             .sum()
     }
 
-    /// Whether a thread runs the app, or is about to look for something to run.
+    /// Whether a thread runs the app, or is about to look for a job.
     pub(crate) fn is_active(self) -> bool {
         self.busy() > 0 || self.any(Doing::Looking) || self.any(Doing::Wanting)
     }
 
-    /// One thread in each of these states.
+    /// One thread in each of the given states.
     #[cfg(test)]
     pub(crate) fn of(threads: &[Doing]) -> Snapshot {
         Snapshot(threads.iter().map(|doing| doing.one()).sum())

@@ -1,33 +1,34 @@
-//! What the monitor does about a tick in which threads ran and no job was finished.
+//! What the monitor does after a tick in which threads ran and no job ended.
 
 use super::{Doing, Snapshot};
 
-/// What the monitor has seen in such a tick.
+/// What the monitor has seen at such a tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tick {
     pub(crate) now: Snapshot,
-    /// Whether something is ready to run.
+    /// Whether the ready queue has a job.
     pub(crate) has_jobs: bool,
-    /// Whether a thread has the lock and goes on using it, as far as is known: then another one could only stand in line.
+    /// Whether, as far as is known, a thread has the lock and keeps using it. Another thread could then only wait for
+    /// it.
     pub(crate) lock_is_taken: bool,
-    /// Whether that has gone on for so long that one shall stand in line all the same.
+    /// Whether this has lasted so long that a thread should be woken to wait for the lock anyway.
     pub(crate) is_patience_over: bool,
 }
 
-/// What to do.
+/// What the monitor should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// Somebody polls, and nobody could run what waits.
+    /// A thread polls, and no thread could run what waits.
     Nothing,
-    /// Wake a thread: it will want the lock and run what waits.
+    /// Wake a thread: it will take the lock and run what waits.
     WakeToRun,
     /// Wake a thread: it will poll, for which it needs no lock.
     WakeToPoll,
-    /// Poll in the place of all threads.
+    /// Poll in place of all threads.
     Poll,
 }
 
-/// What is to be done.
+/// What the monitor should do after `tick`.
 pub(crate) fn help(tick: Tick) -> Help {
     let is_coming = tick.now.any(Doing::Wanting);
     let can_wake = tick.now.any(Doing::Waiting) && !is_coming;
@@ -38,13 +39,15 @@ pub(crate) fn help(tick: Tick) -> Help {
     } else if can_wake && !tick.has_jobs {
         Help::WakeToPoll
     } else {
-        // Whoever was woken to poll would see what is ready and want the lock instead, which may take long to come.
+        // A thread that was woken to poll would see a job that is ready and wait for the lock instead, perhaps for
+        // long.
         Help::Poll
     }
 }
 
-/// Whether what waits in the ready queue cannot be run here soon, so that another worker shall have it. Where threads are free
-/// and only the lock is not, that takes some patience: a collection of garbage is no reason to move, since whoever moves stays.
+/// Whether jobs in the ready queue cannot be run here soon, so that another worker should have them. If threads are
+/// free and only the lock is not, that takes some patience: a garbage collection is no reason to move a request, since
+/// it does not come back.
 pub(crate) fn is_stuck(tick: Tick) -> bool {
     let wants_lock = tick.lock_is_taken || tick.now.any(Doing::Wanting);
     tick.now.free() == 0 || tick.is_patience_over && wants_lock
@@ -65,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_disturbed_while_one_polls_and_nothing_waits() {
+    fn no_thread_is_woken_while_one_polls_and_no_job_waits() {
         assert_eq!(
             help(tick(&[Running, Polling, Waiting], false, true, false)),
             Help::Nothing
@@ -73,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_polls_where_nothing_waits() {
+    fn a_waiting_thread_is_woken_to_poll_if_no_job_waits() {
         assert_eq!(help(tick(&[Blocked, Waiting], false, false, false)), Help::WakeToPoll);
     }
 
     #[test]
-    fn a_sleeper_runs_what_waits_when_the_lock_is_free() {
+    fn a_waiting_thread_is_woken_to_run_a_job_if_the_lock_is_free() {
         assert_eq!(help(tick(&[Blocked, Waiting], true, false, false)), Help::WakeToRun);
         assert_eq!(
             help(tick(&[Blocked, Polling, Waiting], true, false, false)),
@@ -87,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_woken_to_stand_in_line_but_after_some_patience() {
+    fn a_thread_is_woken_to_wait_for_the_lock_only_after_some_patience() {
         assert_eq!(
             help(tick(&[Running, Polling, Waiting], true, true, false)),
             Help::Nothing
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_wants_the_lock_does_not_poll_so_the_monitor_does() {
+    fn the_monitor_polls_while_a_thread_wants_the_lock() {
         for has_jobs in [false, true] {
             for patience_is_over in [false, true] {
                 let tick = tick(&[Running, Wanting, Waiting], has_jobs, true, patience_is_over);
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_polls_after_at_most_two_ticks_whatever_the_threads_do() {
+    fn after_at_most_two_ticks_a_thread_or_the_monitor_polls() {
         let all = [Polling, Waiting, Wanting, Running, Blocked];
         for first in all {
             for second in all {
@@ -120,7 +123,7 @@ mod tests {
                         match help(facts) {
                             Help::Nothing => assert!(polls),
                             Help::WakeToPoll => assert!(!polls && facts.now.any(Waiting) && !facts.has_jobs),
-                            // Then one wants the lock, and the next tick polls.
+                            // Then a thread wants the lock, and the monitor polls at the next tick.
                             Help::WakeToRun => assert!(!facts.now.any(Wanting)),
                             Help::Poll => assert!(!polls),
                         }
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_may_leave_when_nobody_here_can_run_it() {
+    fn jobs_may_leave_when_no_thread_here_can_run_them() {
         assert!(is_stuck(tick(&[Running, Running], true, false, false)));
         assert!(is_stuck(tick(&[Running, Wanting, Waiting], true, false, true)));
         assert!(is_stuck(tick(&[Running, Waiting], true, true, true)));
@@ -141,7 +144,7 @@ mod tests {
         );
         assert!(
             !is_stuck(tick(&[Blocked, Waiting], true, false, true)),
-            "one can be woken"
+            "a thread can be woken"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Who does what: the states of the threads that serve, and the rules by which one wakes another.
+//! The states of the threads that serve, and the rules by which one wakes another.
 //!
 //! ```text
 //!                      ┌──────────────────────── a job is there ───────────────────────┐
@@ -17,20 +17,20 @@
 //!   Leaving: from any state; the count goes down and somebody else is woken.
 //! ```
 //!
-//! The lock is the language's, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and `Blocked` a
-//! thread is without it. `Wanting` means: awake, and sure to look at what is ready before it sleeps again, so nobody has to be
-//! woken for that; but it may have to stand in line for the lock for long.
+//! The lock is that of the language, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and
+//! `Blocked` a thread does not have it. A thread in `Wanting` is awake and certain to look at the ready queue before it
+//! sleeps again, so no other thread has to be woken for that; but it may have to wait for the lock for long.
 //!
-//! # What always holds
-//! * **No wake-up is lost.** Whoever makes work looks at the states afterwards; whoever goes to sleep says so first and looks
-//!   for work afterwards. Both are sequentially consistent, so one of the two sees the other.
-//! * **Somebody polls whenever nobody would be woken.** One thread polls, or one is in a state that leads to a look
-//!   (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the monitor ticks while any
-//!   thread is in such a state, and polls itself where a whole tick has brought nothing ([`help()`]).
+//! # Invariants
+//! * **No wake-up is lost.** A thread that adds work reads the states afterwards. A thread that goes to sleep changes its
+//!   state first and looks for work afterwards. Both are sequentially consistent, so one of the two sees the other.
+//! * **A thread polls whenever none would be woken.** One thread polls, or one is in a state that leads to a look at the
+//!   ready queue (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the monitor
+//!   ticks while any thread is in such a state, and polls itself after a whole tick without progress ([`help()`]).
 //! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
 //!
-//! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks this with
-//! a model checker.
+//! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks the
+//! invariants with a model checker.
 
 mod census;
 mod help;
@@ -42,27 +42,28 @@ pub(crate) use help::{help, is_stuck, Help, Tick};
 pub(crate) use parking::Parking;
 pub(crate) use threads::{Seat, Threads};
 
-/// What the threads work on, as far as the rules have to know.
+/// What the rules have to know about the work of the threads.
 pub(crate) trait Site {
     /// Whether a thread with the lock would find something to run in the ready queue.
     fn has_jobs(&self) -> bool;
 
-    /// Whether there is any other reason for a thread to come back to the lock: the end, or somebody in the waiting room.
+    /// Whether there is another reason for a thread to take the lock: the engine has stopped, or the waiting room has a
+    /// request.
     fn calls_back(&self) -> bool;
 
-    /// Takes the reactor, if nobody has it, and then, if `begin` says yes, waits for events and deals with them. False if
-    /// somebody has it.
+    /// Takes the reactor, unless another thread has it; then, if `begin` returns true, waits for events and handles
+    /// them. False if another thread has the reactor.
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool;
 
-    /// Whether somebody has the reactor.
+    /// Whether a thread has the reactor.
     fn is_polled(&self) -> bool;
 
-    /// Ends the poll that waits, or else the next one.
+    /// Ends the poll that is waiting; if none is, ends the next one.
     fn end_poll(&self);
 
-    /// Ends the monitor's poll, if it is the one that polls.
+    /// Ends the monitor's poll, if the monitor is polling.
     fn relieve_monitor(&self);
 
-    /// Something runs, or wants to: the monitor has to look.
+    /// A thread has become active, or wants the lock: the monitor has to watch.
     fn notify_monitor(&self);
 }

@@ -1,10 +1,10 @@
-//! Where the monitor rests while no thread does anything that it would have to watch.
+//! Where the monitor sleeps while no thread is active.
 
 use super::Snapshot;
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How often a parked monitor looks by itself, should it have been forgotten.
+/// How often a parked monitor looks by itself, as a safety net.
 const LOOK: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    /// A thread has become active: makes sure that the monitor looks. One load in the usual case.
+    /// A thread has become active: wakes the monitor if it is parked. One load in the usual case.
     pub(crate) fn end(&self) {
         if self.parked.load(SeqCst) {
             let _guard = self.guard.lock();
@@ -24,8 +24,8 @@ impl Parking {
         }
     }
 
-    /// Waits until a thread becomes active, or [`Parking::end`] is called. The monitor says that it is parked and looks
-    /// afterwards; a thread becomes active and looks afterwards whether somebody is parked.
+    /// Waits until a thread becomes active, or [`Parking::end`] is called. The monitor sets `parked` and then reads the
+    /// states; a thread changes its state and then reads `parked`. So one of the two sees the other.
     pub(crate) fn rest(&self, now: impl Fn() -> Snapshot, is_over: impl Fn() -> bool) {
         let mut guard = self.guard.lock();
         self.parked.store(true, SeqCst);

@@ -1,4 +1,4 @@
-//! The threads of one engine: how one comes, waits for work, is woken, and goes.
+//! The threads of one engine: how a thread enters, waits for work, is woken, and leaves.
 
 use super::{Census, Doing, Site, Snapshot};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::SeqCst};
@@ -7,21 +7,22 @@ use std::cell::Cell;
 pub(crate) struct Threads {
     most: usize,
     census: Census,
-    /// Wake-ups that were given and not yet taken. Whoever gives one counts a thread that waits as one that wants the lock.
+    /// Wake-ups that were given and not yet taken. Whoever gives one changes the state of a waiting thread to
+    /// `Wanting`.
     wakes: Mutex<usize>,
     wake: Condvar,
     /// Counts calls of [`Threads::interrupt`].
     interrupts: AtomicUsize,
 }
 
-/// A thread's place in the census, for as long as it serves.
+/// A thread's entry in the census, for as long as it serves.
 pub(crate) struct Seat<'a> {
     threads: &'a Threads,
     doing: Cell<Doing>,
 }
 
 impl Seat<'_> {
-    /// Goes on to another state; what all do then.
+    /// Changes the state of this thread; returns the counts after that.
     pub(crate) fn becomes(&self, doing: Doing) -> Snapshot {
         self.threads.census.change(self.doing.replace(doing), doing)
     }
@@ -34,7 +35,7 @@ impl Drop for Seat<'_> {
 }
 
 impl Threads {
-    /// Threads of which there may be `most` at a time.
+    /// At most `most` threads at a time.
     pub(crate) fn new(most: usize) -> Threads {
         Threads {
             most: most.max(1),
@@ -45,22 +46,22 @@ impl Threads {
         }
     }
 
-    /// What all threads do now.
+    /// The states of all threads.
     pub(crate) fn now(&self) -> Snapshot {
         self.census.now()
     }
 
-    /// How many there may be.
+    /// Most threads at a time.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// Counts a thread that is to be started; false if there are as many as there may be.
+    /// Counts a thread that will be started; false if there are `most` threads.
     pub(crate) fn reserve(&self) -> bool {
         self.census.add(Doing::Starting, |now| now.total() < self.most)
     }
 
-    /// The same, if nobody is free to take one of `jobs` that wait, nor will be soon.
+    /// Counts one if no thread is free, and those that start are fewer than the `jobs` that wait, or none.
     pub(crate) fn reserve_for(&self, jobs: usize) -> bool {
         self.census.add(Doing::Starting, |now| {
             let coming = now.count(Doing::Starting);
@@ -68,12 +69,12 @@ impl Threads {
         })
     }
 
-    /// A thread that was counted will not serve after all.
+    /// A thread that was counted as starting will not serve.
     pub(crate) fn cancel_start(&self) {
         self.census.remove(Doing::Starting);
     }
 
-    /// The calling thread begins to serve. `None` if it was not counted and there are as many as there may be.
+    /// The calling thread begins to serve. `None` if it was not counted as starting and there are `most` threads.
     pub(crate) fn enter(&self) -> Option<Seat<'_>> {
         let counts = self.census.begin() || self.census.add(Doing::Looking, |now| now.total() < self.most);
         counts.then(|| Seat {
@@ -87,19 +88,19 @@ impl Threads {
         self.interrupts.load(SeqCst)
     }
 
-    /// The app on a thread that runs it has given the lock up.
+    /// The app on this thread, which runs it, has released the lock.
     pub(crate) fn suspend(&self, site: &impl Site) {
         self.census.change(Doing::Running, Doing::Blocked);
         self.hand_over(site);
     }
 
-    /// It wants the lock back.
+    /// The app on this thread wants the lock back.
     pub(crate) fn resume(&self) {
         self.census.change(Doing::Blocked, Doing::Running);
     }
 
-    /// Wakes one thread that waits if there is something that it could do: run a job, or poll because nobody does. Nobody is
-    /// woken while another one is on its way to look. Takes no lock when there is nothing to do.
+    /// Wakes one waiting thread if it has something to do: a job to run, or to poll because no thread polls. None is
+    /// woken while another one is in `Wanting`, and so about to look. Takes no lock if there is nothing to do.
     pub(crate) fn hand_over(&self, site: &impl Site) {
         let now = self.now();
         let can_wake = now.any(Doing::Waiting) && !now.any(Doing::Wanting);
@@ -108,7 +109,7 @@ impl Threads {
         }
     }
 
-    /// Something was added to the ready queue by a thread that will not look at it itself.
+    /// A job was added to the ready queue by a thread that will not look at it itself.
     pub(crate) fn announce(&self, site: &impl Site) {
         if self.now().any(Doing::Polling) {
             site.end_poll();
@@ -118,7 +119,7 @@ impl Threads {
         site.notify_monitor();
     }
 
-    /// Wakes one thread that waits, if there is one.
+    /// Wakes one waiting thread, if there is one.
     pub(crate) fn wake_one(&self) {
         let mut wakes = self.wakes.lock();
         if self.now().any(Doing::Waiting) {
@@ -139,21 +140,21 @@ impl Threads {
         site.end_poll();
     }
 
-    /// Only a thread that has the lock of the wake-ups leaves or enters `Waiting`.
+    /// A thread enters and leaves `Waiting` only under the lock of `wakes`.
     fn give_wake(&self, wakes: &mut usize) {
         self.census.change(Doing::Waiting, Doing::Wanting);
         *wakes += 1;
     }
 
-    /// Waits, without the language's lock, until there is something to run or [`Threads::interrupt`] was called more than
-    /// `interrupts` times. The thread then wants the lock.
+    /// Waits, without the lock of the language, until there is something to run or [`Threads::interrupt`] was called
+    /// more than `interrupts` times. The thread is then in `Wanting`.
     pub(crate) fn wait(&self, seat: &Seat<'_>, site: &impl Site, interrupts: usize) {
         let is_over = || site.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
         seat.becomes(Doing::Wanting);
         while !is_over() {
             let mut begin = || {
                 seat.becomes(Doing::Polling);
-                // Whoever makes work now sees that somebody polls, and ends that.
+                // A thread that adds work from now on sees that one polls, and ends that poll.
                 !is_over()
             };
             if site.poll(&mut begin) {
@@ -163,14 +164,15 @@ impl Threads {
                 self.sleep(seat, site, &is_over);
             }
         }
-        // The lock may be long in coming.
+        // It may take long until this thread gets the lock.
         site.notify_monitor();
     }
 
     fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {
         let mut wakes = self.wakes.lock();
         seat.becomes(Doing::Waiting);
-        // Whoever hands over looks at the states after it has made work, so work made before this is seen here.
+        // A thread that hands over reads the states after it has added work, so work that was added before is seen
+        // here.
         while *wakes == 0 && !is_over() && site.is_polled() {
             self.wake.wait(&mut wakes);
         }
