@@ -1,4 +1,4 @@
-//! The connections of an engine: each has a place here as long as it lives, and lies in it while the reactor owns it.
+//! The connections of an engine: each has a slot here for as long as it lives, and is in it while the reactor owns it.
 
 use super::parked::Parked;
 use super::place::Place;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Connections {
     me: Weak<Connections>,
     worker: Arc<Worker>,
-    /// Held for moments only, never while an app runs.
+    /// Locked only for moments, never while the app runs.
     parked: Mutex<Parked>,
 }
 
@@ -39,7 +39,7 @@ impl Connections {
         self.parked.lock()
     }
 
-    /// A connection that begins `now`, of whose transport the poller wants `interest` (`None`: nothing yet).
+    /// A connection that starts `now`, and whose transport the poller watches for `interest` (`None`: not yet).
     ///
     /// # Errors
     /// If the transport cannot be watched.
@@ -66,12 +66,12 @@ impl Connections {
         Ok(Connection::new(place, stream, now))
     }
 
-    /// Lets the reactor own a connection until its next event, or its deadline. It comes back, to be closed, if it cannot be
-    /// watched or the engine has stopped.
+    /// Leaves a connection to the reactor until its next event or its deadline. Returns it, to be closed, if it cannot
+    /// be watched or the engine has stopped.
     pub(crate) fn park(&self, mut connection: Box<Connection>, interest: Interest) -> Result<(), Box<Connection>> {
         let mut parked = self.parked();
-        // With the lock, as in `expire` and `hurry_idle`: who looks for what is due finds the connection in its place or is
-        // told of it afterwards.
+        // Under the lock, as in `expire` and `hurry_idle`: a thread that looks for what is due either finds the
+        // connection in its slot, or is told of its deadline afterwards.
         let mut deadline = connection.deadline(&self.worker.config);
         if connection.is_idle() {
             deadline = deadline.min(self.worker.drain_deadline().unwrap_or(deadline));
@@ -83,8 +83,9 @@ impl Connections {
                 parked.keep_buffer(connection.stream.output.take_buffer());
             }
         }
-        // The lock is held until the connection is in its place: an event may come at once, to another thread.
-        // Whoever stops the engine marks it first and takes out the parked connections then, so nothing is put there unseen.
+        // The lock is held until the connection is in its slot: an event may arrive at once, on another thread. A
+        // thread that stops the engine marks it as stopped before it takes out the parked connections, so none is
+        // parked unnoticed.
         if self.worker.is_stopped() || parked.want(connection.key(), interest, &self.worker.poller).is_err() {
             return Err(connection);
         }
@@ -92,7 +93,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Takes the connection that an event belongs to, with buffers for what comes.
+    /// Takes the connection that an event belongs to, and gives it buffers for what arrives.
     pub(crate) fn take(&self, key: Key) -> Option<Box<Connection>> {
         let mut parked = self.parked();
         let mut connection = parked.take(key, &self.worker.poller)?;
@@ -103,7 +104,7 @@ impl Connections {
         Some(connection)
     }
 
-    /// Lets idle connections go by `deadline`: called once, when draining begins.
+    /// Closes idle connections at `deadline`, or earlier: called once, when draining begins.
     pub(crate) fn hurry_idle(&self, deadline: Millis) {
         self.worker.set_drain_deadline(deadline);
         let mut parked = self.parked();

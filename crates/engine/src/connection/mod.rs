@@ -1,4 +1,5 @@
-//! One peer: bytes to requests. Reads, frames and refuses; what is to be done next is its response to the reactor.
+//! One peer: turns bytes into requests, and sends responses. Each step returns what its owner has to do next
+//! ([`Next`]).
 //!
 //! ```text
 //!            bytes            head complete          body complete
@@ -28,51 +29,51 @@ use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
 use reading::Disk;
 use space::Space;
 
-/// Bytes of one turn: a peer that sends faster than this lets others have theirs.
+/// Bytes read in one turn: a peer that sends faster than this must let others have their turn.
 const READ_TURN: usize = 256 * 1024;
 
-/// What the owner of a connection has to do with it now.
+/// What the owner of a connection has to do with it next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Run the request.
     Ready,
-    /// Let the reactor wait.
+    /// Park it until an event.
     Wait(Interest),
-    /// Let it wait for a descriptor.
+    /// Park it until there is a descriptor.
     PutOff,
     /// Let the file sender send a file, or what is spooled.
     Send,
-    /// Let the spooler store what comes of a large body.
+    /// Let the spooler store what arrives of a large body.
     Store,
-    /// Response with this and close.
+    /// Refuse the request with this, and close.
     Refuse(Refusal),
-    /// Drop it.
+    /// Close it.
     Close,
 }
 
 #[derive(Debug)]
 enum State {
-    /// No byte of a request is here.
+    /// No byte of a request has arrived.
     Idle,
-    /// Part of a head is here; `since` is when its first byte came.
+    /// Part of a head has arrived; `since` is when its first byte did.
     Head { since: Millis },
     /// The head is complete, the body is not.
     Body {
         meter: Meter,
         decoder: Option<Box<ChunkedDecoder>>,
-        /// Since when it is not read, because it needs a file and there is no descriptor for that.
+        /// Since when the body is not read, because it needs a file and there is no descriptor for one.
         waits: Option<Millis>,
-        /// Bytes of it that were read and are to be stored by the spooler.
+        /// Bytes of the body that were read, for the spooler to store.
         unstored: Vec<u8>,
-        /// When it was last handed to the spooler.
+        /// When the connection was last handed to the spooler.
         handed: Millis,
     },
-    /// A whole request is here, or runs.
+    /// A complete request is here, or runs.
     Ready,
-    /// A response is on its way. `late`: its deadline has come, and the file sender is to find out whether the client takes
-    /// more.
+    /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
+    /// takes more.
     Flush { meter: Meter, then: Then, late: bool },
-    /// Everything is said; what still comes is thrown away.
+    /// Everything is sent; what still arrives is discarded.
     Linger,
 }
 
@@ -93,9 +94,9 @@ pub(crate) struct Connection {
     state: State,
     /// When the connection became idle.
     idle_since: Millis,
-    /// Requests answered.
+    /// Requests served.
     served: u64,
-    /// How much of a head that is in the input has been looked at.
+    /// How much of an incomplete head in the input was already parsed.
     progress: HeadProgress,
     space: Space,
 }
@@ -113,7 +114,8 @@ impl Connection {
         }
     }
 
-    /// A connection whose request is complete already: it comes from another worker.
+    /// Completes a connection that comes from another worker, together with its request. `None` if the head is not
+    /// valid.
     pub(crate) fn adopted(
         mut self,
         input: Vec<u8>,
@@ -138,7 +140,7 @@ impl Connection {
         self.place.key()
     }
 
-    /// What becomes of the socket when the connection goes is to be said here.
+    /// The connection's place, to decide what happens to the socket at its end.
     pub(crate) fn place(&mut self) -> &mut Place {
         &mut self.place
     }
@@ -156,7 +158,7 @@ impl Connection {
         matches!(self.state, State::Idle)
     }
 
-    /// When the reactor has to look at the connection even if nothing happens.
+    /// When the reactor has to check the connection even without an event.
     pub(crate) fn deadline(&self, config: &Config) -> Millis {
         match self.state {
             State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
@@ -170,7 +172,8 @@ impl Connection {
         }
     }
 
-    /// The deadline has come. A client that owes us bytes is told so; one that takes none, or said nothing, is left.
+    /// The deadline has come. A client that has not sent a complete request is told so; one that takes no response or
+    /// was idle is not.
     pub(crate) fn expire(&mut self, config: &Config, now: Millis) -> Next {
         match self.state {
             State::Flush { .. } if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
@@ -185,12 +188,12 @@ impl Connection {
         }
     }
 
-    /// Whether what expired is a client that did not take its response.
+    /// Whether a response is being sent.
     pub(crate) fn is_flushing(&self) -> bool {
         matches!(self.state, State::Flush { .. })
     }
 
-    /// The socket is readable or writable, as asked for.
+    /// The socket is readable or writable, as was asked for.
     pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         match self.state {
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
@@ -201,7 +204,7 @@ impl Connection {
         }
     }
 
-    /// The request is over.
+    /// Drops the request and what it has taken.
     fn forget_request(&mut self) {
         self.stream.forget_request();
         self.space = Space::default();

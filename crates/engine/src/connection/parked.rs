@@ -1,7 +1,7 @@
 //! The connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
 //!
-//! A connection keeps its key while a thread runs its request, so that its epoll registration stays as it is. A key
-//! carries a version: an event for a connection that is gone finds nobody.
+//! A connection keeps its key while a thread runs its request, so that its epoll registration stays unchanged. A key
+//! carries a version, so an event for a connection that is closed finds nothing.
 
 use crate::clock::Millis;
 use crate::connection::Connection;
@@ -11,16 +11,16 @@ use rustix::io;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::Arc;
 
-/// Spare buffers kept, and the largest that is worth keeping.
+/// How many spare buffers are kept, and the largest capacity that is worth keeping.
 const SPARE_BUFFERS: usize = 64;
 const SPARE_CAPACITY: usize = 32 * 1024;
 
 struct ParkedSlot {
-    /// The connection's transport, and what the poller wants of it; `None`: nothing. A thread that runs a request has the
-    /// connection, but the poller may have to silence it meanwhile.
+    /// The connection's transport, and what the poller watches it for (`None`: nothing). They are here because the
+    /// poller may have to silence the transport while a thread has the connection.
     transport: Option<Link>,
     interest: Option<Interest>,
-    /// What happens then is the connection's business.
+    /// When [`Connection::expire`] is called.
     deadline: Millis,
     connection: Option<Box<Connection>>,
 }
@@ -43,7 +43,7 @@ impl Parked {
         slot.data().as_ffi()
     }
 
-    /// Gives a key back: events that still carry it are ignored from now on. Returns the transport, which is still registered.
+    /// Gives a key back: later events for it are ignored. Returns the transport, which is still registered.
     pub(crate) fn release(&mut self, key: Key) -> Option<Link> {
         let slot = self.slots.remove(slot(key))?;
         debug_assert!(
@@ -53,14 +53,14 @@ impl Parked {
         slot.transport
     }
 
-    /// Notes the transport of a new connection and what the poller wants of it.
+    /// Stores the transport of a new connection and what the poller watches it for.
     pub(crate) fn register(&mut self, key: Key, transport: &Link, interest: Option<Interest>) {
         let slot = &mut self.slots[slot(key)];
         slot.transport = Some(Arc::clone(transport));
         slot.interest = interest;
     }
 
-    /// Makes the poller want `interest` of a connection: a system call only where that is a change.
+    /// Makes the poller watch a connection for `interest`; a system call only if that is a change.
     pub(crate) fn want(&mut self, key: Key, interest: Interest, poller: &Poller) -> io::Result<()> {
         let slot = &mut self.slots[slot(key)];
         if slot.interest != Some(interest) {
@@ -72,14 +72,14 @@ impl Parked {
         Ok(())
     }
 
-    /// Lets the reactor own a connection until its next event, or its deadline.
+    /// Leaves a connection to the reactor until its next event or its deadline.
     pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: Millis) {
         let slot = &mut self.slots[slot(connection.key())];
         slot.deadline = deadline;
         slot.connection = Some(connection);
     }
 
-    /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is back.
+    /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is parked again.
     pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         if slot.connection.is_none() && slot.interest.take().is_some() {
@@ -88,14 +88,14 @@ impl Parked {
         slot.connection.take()
     }
 
-    /// Takes the connection with that key if it is held and `is_it`.
+    /// Takes the connection with that key if it is parked and `is_it`.
     pub(crate) fn take_if(&mut self, key: Key, is_it: impl Fn(&Connection) -> bool) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         let is_there = slot.connection.as_deref().is_some_and(is_it);
         is_there.then(|| slot.connection.take()).flatten()
     }
 
-    /// Takes every connection whose deadline has come; returns them and the earliest deadline that is left.
+    /// Takes every connection whose deadline has come; returns them and the earliest remaining deadline.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
@@ -113,7 +113,7 @@ impl Parked {
         (expired, earliest)
     }
 
-    /// Takes the connection of which `measure` says most, if it says anything of any; returns that as well.
+    /// Takes the parked connection with the largest `measure`, and returns that as well. Skips those without one.
     pub(crate) fn take_worst<T: Ord>(
         &mut self,
         measure: impl Fn(&Connection) -> Option<T>,
@@ -126,7 +126,7 @@ impl Parked {
         Some((slot.connection.take()?, most))
     }
 
-    /// Takes every connection that is held.
+    /// Takes every parked connection.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {
         self.slots
@@ -135,17 +135,17 @@ impl Parked {
             .collect()
     }
 
-    /// Gives back what a burst has left; slots stay, because of their versions.
+    /// Frees what a burst has left. The slots stay, because of their versions.
     pub(crate) fn shrink(&mut self) {
         self.spare = Vec::new();
     }
 
-    /// An empty buffer, used before if there is one.
+    /// An empty buffer, with capacity if there is a spare one.
     pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer for the next request, whoever sends it.
+    /// Keeps a buffer for a later request of any connection.
     pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
         if (1..=SPARE_CAPACITY).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
             buffer.clear();

@@ -1,9 +1,9 @@
-//! A connection's place in its engine: the key, the registration with the poller, the count. It is given back when the
-//! connection goes, by whatever way: answered, refused, given away, or dropped by a panic.
+//! A connection's place in its engine: its key, its registration with the poller, and its count. Given back when the
+//! connection is dropped, for whatever reason: closed, refused, given away, or lost in a panic.
 //!
-//! A process that the app has forked shares the socket and the poll set. So the registration is taken back and the connection
-//! shut down before the descriptor is closed, which alone would do neither while the other process lives; and the other
-//! process must do nothing of that kind.
+//! A process that the app has forked shares the socket and the poll set. Closing the descriptor alone would neither
+//! remove the registration nor end the connection while that process lives, so both are done explicitly. The forked
+//! process itself must do neither.
 
 use super::connections::Connections;
 use crate::transport::poller::Key;
@@ -11,16 +11,16 @@ use crate::transport::Shutdown;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Weak;
 
-/// What becomes of the socket when the connection goes.
+/// What happens to the socket when the connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocketEnd {
     /// It is shut down.
     Close,
-    /// The peer is to see that the response is not whole.
+    /// It is reset, so that the peer sees that the response is incomplete.
     Reset,
-    /// It belongs to somebody else: the app, or another worker.
+    /// It belongs to another owner: the app, or another worker.
     GivenAway,
-    /// It belongs to a client, which has the registration and the count as well.
+    /// It belongs to a client, which takes over the registration and the count.
     Client,
 }
 
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
-    /// The place of that key; given back when this is dropped.
+    /// The place of a key; given back when dropped.
     pub(super) fn new(connections: Weak<Connections>, key: Key) -> Place {
         Place {
             connections,
@@ -54,17 +54,17 @@ impl Place {
         self.key
     }
 
-    /// What the kernel has not sent yet is not to be sent.
+    /// The socket is reset at the end: what the kernel has not sent yet is discarded.
     pub(crate) fn reset(&mut self) {
         self.ending = SocketEnd::Reset;
     }
 
-    /// The socket stays open, for its new owner.
+    /// The socket stays open for its new owner.
     pub(crate) fn give_away(&mut self) {
         self.ending = SocketEnd::GivenAway;
     }
 
-    /// The socket stays open and registered, and the connection counted.
+    /// The socket stays open and registered, and the connection stays counted.
     pub(crate) fn become_client(&mut self) {
         self.ending = SocketEnd::Client;
     }
@@ -73,7 +73,7 @@ impl Place {
 impl Drop for Place {
     /// Must not happen while the parked connections are locked.
     fn drop(&mut self) {
-        // An engine that goes itself closes its descriptors and leaves everything else as it is.
+        // An engine that is dropped itself closes its descriptors, and needs nothing else.
         let connections = self.connections.upgrade();
         let Some(connections) = connections.filter(|connections| connections.worker().is_at_home()) else {
             return;

@@ -1,4 +1,5 @@
-//! Bytes to requests: reads and frames what a peer sends, and stores bodies. What needs the disk is left to the spooler.
+//! Turns bytes into requests: reads and frames what a peer sends, and stores bodies. What needs the disk is left to the
+//! spooler.
 
 use super::{Connection, Next, State, READ_TURN};
 use crate::clock::{Millis, Nanos};
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 /// Longest trailer section of a chunked body.
 const TRAILER_BYTES: usize = 8 * 1024;
 
-/// What a read does where a body has to be written to a file.
+/// What a read does if a body has to be written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disk {
     Write,
@@ -23,8 +24,8 @@ pub(super) enum Disk {
 }
 
 impl Connection {
-    /// One turn of the spooler: stores what has come of a large body, and what comes. `Wait` asks for another turn when
-    /// there is more.
+    /// One turn of the spooler: stores what was read of a large body, and reads more. `Wait` asks for another turn when
+    /// more has arrived.
     pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         if let State::Body {
             unstored,
@@ -33,7 +34,7 @@ impl Connection {
             ..
         } = &mut self.state
         {
-            // Neither the wait for its turn nor a slow disk is the client's fault.
+            // The client is not charged for the wait for the spooler or for a slow disk.
             meter.forgive(now - *handed);
             let unstored = std::mem::take(unstored);
             let next = self.feed_body(&unstored, config, now);
@@ -48,7 +49,7 @@ impl Connection {
         next
     }
 
-    /// Leaves what has come of the body to the spooler.
+    /// Leaves what was read of the body to the spooler.
     fn store_later(&mut self, read: Vec<u8>, now: Millis) -> Next {
         if let State::Body { unstored, handed, .. } = &mut self.state {
             *unstored = read;
@@ -87,14 +88,14 @@ impl Connection {
         }
     }
 
-    /// The client has sent more than this turn takes: it is not the slow one.
+    /// Restarts the meter: a client that has sent more than one turn reads is not slow.
     fn forgive(&mut self, now: Millis) {
         if let State::Body { meter, .. } = &mut self.state {
             *meter = Meter::begin(now);
         }
     }
 
-    /// Whether what comes next of the body goes to a file.
+    /// Whether the next bytes of the body go to a file.
     fn needs_disk(&self) -> bool {
         matches!(self.state, State::Body { .. }) && self.space.permit.is_some()
     }
@@ -107,7 +108,7 @@ impl Connection {
         self.parse_head(config, now)
     }
 
-    /// Looks for a whole head in what has arrived.
+    /// Parses the head, if all of it has arrived.
     pub(crate) fn parse_head(&mut self, config: &Config, now: Millis) -> Next {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
@@ -153,7 +154,7 @@ impl Connection {
         self.feed_body(&rest, config, now)
     }
 
-    /// Sends an interim response; the body is not read before all of it is sent.
+    /// Sends an interim response. The body is not read before all of it is sent.
     pub(super) fn send_interim(&mut self) -> Next {
         match self.stream.flush(FileParts::Leave) {
             Ok(Flush::Done) => Next::Wait(Interest::Read),
@@ -218,13 +219,13 @@ impl Connection {
         Next::PutOff
     }
 
-    /// Whether the body cannot be stored for want of a descriptor.
+    /// Whether the body cannot be stored because there is no descriptor.
     pub(crate) fn waits_for_descriptor(&self) -> bool {
         matches!(self.state, State::Body { waits: Some(_), .. })
     }
 
-    /// The next of those that wait: goes on reading the body, unless there still is no descriptor. The time of the wait was not
-    /// the client's.
+    /// Continues to read the body, when this connection is next among those that wait, unless there is still no
+    /// descriptor. The client is not charged for the wait.
     pub(crate) fn go_on(&mut self, config: &Config, now: Millis) -> Next {
         if let Err(next) = self.make_room(READ_TURN, config, true) {
             return next;
@@ -235,7 +236,7 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    /// Nothing is read now, but a peer that is gone need not be waited for.
+    /// Nothing is read now, but a connection that has failed is closed.
     pub(super) fn look_for_peer(&self) -> Next {
         match self.stream.transport().has_received() {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),

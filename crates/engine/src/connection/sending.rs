@@ -1,5 +1,5 @@
-//! How a response leaves: flushed as the socket takes it, a file by the file sender in turns; then the next request, or a
-//! last look at what the client still says, so that no reset overtakes the response.
+//! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
+//! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
 
 use super::{Connection, Next, State, Then, READ_TURN};
 use crate::clock::Millis;
@@ -12,13 +12,13 @@ use crate::transport::Shutdown;
 use rustix::io::Errno;
 
 impl Connection {
-    /// The response is written as far as the app is concerned: send it, then go on with the next request.
+    /// The app has written the response: sends it, and continues with the next request.
     pub(crate) fn answered(&mut self, close: bool, config: &Config, now: Millis) -> Next {
         self.respond_later(close, now);
         self.flush(config, now, FileParts::Leave)
     }
 
-    /// The same for a connection that has had its turn: it is flushed when it has the next one.
+    /// As [`Connection::answered`], but the response is only sent in the connection's next turn.
     pub(crate) fn respond_later(&mut self, close: bool, now: Millis) -> Next {
         self.served += 1;
         self.forget_request();
@@ -42,19 +42,19 @@ impl Connection {
         self.flush(config, now, FileParts::Send)
     }
 
-    /// Whether the file sender has been asked for a client that seems to take nothing any more.
+    /// Whether the file sender has to check a client that seems to take no more.
     pub(crate) fn is_late(&self) -> bool {
         matches!(self.state, State::Flush { late: true, .. })
     }
 
-    /// A response of the server itself is in the output: send it and throw away what the client still has to say.
+    /// A response of the server itself is in the output: sends it, and discards what the client still sends.
     pub(crate) fn refused(&mut self, now: Millis) -> Next {
         self.forget_request();
         self.stream.input.clear();
         self.begin_flush(Then::Linger, now);
         match self.stream.flush(FileParts::Leave) {
             Ok(Flush::Done) => self.linger(now),
-            // An error page may be more than the socket takes at once.
+            // An error page may be larger than the socket takes at once.
             Ok(_) => Next::Wait(Interest::Write),
             Err(_) => Next::Close,
         }
@@ -76,14 +76,14 @@ impl Connection {
         };
         let then = *then;
         let flushed = self.stream.flush(files);
-        // A slow disk is not the client's fault.
+        // The client is not charged for a slow disk.
         let now = if files == FileParts::Send { Millis::now() } else { now };
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
                 let taken = self.stream.output.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
-                    // It takes whatever it is offered.
+                    // The client takes everything that is offered.
                     *meter = Meter::begin(now);
                 } else {
                     meter.moved(taken, now, config.write_rate());
@@ -99,7 +99,7 @@ impl Connection {
         }
         match then {
             Then::NextRequest => {}
-            // Unread bytes would turn our close into a reset that may overtake the response.
+            // Unread bytes would turn the close into a reset, which may overtake the response.
             Then::Close if !self.has_unread() => return Next::Close,
             Then::Close | Then::Linger => return self.linger(now),
         }
@@ -112,13 +112,13 @@ impl Connection {
         }
     }
 
-    /// Whether the client has sent more than was read, or has been dealt with.
+    /// Whether the client has sent more than was processed.
     fn has_unread(&self) -> bool {
         !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
     }
 
-    /// The poller speaks up only when a third of the socket's buffer is free, and a slow reader may need longer for that
-    /// than its time-out: whether it takes anything at all shows when it is offered more.
+    /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
+    /// for that than its time-out, so it is offered more to see whether it takes anything at all.
     pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         if let State::Flush { late, .. } = &mut self.state {
             *late = false;
@@ -127,15 +127,15 @@ impl Connection {
         let next = self.flush(config, now, files);
         let stands_still = self.stream.output.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
-            // Without this the kernel would keep, for minutes, megabytes that nobody reads.
+            // Otherwise the kernel would keep, for minutes, megabytes that the client does not read.
             self.place.reset();
             return Next::Close;
         }
         next
     }
 
-    /// How slow its client takes a response that is written, if it keeps memory that others could use, or, with `from_disk`,
-    /// room on the disk.
+    /// How slow the client is, if its response is complete and holds memory that others could use, or (with
+    /// `from_disk`) space on the disk.
     pub(crate) fn slowness(&self, now: Millis, from_disk: bool) -> Option<Slowness> {
         let keeps =
             self.is_flushing() && (from_disk && self.stream.output.is_spooling() || self.stream.output.holds_memory());

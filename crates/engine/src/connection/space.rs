@@ -1,8 +1,8 @@
-//! Room for a request while it arrives: made before bytes are read, so that nothing is read that has no place.
+//! Makes room for a request before its bytes are read, so that nothing is read that cannot be kept.
 //!
-//! What is short decides what happens. Memory: bodies go to a file sooner, large heads are refused. Descriptors: the body
-//! waits unread (`engine/uploads.rs`), since others are closed all the time. Disk: the body that wants more is refused, since those
-//! that wait would keep what they have.
+//! What happens depends on what is short. Memory: bodies go to a file earlier, large heads are refused. Descriptors:
+//! the body waits unread (`engine/uploads.rs`), since descriptors become free all the time. Disk: the body is refused,
+//! since bodies that wait would keep the space that they have.
 
 use super::{Connection, Next, State};
 use crate::config::Config;
@@ -15,8 +15,8 @@ use fairlead_wire::http1::Framing;
 /// Bytes of a head that are read at a time.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// What the current request has taken of what all of them share. The app may have the file that the permit is for; it is
-/// closed before the request is over.
+/// What the current request has taken of the totals. The app may have the file that the permit is for; that is closed
+/// before the request is over.
 #[derive(Debug, Default)]
 pub(super) struct Space {
     pub(super) permit: Option<Permit>,
@@ -24,8 +24,8 @@ pub(super) struct Space {
 }
 
 impl Connection {
-    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: all others that wait for a descriptor
-    /// came later.
+    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: this connection is first among
+    /// those that wait for a descriptor.
     pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
         let totals = &config.request_totals;
         let memory = self.stream.input_memory();
@@ -48,7 +48,7 @@ impl Connection {
         self.make_room_on_disk(most, config, is_next).map(|()| most)
     }
 
-    /// Bytes of the body that are still to come, as far as the head says.
+    /// Bytes of the body that are still to come, as far as the head tells.
     fn missing(&self) -> usize {
         match self.stream.request.head.framing {
             Framing::Length(length) => usize::try_from(length - self.stream.request.body.len()).unwrap_or(usize::MAX),
@@ -75,8 +75,8 @@ impl Connection {
         is_there.then_some(()).ok_or(Next::Refuse(Refusal::NoDiskForBody))
     }
 
-    /// How much of a body may be in memory when `more` bytes are added that were read already. Where there is no room for them
-    /// elsewhere, they stay.
+    /// How much of a body may be in memory when `more` bytes are added that were read already. If there is no room for
+    /// them elsewhere, they stay in memory.
     pub(super) fn memory_for(&mut self, more: usize, config: &Config) -> usize {
         let outgrows = self.stream.request.body.memory() + more > config.body_memory_bytes;
         if self.space.permit.is_none() && outgrows && !matches!(self.stream.request.body, Body::File(..)) {
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// The request is complete: gives back what was taken for more.
+    /// The request is complete: gives back what was reserved for more.
     pub(super) fn settle_space(&mut self) {
         let on_disk = self.stream.request.body.len() - self.stream.request.body.memory() as u64;
         self.space.taken.keep(self.stream.input_memory(), on_disk);

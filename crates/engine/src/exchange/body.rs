@@ -1,4 +1,4 @@
-//! The body of a response: framed, counted, and handed to the kernel as far as it takes it.
+//! The body of a response: frames and counts it, and gives the kernel as much as it takes.
 
 use super::{Exchange, Gone, ResponsePhase, Wait};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
@@ -9,15 +9,15 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
 use std::sync::Arc;
 
-/// Bytes from which on a write may take so long that it is done apart; see [`Exchange::write_apart`].
+/// From this size on, a write may take so long that it is done apart; see [`Exchange::write_apart`].
 pub const LONG_BYTES: usize = 256 * 1024;
 
 impl Exchange<'_> {
-    /// Adds body bytes. Returns how many were taken: fewer than all when neither the client nor memory nor disk take
-    /// more; then [`Exchange::wait_for_client`] and offer the rest again.
+    /// Adds body bytes. Returns how many were taken: fewer than all if neither the client nor memory nor disk take
+    /// more. Then call [`Exchange::wait_for_client`], and offer the rest again.
     ///
     /// # Errors
-    /// When the client is gone.
+    /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
         if self.lent {
             return Ok(0);
@@ -31,7 +31,7 @@ impl Exchange<'_> {
         Ok(if taken == wanted { bytes.len() } else { taken })
     }
 
-    /// Frames what is about to be added; returns how many of so many bytes belong to the body, `None` if the client gets none.
+    /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.
     pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
         let ResponsePhase::Body(framing) = self.phase else {
             return Ok(None);
@@ -56,12 +56,12 @@ impl Exchange<'_> {
                 self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
                 Some(length)
             }
-            // A chunk whose size has been written has to become as long as that.
+            // A chunk must become as long as its size line says.
             BodyFraming::Chunk(left) => Some(at_most(left)),
         })
     }
 
-    /// Counts what was added.
+    /// Counts the bytes that were added.
     pub(super) fn end_write(&mut self, taken: usize) {
         self.body_bytes += taken as u64;
         let ResponsePhase::Body(framing) = &mut self.phase else {
@@ -80,7 +80,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Adds the rest of the body, of which there is so little that it needs no room among what waits for clients.
+    /// Adds a few bytes of a body with a known length, regardless of the limits.
     pub(crate) fn write_few(&mut self, bytes: &[u8]) {
         if let ResponsePhase::Body(BodyFraming::Length(_)) = self.phase {
             let Ok(Some(wanted)) = self.begin_write(bytes.len()) else {
@@ -91,7 +91,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Adds a file as the body: `length` bytes from `offset`. They never enter this process.
+    /// Adds `length` bytes of a file from `offset` as the body. They are not copied to user space.
     pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
         if let ResponsePhase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
@@ -101,8 +101,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Hands what was written to the kernel, as far as it takes it at once: for bodies that come piece by piece. What is
-    /// spooled needs [`Exchange::flush_apart`]. False when the client is gone.
+    /// Sends what was written, as far as the socket takes it at once: for bodies that come piece by piece. What is
+    /// spooled needs [`Exchange::flush_apart`]. False if the client is gone.
     pub fn flush(&mut self) -> bool {
         self.flushed = true;
         if self.lent {
@@ -117,8 +117,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// What sends, apart from the exchange, what of the body is spooled; `None` if nothing is, or the client takes none of it
-    /// now.
+    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
+    /// the socket is full.
     pub fn flush_apart(&mut self) -> Option<Wait> {
         let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
         (is_due && is_writable(self.stream.transport())).then(|| self.lend(0))
@@ -129,7 +129,7 @@ impl Exchange<'_> {
         self.flush() && self.stream.output.is_empty() && !self.lent
     }
 
-    /// Whether what follows is framed in chunks; `None` when nothing can follow.
+    /// Whether the rest of the body is framed in chunks; `None` if nothing can follow.
     pub(crate) fn stream_framing(&self) -> Option<bool> {
         match self.phase {
             ResponsePhase::Body(BodyFraming::Chunked) if !self.gone => Some(true),

@@ -1,17 +1,18 @@
-//! Compression of what the app answers (RFC 9110 §8.4, §12.5.3): whether it is worth it and wanted, what changes in the head,
-//! and the bytes. The work itself needs nothing of the exchange, so that it can be done without any lock of a language.
+//! Compression of the app's responses (RFC 9110 §8.4, §12.5.3): decides whether a response is coded, changes its head,
+//! and codes the bytes. The coding itself needs nothing of the exchange, so it can run without the lock of the
+//! language.
 
 use super::{Exchange, Gone, ResponsePhase};
 use crate::config::Compression;
 use fairlead_wire::content_encoding::{is_compressible, matches_type, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};
 
-/// Fields that speak of the very bytes that the app has made: with one of these they stay as they are.
+/// Fields that describe the exact bytes that the app has made. A response with one of them is not coded.
 const DIGESTS: [&[u8]; 4] = [b"content-digest", b"content-md5", b"digest", b"repr-digest"];
 
 impl Exchange<'_> {
-    /// The coding for the body of the response whose head has been written, and is not yet ended. `total`: its length, where
-    /// that is known. Notes in the head that another client may get something else, in that of a 304 as well.
+    /// The coding for the body of the response whose head has been written, and is not yet ended. `total`: the length
+    /// of the body, if known. Adds `vary`, because another client may get something else; also to a 304.
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let services = self.services;
         let compression = services.config().compression.as_ref()?;
@@ -26,7 +27,7 @@ impl Exchange<'_> {
         let accepted = self.request().accepted_codings();
         let coding = accepted.ranked(Coding::QUICKEST_FIRST).next();
         if is_not_modified && coding.is_some() {
-            // What the client has was coded (RFC 9110 §15.4.5).
+            // The client's copy was coded (RFC 9110 §15.4.5).
             self.weaken_etag();
         }
         coding.filter(|_| !is_not_modified)
@@ -52,7 +53,7 @@ impl Exchange<'_> {
             total.or(self.announced_length())
         };
         let is_of_type = |content_type: &[u8]| match &compression.compress_types[..] {
-            // Its events are compressed by nobody: each would wait for the next.
+            // Never compressed: each event would wait for the next one in the encoder.
             _ if matches_type(content_type, b"text/event-stream") => false,
             [] => is_compressible(content_type),
             types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
@@ -69,13 +70,13 @@ impl Exchange<'_> {
             && !self.response.fields.values(b"cache-control").any(forbids_it)
     }
 
-    /// Begins to code the body; its bytes are added before or after the head is ended.
+    /// Starts to code the body. Its bytes are added before or after the head is ended.
     pub fn start_coding(&mut self, coding: Coding) {
         self.coder = Some(Box::new(Coder::new(coding)));
     }
 
-    /// Ends the head of a response that is coded. With `is_whole` all of the body is coded already, and goes as it was if that
-    /// has not made it shorter.
+    /// Ends the head of a response that is coded. With `is_whole` all of the body is coded already, and it is sent
+    /// uncoded if coding has not made it shorter.
     pub fn end_head_coded(&mut self, is_whole: bool) {
         let Some(mut coder) = self.coder.take() else {
             return self.end_head(None);
@@ -85,7 +86,7 @@ impl Exchange<'_> {
             std::mem::swap(&mut coder.coded, &mut coder.plain);
         } else {
             let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
-            // Ranges would be of other bytes, and bytes that are equal before need not be equal after.
+            // Ranges would apply to the coded bytes, and those may differ for the same content.
             self.response.fields.remove(b"accept-ranges");
             self.weaken_etag();
         }
@@ -107,7 +108,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes out what codes the body, so that it can work apart from the exchange; to be given back at once.
+    /// Takes the coder out, so that it can work apart from the exchange; to be given back with
+    /// [`Exchange::give_back_coder`].
     pub fn take_coder(&mut self) -> Option<Box<Coder>> {
         self.coder.take()
     }
@@ -117,10 +119,10 @@ impl Exchange<'_> {
         self.coder = Some(coder);
     }
 
-    /// Writes what is coded so far. False when the client has to be waited for, as after [`Exchange::write`].
+    /// Writes what is coded so far. False if the client has to be waited for, as after [`Exchange::write`].
     ///
     /// # Errors
-    /// When the client is gone.
+    /// If the client is gone.
     pub fn write_coded(&mut self) -> Result<bool, Gone> {
         let Some(mut coder) = self.coder.take() else {
             return Ok(true);
@@ -140,9 +142,9 @@ impl Exchange<'_> {
 /// How far a body is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// As far as it is convenient: more will come at once.
+    /// As far as the encoder likes: more will follow at once.
     Convenient,
-    /// So far that the client can decode all of it.
+    /// So far that the client can decode everything that was added.
     Flushed,
     /// To its end.
     Finished,
@@ -171,7 +173,7 @@ impl Coder {
         }
     }
 
-    /// Codes what was added. The whole of a body that is added and finished at once is kept as well.
+    /// Codes what was added. If a body is added and finished at once, its plain bytes are kept as well.
     pub fn run(&mut self, until: Until) {
         self.encoder.write(&self.plain, &mut self.coded);
         let is_whole = self.taken == 0 && until == Until::Finished;

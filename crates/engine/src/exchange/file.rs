@@ -1,5 +1,5 @@
-//! How a file becomes a response: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), whether
-//! the file is one of the public folder or one that the app has named.
+//! Responds with a file: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), both for
+//! files of the public folder and for files that the app has named.
 
 use super::{Exchange, ResponsePhase};
 use crate::files::{content_type, Content, Description, Document, Identity};
@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What of a file a request is to get.
+/// What a request gets of a file.
 enum Selection {
     Whole,
     Part(Range<u64>),
@@ -39,7 +39,7 @@ impl Selection {
 }
 
 impl Exchange<'_> {
-    /// Answers with a file of the public folder.
+    /// Responds with a file of the public folder.
     pub(crate) fn respond_with(&mut self, document: &Document, content: &Content) {
         let description = &document.description;
         let size = description.identity.size();
@@ -64,7 +64,7 @@ impl Exchange<'_> {
         self.send_selected(selection, size, document.content_type.as_bytes(), content);
     }
 
-    /// Answers with the folder's name with a slash: links in its index are relative to that (RFC 9110 §15.4.2).
+    /// Redirects to the folder's name with a slash, since links in its index are relative to that (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
         let request = self.request();
         let mut location = request.path().to_vec();
@@ -76,10 +76,10 @@ impl Exchange<'_> {
         self.respond_plainly_with(301, &[(b"location", &location)]);
     }
 
-    /// Answers with a file that the app has opened or named. The app's head has been begun; its status and fields stay, but for
-    /// what conditions and ranges change, and the file's own take the places that are empty. `name`: of a file that is named in
-    /// the place of the body. False, with nothing changed, when the file cannot be read or the app frames the body itself; an
-    /// error when there is no descriptor for it, or the disk fails.
+    /// Responds with a file that the app has opened or named. The app's head has been begun. Its status and fields
+    /// stay, except for what conditions and ranges change; fields that are missing are taken from the file. `name`: the
+    /// name of a file that replaces the body. False, with nothing changed, if the file cannot be read or the app frames
+    /// the body itself. An error if there is no descriptor for it, or the disk fails.
     pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> io::Result<bool> {
         let description = Description::new(Identity::of(stat), None);
         let size = description.identity.size();
@@ -112,7 +112,7 @@ impl Exchange<'_> {
         Ok(true)
     }
 
-    /// Adds what the app has not said about a file; returns its media type.
+    /// Adds fields about the file that the app has not set; returns its media type.
     fn complete_fields(
         &mut self,
         written: &Written,
@@ -197,7 +197,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Several ranges, each with its own head (RFC 9110 §14.6).
+    /// Sends several ranges, each with its own part header (RFC 9110 §14.6).
     fn write_parts(&mut self, ranges: &[Range<u64>], size: u64, content_type: &[u8], content: &Content) {
         let boundary = boundary();
         let boundary = boundary.as_bytes();
@@ -228,19 +228,19 @@ impl Exchange<'_> {
     }
 }
 
-/// Of no part, as far as anyone can foresee.
+/// Random, so that it occurs in no part.
 fn boundary() -> String {
     let random = || RandomState::new().hash_one(0u8);
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// What the app has said about the file that it sends.
+/// Fields about the file that the app has set.
 struct Written {
     etag: Option<String>,
-    /// `Some(None)` for a date that is none.
+    /// `Some(None)` for an invalid date.
     modified: Option<Option<u64>>,
     content_type: Option<String>,
-    /// Whether conditions and ranges apply: to a plain 200 to GET or HEAD.
+    /// Whether conditions and ranges apply: only to a plain 200 to GET or HEAD.
     may_be_selected: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The head of a response: interim responses, the status line, the app's fields, and what follows for the framing of the body
-//! (RFC 9110 §6.4, RFC 9112 §6).
+//! The head of a response: interim responses, the status line and the app's fields, and how these determine the framing
+//! of the body (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::upgrade::is_own_field;
 use super::{Exchange, ResponsePhase};
@@ -12,8 +12,8 @@ use fairlead_wire::{fields, has_no_body, Version};
 const EARLY_HINTS: u16 = 103;
 
 impl Exchange<'_> {
-    /// Begins an interim response (RFC 8297), whose fields follow. False when there can be none: it is switched off, the
-    /// client speaks HTTP/1.0, or the final response has begun.
+    /// Begins an interim response (RFC 8297), whose fields follow. False if it cannot be sent: they are switched off,
+    /// the client speaks HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != ResponsePhase::NotStarted
             || self.request().version() == Version::Http10
@@ -48,7 +48,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes back an interim response that was begun and not ended.
+    /// Drops an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
             self.phase = ResponsePhase::NotStarted;
@@ -70,8 +70,8 @@ impl Exchange<'_> {
         )
     }
 
-    /// Adds one field line. Framing fields are taken as announcements; `connection` is the server's business but for
-    /// `close`.
+    /// Adds one field line. Framing fields only announce the framing. Of `connection`, only `close` has an effect; the
+    /// server sets this field itself.
     ///
     /// # Errors
     /// If the field is left out because it may not be sent.
@@ -90,7 +90,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Notes what a field of the final response says to the server; whether it is sent as it is.
+    /// Notes what a field of the final response tells the server; returns whether it is sent as it is.
     fn is_sent(&mut self, name: &[u8], value: &[u8]) -> Result<bool, FieldError> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => {
@@ -102,7 +102,7 @@ impl Exchange<'_> {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.announced.note_length(value).map(|()| false),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 self.announced.note_coding(value);
-                // RFC 9112 §6.1: neither to a client of 1.0 nor where there is no body.
+                // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
                 let may_be_sent = self.request().version() != Version::Http10 && !has_no_body(self.response.status);
                 Ok(may_be_sent)
             }
@@ -110,12 +110,12 @@ impl Exchange<'_> {
         }
     }
 
-    /// Notes the file that a field names, if it is one that does.
+    /// Notes the file that a field names, if it does.
     fn note_named_file(&mut self, name: &[u8], value: &[u8]) -> bool {
         let Some(named) = Named::from_field(name, value) else {
             return false;
         };
-        // Of two names nobody can tell which one is meant: they are none.
+        // Of two names it is unclear which one is meant, so neither counts.
         let is_second = self.named.is_some();
         self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
         true
@@ -126,7 +126,7 @@ impl Exchange<'_> {
         self.announced.length
     }
 
-    /// Forgets the content-length that the app announced, because another body takes the place of its own; returns it.
+    /// Forgets the content-length that the app announced, because another body replaces the app's; returns it.
     pub(crate) fn drop_announced_length(&mut self) -> Option<u64> {
         self.announced.length.take()
     }
@@ -135,7 +135,7 @@ impl Exchange<'_> {
         self.announced.length = length;
     }
 
-    /// Forgets the transfer-encoding that the app has applied to a body in whose place another one is sent.
+    /// Forgets the transfer-encoding that the app has applied to a body that is replaced.
     pub(crate) fn drop_own_framing(&mut self) {
         if self.announced.chunked.take().is_some() {
             self.response.fields.remove(b"transfer-encoding");
@@ -147,20 +147,20 @@ impl Exchange<'_> {
         self.announced.chunked.is_some()
     }
 
-    /// Ends the head. `total` is the length of the body where it is known; without it the body is chunked, or for
-    /// HTTP/1.0 ended by the end of the connection.
+    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
+    /// ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
         let version = self.request().version();
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
-        // What began before the drain ends its connection as well.
+        // A response that began before draining also ends its connection.
         self.close |= self.services.worker.is_draining();
         self.write_head(Some(framing), ConnectionField::of(version, self.close));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
     }
 
-    /// Puts the head on the wire.
+    /// Writes the head to the output.
     pub(super) fn write_head(&mut self, framing: Option<BodyFraming>, connection: ConnectionField) {
         let has_date = self.response.fields.has(b"date");
         let end = HeadEnd {
@@ -172,8 +172,9 @@ impl Exchange<'_> {
         write_head(self.response, end, self.stream.output.buffer());
     }
 
-    /// Ends the head of a response 101, after which the app speaks another protocol on the socket ([`Exchange::hijack`]). It has no
-    /// framing. False when the head does not name the protocol, as it has to (RFC 9110 §15.2.2).
+    /// Ends the head of a 101 response, after which the app speaks another protocol on the socket
+    /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
+    /// §15.2.2).
     pub fn end_head_for_switch(&mut self) -> bool {
         if !self.response.fields.has(b"upgrade") {
             return false;
@@ -185,7 +186,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Fields that say something of the final response or its connection, and nothing in an interim one (RFC 9110 §15.2).
+/// Fields that concern the final response or its connection, and mean nothing in an interim response (RFC 9110 §15.2).
 fn is_of_the_connection(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 4] = [b"connection", b"content-length", b"keep-alive", b"transfer-encoding"];
     NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))

@@ -1,8 +1,8 @@
-//! One request and its response, as an [`App`](crate::App) sees them: the head and body that came, and a writer that frames
-//! what goes back (RFC 9112 §6, §7): `head.rs` and `body.rs`.
+//! One request and its response, as an [`App`](crate::App) sees them: the head and body of the request, and a writer
+//! that frames the response (RFC 9112 §6, §7): `head.rs` and `body.rs`.
 //!
-//! Nothing here blocks and nothing is lost when the app stops half-way: [`Exchange`] is ended by the engine, which closes
-//! the connection if the response is not whole.
+//! Nothing here blocks, and nothing is lost if the app stops half-way: the engine ends every [`Exchange`], and closes
+//! the connection if the response is incomplete.
 
 mod body;
 mod compression;
@@ -36,7 +36,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use upgrade::Upgrade;
 
-/// The client is gone: whatever the app still writes is for nobody.
+/// The client is gone: nothing that the app still writes reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
@@ -45,7 +45,7 @@ pub(crate) enum ResponsePhase {
     NotStarted,
     EarlyHints,
     Head,
-    /// The head of a response after which the connection is a client.
+    /// The head of a response after which the connection becomes a client.
     Upgrade(Upgrade),
     Body(BodyFraming),
     Ended,
@@ -58,7 +58,7 @@ pub(crate) struct Workspace {
     head: ResponseHead,
 }
 
-/// A request to be answered.
+/// A request and its response.
 pub struct Exchange<'a> {
     stream: &'a mut Stream,
     services: &'a Arc<Services>,
@@ -68,7 +68,7 @@ pub struct Exchange<'a> {
     response: &'a mut ResponseHead,
     announced: Announced,
     close: bool,
-    /// Length of the output before this response: where to cut if it has to be taken back.
+    /// Length of the output before this response: it is truncated to this if the response is taken back.
     start: usize,
     body_bytes: u64,
     /// What the app has waited for the client so far.
@@ -76,15 +76,16 @@ pub struct Exchange<'a> {
     /// Whether the kernel may have some of this response.
     flushed: bool,
     gone: bool,
-    /// Whether the client had to give way to others: nothing that the kernel has is to reach it.
+    /// Whether the client was aborted to relieve others: the connection is reset, so that not even what the kernel has
+    /// is sent.
     is_aborted: bool,
-    /// Whether the output is with a [`Wait`].
+    /// Whether a [`Wait`] has the output.
     lent: bool,
     faulty: Option<&'static str>,
-    /// What the connection becomes.
+    /// The client that the connection becomes.
     pub(crate) client: Option<Arc<Client>>,
     hijacked: bool,
-    /// The file that the app wants to have sent.
+    /// The file that the app has named to be sent.
     pub(crate) named: Option<Named>,
     coder: Option<Box<Coder>>,
 }
@@ -121,22 +122,22 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The request. Its body is to be taken by [`Exchange::take_body`].
+    /// The request. Its body is taken with [`Exchange::take_body`].
     pub fn request(&self) -> &Request {
         &self.stream.request
     }
 
-    /// The whole body, which the caller may keep.
+    /// The complete body, which the caller may keep.
     pub fn take_body(&mut self) -> Body {
         std::mem::take(&mut self.stream.request.body)
     }
 
-    /// Where the request came to.
+    /// The listener's address.
     pub fn origin(&self) -> &Origin {
         self.stream.origin()
     }
 
-    /// Where it came from; `None` for a Unix socket.
+    /// The peer's address; `None` for a Unix socket.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer()
     }
@@ -151,7 +152,7 @@ impl<'a> Exchange<'a> {
         self.services.config().early_hints
     }
 
-    /// Whether the response has a body that can be seen by the client; if not, the app need not make one.
+    /// Whether the client will see a body; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
         !matches!(
             self.phase,
@@ -159,8 +160,8 @@ impl<'a> Exchange<'a> {
         ) && !self.gone
     }
 
-    /// Gives the socket away (Rack SPEC, "Hijacking"): from now on it is the app's business. What was read of it beyond the
-    /// request comes first. The engine forgets the connection once the app has returned.
+    /// Gives the socket to the app (Rack SPEC, "Hijacking"). Bytes that were read beyond the request can be read from
+    /// it first. The engine forgets the connection once the app has returned.
     ///
     /// # Errors
     /// If there are no descriptors left.
@@ -176,12 +177,12 @@ impl<'a> Exchange<'a> {
         Ok(socket)
     }
 
-    /// Whether the socket is the app's.
+    /// Whether the socket was given to the app.
     pub fn is_hijacked(&self) -> bool {
         self.hijacked
     }
 
-    /// Ends the head of a response whose body the app writes to the socket itself: it lasts until the connection ends.
+    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it.
     pub fn end_head_for_hijack(&mut self) {
         self.close = true;
         self.announced.chunked.get_or_insert(false);
@@ -194,7 +195,7 @@ impl<'a> Exchange<'a> {
         Gone
     }
 
-    /// Takes back a response of which nothing is on the wire yet, so that another can be given. False if it is too late.
+    /// Takes back a response of which nothing was sent yet, so that another can be made. False if it is too late.
     pub fn take_back(&mut self) -> bool {
         let is_given_away = self.hijacked || self.client.is_some();
         if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.stream.output.is_unsent() {
@@ -208,7 +209,7 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    /// Says that the response cannot be completed: the connection will be closed, so that the client can tell.
+    /// The response cannot be completed: the connection will be closed, so that the client notices.
     pub fn abort(&mut self) {
         self.phase = ResponsePhase::Ended;
         self.lost();
@@ -219,7 +220,7 @@ impl<'a> Exchange<'a> {
         self.faulty = Some(fault);
     }
 
-    /// Ends the response and hands it to the kernel, so that the client has it before the app tidies up.
+    /// Ends the response and sends it, so that the client has it before the app cleans up.
     pub fn finish(&mut self) {
         self.end_body();
         self.flush();
@@ -227,7 +228,7 @@ impl<'a> Exchange<'a> {
 
     fn end_body(&mut self) {
         if self.lent {
-            // Whoever has the output does not know that the response is over.
+            // The [`Wait`] that has the output cannot end the body.
             self.abort();
         }
         if self.phase == ResponsePhase::NotStarted {
@@ -267,23 +268,23 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// What is to be said of a response that has ended.
+/// What is logged of a response.
 pub(crate) struct Ended {
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
     pub(crate) faulty: Option<&'static str>,
 }
 
-/// What becomes of the connection.
+/// What happens to the connection.
 pub(crate) enum Outcome {
     /// The response is written: its rest is sent, then comes the next request, or the end.
     Answered { close: bool },
-    /// It is a client from now on.
+    /// It becomes a client.
     Client(Arc<Client>),
-    /// Its socket is the app's.
+    /// Its socket belongs to the app.
     Hijacked,
-    /// It is reset: the client had to give way to others.
+    /// It is reset, to relieve others.
     Aborted,
-    /// It is closed: the client is gone, or cannot be told where the response ends.
+    /// It is closed: the client is gone, or could not tell where the response ends.
     Gone,
 }

@@ -1,4 +1,4 @@
-//! Responses of the server itself: a status, and the error page for it or a short text.
+//! Responses of the server itself: a status, and its error page or a short text.
 
 use super::{Exchange, ResponsePhase};
 use fairlead_wire::reason;
@@ -7,12 +7,12 @@ use fairlead_wire::reason;
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 impl Exchange<'_> {
-    /// A whole response without a body of the app's: status, and the error page for it or a short text.
+    /// Writes a complete response: the status, and its error page or a short text.
     pub fn respond_plainly(&mut self, status: u16) {
         self.respond_plainly_with(status, &[]);
     }
 
-    /// The same with fields.
+    /// As [`Exchange::respond_plainly`], with more fields.
     pub(crate) fn respond_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
         self.start(status);
         for (name, value) in fields {
@@ -28,7 +28,7 @@ impl Exchange<'_> {
         self.write_few(b"\n");
     }
 
-    /// A whole response with the error page for `status`. False, with nothing begun, if there is none.
+    /// Writes a complete response with the error page for `status`. False, with nothing begun, if there is none.
     pub fn respond_with_error_page(&mut self, status: u16) -> bool {
         let has_page = self.services.files.page(status).is_some();
         if has_page {
@@ -48,8 +48,8 @@ impl Exchange<'_> {
             && !self.response.fields.has(b"content-encoding")
     }
 
-    /// Ends the head and writes the error page for the status, if there is one and the response says nothing of a body of its
-    /// own: neither Content-Type nor a length.
+    /// Ends the head and writes the error page for the status, if there is one and the response announces no body of
+    /// its own: neither Content-Type nor a length.
     pub fn write_error_page(&mut self) -> bool {
         let services = self.services;
         let Some(page) = services

@@ -1,7 +1,7 @@
-//! Relays: for a connection that is given away after more was read from it than the request, or whose bytes only its transport
-//! understands. Its new owner gets one end of a
-//! pair; first come the bytes that were read ahead, then whatever either side sends. One native thread serves all relays
-//! of a process, in turn; it starts with the first one and ends with the last.
+//! Relays: for a connection that is given away after bytes beyond the request were read, or whose transport is not a
+//! plain socket. Its new owner gets one end of a socket pair, from which it reads first the bytes that were read ahead,
+//! then whatever the peer sends; the other direction is forwarded as well. One native thread serves all relays of a
+//! process, in turn. It starts with the first relay and ends with the last.
 
 use crate::limits::descriptors::{Counted, Descriptors};
 use crate::transport::{Link, Shutdown, Socket};
@@ -12,17 +12,17 @@ use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes under way in one direction; a side that does not take them is not read for.
+/// Bytes buffered in one direction. While one side does not take them, the other is not read.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Bytes that one direction carries before others have their turn.
+/// Bytes that one direction carries before others get their turn.
 const TURN_BYTES: usize = 2 * PIPE_BYTES;
 
 /// The relays of a process.
 static TUNNELS: OnceLock<Relays> = OnceLock::new();
 
-/// Those of one process, and of those that are forked from it. A child inherits neither the thread nor the right to the lock,
-/// which that thread may have held at the time: it gets what is its own.
+/// The relays of one process, and of those that are forked from it. A child inherits neither the thread nor a usable
+/// lock, which that thread may have held during the fork, so it gets its own.
 struct Relays {
     process: u32,
     entrance: Mutex<Option<Entrance>>,
@@ -53,13 +53,13 @@ struct Entrance {
     waker: Arc<OwnedFd>,
 }
 
-/// Bytes from one socket to the other.
+/// Carries bytes from one socket to the other.
 struct Pipe {
     from: Link,
     to: Link,
     bytes: Vec<u8>,
     sent: usize,
-    /// No more comes, and the other side has been told.
+    /// The end was read, but not yet forwarded.
     is_over: bool,
     has_ended: bool,
 }
@@ -68,7 +68,7 @@ struct Relay {
     pipes: [Pipe; 2],
 }
 
-/// Opens a relay to the peer of `transport` and returns its other end, from which `ahead` can be read first.
+/// Opens a relay to the peer of `transport` and returns its other end, from which `ahead` is read first.
 ///
 /// # Errors
 /// If there are no descriptors left, or no thread can be started.
@@ -130,7 +130,7 @@ fn carry(shared: &Relays, waker: &OwnedFd) {
     }
 }
 
-/// Waits until some pipe can go on.
+/// Waits until one of the pipes can continue.
 fn wait(waker: &OwnedFd, relays: &[Relay]) {
     let mut fds = vec![PollFd::new(waker, PollFlags::IN)];
     for pipe in relays.iter().flat_map(|relay| &relay.pipes) {
@@ -165,7 +165,7 @@ impl Pipe {
         }
     }
 
-    /// Carries as much as goes without waiting, and belongs to one turn.
+    /// Carries as much as possible in one turn without waiting.
     fn carry(&mut self) -> io::Result<()> {
         let mut carried = 0;
         while !self.has_ended && carried < TURN_BYTES {
@@ -220,7 +220,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// Two sockets that hold more than a turn between them.
+    /// Two sockets whose buffers hold more than a turn.
     fn roomy_pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a pair");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_much_lets_others_have_their_turn() {
+    fn a_pipe_with_much_to_carry_ends_its_turn_for_others() {
         let (peer, ours) = roomy_pair();
         let (far, _owner) = roomy_pair();
         let mut sent = 0;
@@ -256,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_relays_of_its_own_and_always_the_same() {
+    fn each_process_has_its_own_relays_and_keeps_them() {
         let own = Relays::of(std::process::id());
-        // As if this were a child, and a child of that.
+        // As if these were a child, and a child of it.
         let (child, grandchild) = (Relays::of(u32::MAX - 1), Relays::of(u32::MAX));
         assert!(!std::ptr::eq(own, child) && !std::ptr::eq(child, grandchild));
         let held = own.entrance.lock();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_ahead_comes_first_and_both_sides_can_speak_and_end() {
+    fn bytes_read_ahead_come_first_and_both_sides_can_send_and_end() {
         let (mut client, server) = UnixStream::pair().expect("a pair");
         server.set_nonblocking(true).expect("a socket");
         let descriptors = Descriptors::with(1, 1);
@@ -294,6 +294,6 @@ mod tests {
         assert!(received[..7] == *b"ahead, " && received[7..] == big);
         owner.write_all(b"and back").expect("an open relay");
         drop(owner);
-        assert_eq!(sender.join().expect("it does not panic"), "and back");
+        assert_eq!(sender.join().expect("no panic"), "and back");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that the app names instead of sending them: in a field of the head, or by a body with `to_path`.
+//! Files that the app names instead of sending them: in a field of the head, or with a body that responds to `to_path`.
 
 use super::Exchange;
 use crate::files::{is_regular, READ, UNREACHABLE};
@@ -9,13 +9,13 @@ use std::path::Path;
 const NO_SUCH_FILE: &str = "the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read";
 
 impl Exchange<'_> {
-    /// Whether the head that was written names a file to be sent in the place of the body.
+    /// Whether a field of the head names a file to be sent instead of the body.
     pub fn names_a_file(&self) -> bool {
         self.named.is_some()
     }
 
-    /// Ends the head and sends the file that it names; 404 if there is none beneath the folders that were set for it, 503 if it
-    /// could not be reached this time.
+    /// Ends the head and sends the file that it names. 404 if it is not in a folder of `sendfile_root`, 503 if it could
+    /// not be opened or read this time.
     pub fn send_named_file(&mut self) {
         let Some(named) = self.named.take() else { return };
         self.drop_announced_length();
@@ -37,11 +37,11 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing changed, when
-    /// there is no such file, or the app has announced another length, as it does for a part of a file.
+    /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing
+    /// changed, if there is no such file, or the app has announced another length, as it does for a part of a file.
     pub fn send_path(&mut self, path: &Path) -> bool {
-        // The app may have opened a FIFO or a device: only its own reading is right for those. Should there be one by the time
-        // of the open, that does not wait.
+        // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case
+        // one takes the place of the file in between.
         if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
             return false;
         }
@@ -58,7 +58,7 @@ impl Exchange<'_> {
             return false;
         }
         let announced = self.drop_announced_length();
-        // Without a descriptor for the server the app reads the file itself.
+        // If the server has no descriptor for it, the app reads the file itself.
         if matches!(self.send(file, &stat, None), Ok(true)) {
             return true;
         }

@@ -22,12 +22,12 @@ impl Services {
         &self.worker.config
     }
 
-    /// Where a response goes that its connection's buffer does not hold.
+    /// Where a response goes if its connection's buffer cannot hold it.
     pub(super) fn spill(&self) -> Spill<'_> {
         Spill::new(&self.worker.config, &self.spool)
     }
 
-    /// Logs that a client had to give way to others.
+    /// Logs that a client was aborted to relieve others.
     pub(crate) fn log_abort(&self) {
         self.worker.log.error(format_args!(
             "aborted the slowest reader: unsent responses have reached response_memory_total_bytes, and requests wait"

@@ -1,4 +1,4 @@
-//! From a request to a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
+//! Turns a request into a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
 
 use super::{Exchange, ResponsePhase};
 use crate::http::http1::{BodyFraming, ConnectionField};
@@ -8,14 +8,14 @@ use fairlead_wire::websocket::Deflate;
 use fairlead_wire::Version;
 use std::sync::Arc;
 
-/// What a request can become.
+/// What a request is upgraded to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Upgrade {
     protocol: Protocol,
     deflate: Option<Deflate>,
 }
 
-/// Fields of which the server knows better when it upgrades.
+/// Fields that the server sets itself when it upgrades.
 const OWN_FIELDS: [&[u8]; 9] = [
     b"connection",
     b"content-encoding",
@@ -28,7 +28,7 @@ const OWN_FIELDS: [&[u8]; 9] = [
     b"upgrade",
 ];
 
-/// What an event stream needs, unless the app says otherwise: neither caches nor proxies keep it back.
+/// Defaults for event streams: neither caches nor proxies should hold events back.
 const EVENT_STREAM_FIELDS: [(&[u8], &[u8]); 2] = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")];
 
 /// See [`Exchange::upgrade_offer`].
@@ -47,7 +47,7 @@ impl Exchange<'_> {
         upgrade_offer(self.request())
     }
 
-    /// Begins the response that accepts the offer; fields of the app may follow. False when there is none.
+    /// Begins the response that accepts the offer; fields of the app may follow. False if there is no offer.
     pub fn start_upgrade(&mut self) -> bool {
         let Some(protocol) = self.upgrade_offer() else {
             return false;
@@ -104,9 +104,9 @@ impl Exchange<'_> {
         Some(self.become_client(upgrade.protocol, upgrade.deflate))
     }
 
-    /// Takes the rest of the body out of the hands of this thread: what is still to be written goes through the client,
-    /// from any thread, also after the app has returned. `None` when the body has ended, or the client is gone. What was
-    /// written so far must be with the kernel ([`Exchange::is_flushed`]).
+    /// Detaches the rest of the body from this thread: it is written through the client, from any thread, even after
+    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far must be with
+    /// the kernel ([`Exchange::is_flushed`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         self.phase = ResponsePhase::Ended;
@@ -121,7 +121,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether the app may set a field of a response that upgrades.
+/// Whether the server sets a field of an upgrade response itself, so that the app may not.
 pub(crate) fn is_own_field(name: &[u8]) -> bool {
     OWN_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }

@@ -1,5 +1,5 @@
-//! Waits for a client, and long writes: what may take long is done apart from the exchange, without any lock of a language, and
-//! given back.
+//! Waits for a client, and long writes. What may take long is done apart from the exchange, without the lock of the
+//! language; afterwards the result is given back.
 
 use super::{Exchange, Gone, Services};
 use crate::clock::Millis;
@@ -12,17 +12,17 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a thread that stands in line for memory looks whether others wait for it.
+/// How often a thread in the line for memory checks whether other requests wait for it.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What of an exchange is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
+/// The part of an exchange that is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
 /// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
 pub struct Wait {
     services: Arc<Services>,
     transport: Link,
-    /// `None` where another wait has it.
+    /// `None` if another wait has it.
     output: Option<Output>,
-    /// How many bytes are offered, how many of them are to be written, and how many were.
+    /// Bytes that were offered, bytes of them to be written, and bytes that were written.
     offered: usize,
     wanted: usize,
     taken: usize,
@@ -31,11 +31,11 @@ pub struct Wait {
     began: Option<Millis>,
 }
 
-/// What several waits for one client have in common.
+/// What several waits for one client share.
 #[derive(Debug)]
 pub(super) struct Waits {
     meter: Meter,
-    /// When the last one ended, and what the client had taken by then.
+    /// When the last one ended, and what the client had taken until then.
     until: Millis,
     taken: u64,
 }
@@ -46,30 +46,32 @@ enum End {
     Moved,
     Interrupted,
     Gone,
-    /// The client has to give way to others.
+    /// The client is aborted to relieve others.
     Aborted,
 }
 
 impl Exchange<'_> {
-    /// Blocks until the client takes more, at most for the write time-out. Call it without holding any lock of a language.
+    /// Blocks until the client takes more, at most for the write time-out. To be called without the lock of the
+    /// language.
     ///
     /// # Errors
-    /// When the client is gone, took nothing for that long or, in all waits together, fell behind `write_min_rate` by it.
+    /// If the client is gone, took nothing for that long or, in all waits together, fell behind `write_min_rate` by it.
     pub fn wait_for_client(&mut self) -> Result<(), Gone> {
         let mut wait = self.wait();
         wait.run();
         self.waited(wait).map(|_| ())
     }
 
-    /// The same in steps: what to wait with, apart from the exchange, which others may use meanwhile, though not to write.
+    /// As [`Exchange::wait_for_client`], in steps: returns what waits, apart from the exchange. Others may use the
+    /// exchange meanwhile, but not write.
     pub fn wait(&mut self) -> Wait {
         self.lend(0)
     }
 
-    /// Begins a write of `length` bytes that may take long: [`Wait::write`] does it, apart from the exchange.
+    /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange.
     ///
     /// # Errors
-    /// When the client is gone.
+    /// If the client is gone.
     pub fn write_apart(&mut self, length: usize) -> Result<Wait, Gone> {
         if self.lent {
             return Ok(self.lend(0));
@@ -96,11 +98,11 @@ impl Exchange<'_> {
         }
     }
 
-    /// To be called after what has been done with a wait, whether anything has or not. Returns how many of the bytes that were
-    /// offered need not be offered again.
+    /// To be called after a wait, even if it did nothing. Returns how many of the offered bytes need not be offered
+    /// again.
     ///
     /// # Errors
-    /// As for [`Exchange::wait_for_client`]; and when the client took too little while others needed the memory.
+    /// As for [`Exchange::wait_for_client`]; and if the client was aborted because others needed the memory.
     pub fn waited(&mut self, wait: Wait) -> Result<usize, Gone> {
         self.flushed = true;
         if let Some(output) = wait.output {
@@ -122,7 +124,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the client takes enough in all the time that it is waited for, of which a part began at `began`.
+    /// Whether the client keeps the minimum rate over all waits; the last of them began at `began`.
     fn is_fast_enough(&mut self, began: Millis) -> bool {
         let rate = self.services.config().write_rate();
         let now = Millis::now();
@@ -150,7 +152,8 @@ impl Wait {
         }
     }
 
-    /// Blocks until the client takes more, or there is room for more, at most for the write time-out. A signal ends it early.
+    /// Blocks until the client takes more, or there is room for more, at most for the write time-out. A signal ends it
+    /// early.
     pub fn run(&mut self) {
         let Some(mut output) = self.output.take() else {
             return self.wait_for_the_other();
@@ -159,7 +162,7 @@ impl Wait {
         self.output = Some(output);
     }
 
-    /// Writes, and waits where it must, to the end or until a signal comes.
+    /// Writes, and waits when necessary, until everything is written or a signal arrives.
     pub fn write(&mut self, bytes: &[u8]) {
         let bytes = &bytes[..self.wanted.min(bytes.len())];
         while self.end == End::Moved && self.taken < bytes.len() {
@@ -177,7 +180,7 @@ impl Wait {
         }
     }
 
-    /// Another thread is in the middle of a write, and so nothing is to be done but to look again soon.
+    /// Another thread is in the middle of a write: nothing to do but to look again soon.
     fn wait_for_the_other(&self) {
         std::thread::sleep(LOOK / 4);
     }
@@ -185,7 +188,8 @@ impl Wait {
     fn wait_for_room(&mut self, output: &mut Output) -> End {
         let until = Millis::now() + self.services.worker.write_timeout();
         loop {
-            // Poll speaks up only when a third of the socket's buffer is free: a slow reader shows when it is offered more.
+            // Poll reports a socket as writable only when a third of its buffer is free, so a slow reader is offered
+            // more.
             let before = output.progress();
             match output.flush_whole(&*self.transport, FileParts::Send) {
                 Err(_) => return End::Gone,
@@ -233,7 +237,7 @@ impl Wait {
     }
 }
 
-/// Whether what the thread stands in line for is there.
+/// Whether the memory that the thread has waited for is granted.
 fn has_memory(output: &Output) -> bool {
     output.claim().is_some_and(Claim::is_granted)
 }

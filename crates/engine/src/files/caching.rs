@@ -1,21 +1,21 @@
-//! What is said about a file because of its name: its media type, and how long it may be kept (RFC 9111 §5.2.2).
+//! What follows from a file's name: its media type, and how long it may be cached (RFC 9111 §5.2.2).
 
 use fairlead_wire::pattern::glob_matches;
 
 /// For files whose name changes whenever their content does.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// For all others: may be kept, but not used without asking. A response to that costs no body.
+/// For all others: may be stored, but must be validated before use. A 304 costs no body.
 const ASK: &str = "no-cache";
 
-/// Hex digits that make a fingerprint.
+/// Minimum number of hex digits of a fingerprint.
 const FINGERPRINT: usize = 8;
 
-/// The Content-Type of a file of that name.
+/// The Content-Type of a file with that name.
 pub(crate) fn content_type(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let guess = match mime_guess::from_path(name).first_raw() {
-        // RFC 9239 has made all scripts one type, RFC 8081 has made fonts a kind of their own.
+        // RFC 9239 registers all scripts as one type; RFC 8081 gives fonts their own top-level type.
         Some("application/javascript") => "text/javascript",
         Some("application/font-woff") => "font/woff",
         Some(guess) => guess,
@@ -35,8 +35,8 @@ fn is_text(media_type: &str) -> bool {
         || matches!(media_type, "application/json" | "application/xml")
 }
 
-/// The Cache-Control of the file at `path` (relative): that of the first of `rules` whose pattern matches, or what its name
-/// says.
+/// The Cache-Control of the file at `path` (relative): that of the first of `rules` whose pattern matches, or a default
+/// that depends on its name.
 pub(crate) fn cache_control<'a>(rules: &'a [(String, String)], path: &str) -> &'a str {
     let absolute = format!("/{path}");
     let matches = |(pattern, _): &&(String, String)| glob_matches(pattern.as_bytes(), absolute.as_bytes());
@@ -47,13 +47,14 @@ pub(crate) fn cache_control<'a>(rules: &'a [(String, String)], path: &str) -> &'
     }
 }
 
-/// Whether the name has a digest of the content in it, as Sprockets, Propshaft, webpack (`-` or `.` and hex digits) and Vite
-/// (`-` and eight letters, digits, `-` or `_`, in `/assets/`) write it. One that could as well be a word or a date does not count.
+/// Whether the name contains a digest of the content, as written by Sprockets, Propshaft, webpack (`-` or `.` and hex
+/// digits) or Vite (`-` and eight letters, digits, `-` or `_`, in `/assets/`). What may as well be a word or a date
+/// does not count.
 fn has_fingerprint(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut parts = name.split(['-', '.']);
     let base = parts.next();
-    // With digits only it may be a date.
+    // Digits alone may be a date.
     let is_digest = |part: &str| {
         part.len() >= FINGERPRINT
             && part.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_makes_a_name_last() {
+    fn a_name_with_a_fingerprint_may_be_cached_for_ever() {
         for (path, expected) in [
             ("assets/application-7c0b2f1e9a.js", FOR_EVER),
             ("assets/app-0123456789abcdef0123456789abcdef.digested.css", FOR_EVER),

@@ -1,4 +1,4 @@
-//! A file as it is served: which version of it, what is said about it, and its bytes.
+//! A version of a file: its identity, its response fields, and its bytes.
 
 use crate::clock::unix_seconds;
 use crate::files::folder::Folder;
@@ -13,10 +13,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Larger files are the file sender's; smaller ones are copied into the response.
+/// Larger files are left to the file sender; smaller ones are copied into the response.
 pub(crate) const SMALL_BYTES: u64 = 64 * 1024;
 
-/// Which version of which file: another one when any of this differs.
+/// Identifies a version of a file: another version differs in one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -42,7 +42,7 @@ impl Identity {
         self.size
     }
 
-    /// Seconds since 1970 of the last modification; none before that.
+    /// The last modification, in seconds since 1970; 0 if it was earlier.
     pub(crate) fn modified(&self) -> u64 {
         u64::try_from(self.modified.0).unwrap_or(0)
     }
@@ -52,12 +52,12 @@ impl Identity {
         self.modified < other.modified
     }
 
-    /// Whether it was last touched so long before `now` (seconds since 1970) that another change would show in its times.
+    /// Whether the last change is so long before `now` (seconds since 1970) that another change would alter the times.
     fn is_settled(&self, now: u64) -> bool {
         i64::try_from(now).is_ok_and(|now| self.changed.0.max(self.modified.0) + 1 < now)
     }
 
-    /// A strong entity tag (RFC 9110 §8.8.3), the same on every machine that has the file with its time.
+    /// A strong entity tag (RFC 9110 §8.8.3), the same on all machines that have the file with this modification time.
     fn etag(&self, coding: Option<Coding>) -> String {
         let (seconds, nanoseconds) = self.modified;
         let time = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
@@ -68,7 +68,7 @@ impl Identity {
     }
 }
 
-/// What is said about a version of a file.
+/// The response fields of a version of a file.
 #[derive(Debug)]
 pub(crate) struct Description {
     pub(crate) identity: Identity,
@@ -96,7 +96,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Reads a small file; a large one stays where it is, and open. `None` if it has become shorter.
+    /// Reads a small file; a large one stays open instead. `None` if it has become shorter.
     pub(crate) fn of(file: File, size: u64, descriptors: &Arc<Descriptors>) -> io::Result<Option<Content>> {
         if size > SMALL_BYTES {
             return Ok(Some(Content::File(stay_open(file, descriptors)?)));
@@ -104,7 +104,7 @@ impl Content {
         Ok(Content::read(&file, size)?.map(Content::Memory))
     }
 
-    /// The bytes of a small file. `None` if it has become shorter.
+    /// Reads a small file. `None` if it has become shorter.
     pub(crate) fn read(file: &File, size: u64) -> io::Result<Option<Arc<[u8]>>> {
         let mut bytes = vec![0; size as usize];
         match file.read_exact_at(&mut bytes, 0) {
@@ -115,19 +115,19 @@ impl Content {
     }
 }
 
-/// Lets a file be open for as long as somebody sends it, if there is a descriptor for that.
+/// Keeps a file open as long as it is being sent, if there is a descriptor for it.
 fn stay_open(file: File, descriptors: &Arc<Descriptors>) -> io::Result<Arc<Counted<File>>> {
     let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
     Ok(Arc::new(Counted::new(file, permit)))
 }
 
-/// A file of the public folder, under one of its names and in one coding.
+/// A file of the public folder, with one of its names and in one coding.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) description: Description,
     pub(crate) content_type: String,
     pub(crate) coding: Option<Coding>,
-    /// What is said in every response about it, 304 too.
+    /// Fields of every response for it, including 304.
     pub(crate) fields: Fields,
     content: Stored,
 }
@@ -135,7 +135,7 @@ pub(crate) struct Document {
 #[derive(Debug)]
 enum Stored {
     Memory(Arc<[u8]>),
-    /// Open for as long as somebody sends it; shared by all who do.
+    /// Open as long as it is being sent; shared by all responses that send it.
     File(Mutex<Weak<Counted<File>>>),
 }
 
@@ -160,7 +160,7 @@ impl Document {
         }
     }
 
-    /// The bytes of this very version. `None` if the file at `path` is another one by now.
+    /// The bytes of exactly this version. `None` if the file at `path` has changed.
     pub(crate) fn content(
         &self,
         folder: &Folder,
@@ -193,11 +193,11 @@ impl Document {
         (content + self.fields.bytes() + size_of::<Document>() + OVERHEAD) as u64
     }
 
-    /// Whether it can be kept: a later change of the file will show.
+    /// Whether it may be kept in memory: a later change of the file can be detected.
     pub(crate) fn is_settled(&self, now: u64) -> bool {
         self.description.identity.is_settled(now)
     }
 }
 
-/// Its texts, and what a map needs for an entry.
+/// Estimate for its strings, and for the entry of the map.
 const OVERHEAD: usize = 256;

@@ -1,7 +1,7 @@
-//! A folder that is served: looks at and opens what lies beneath it, and nothing else.
+//! A folder that is served: looks at and opens files in it, and nothing outside.
 //!
-//! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Where it cannot, each step is made by hand and no
-//! symbolic link is followed at all.
+//! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Without openat2, each step is made
+//! separately, and no symbolic link is followed.
 
 use crate::config::Symlinks;
 use rustix::fs::{fstat, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -10,10 +10,10 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// How often the kernel may ask to try again, because somebody renames folders at the same time.
+/// How often to try again when the kernel asks for it, because folders are being renamed.
 const ATTEMPTS: usize = 4;
 
-/// A device or a FIFO must not make the open wait, nor a terminal become ours.
+/// Opening must not block on a device or a FIFO, nor acquire a controlling terminal.
 pub(crate) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
@@ -35,7 +35,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`, which may itself be behind links.
+    /// Opens the folder at `path`, which may itself contain links.
     pub(crate) fn open(path: &Path, symlinks: Symlinks) -> io::Result<Folder> {
         let root = open(path, LOOK | OFlags::DIRECTORY, Mode::empty())?;
         let has_openat2 = openat2(&root, ".", LOOK, Mode::empty(), ResolveFlags::BENEATH).is_ok();
@@ -46,13 +46,13 @@ impl Folder {
         })
     }
 
-    /// What lies at `path`, which has passed [`fairlead_wire::check_path`]: by the same rules as [`Folder::file`], but nothing is
-    /// opened, so that a device does not notice.
+    /// The status of the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
+    /// [`Folder::file`], but nothing is opened, so that devices are not affected.
     pub(crate) fn look(&self, path: &[u8]) -> io::Result<Stat> {
         match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
             _ => match self.open_beneath(path, LOOK) {
-                // What is not there at all needs no descriptor to show it: that is still the app's to answer.
+                // Without a free descriptor a missing file can still be recognised; the app then responds.
                 Err(error @ (Errno::MFILE | Errno::NFILE)) => {
                     statat(&self.root, path, AtFlags::empty()).and(Err(error))
                 }
@@ -64,7 +64,7 @@ impl Folder {
     /// Opens the regular file at `path`, which has passed [`fairlead_wire::check_path`].
     ///
     /// # Errors
-    /// As open(2); NOENT too for whatever is no regular file, XDEV or LOOP for links that are not followed.
+    /// As for open(2). Also NOENT for anything but a regular file, and XDEV or LOOP for links that are not followed.
     pub(crate) fn file(&self, path: &[u8]) -> io::Result<(File, Stat)> {
         let file = match self.symlinks {
             Symlinks::All => io::retry_on_intr(|| openat(&self.root, path, READ, Mode::empty()))?,
@@ -111,8 +111,8 @@ impl Folder {
     }
 }
 
-/// `None` for a file that is not there, may not be read, or lies behind a link that is not followed; but not for one that
-/// could not be reached this time.
+/// `None` for a file that is missing, may not be read, or is behind a link that is not followed. An error if it could
+/// not be opened this time.
 pub(crate) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -135,7 +135,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
-    /// `file`, `in/file`, links to them that stay inside, links that leave, a FIFO.
+    /// Contains `file`, `in/file`, links to them that stay inside, links that lead outside, and a FIFO.
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().expect("a folder");
         let root = tree.path().join("root");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_is_followed_but_what_is_no_file_is_never_opened() {
+    fn every_link_is_followed_but_only_regular_files_are_opened() {
         let expected = [
             ("inside", Some("deep")),
             ("outside", Some("secret")),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_by_hand_goes_only_down() {
+    fn without_openat2_a_path_leads_only_downwards() {
         for path in [
             "../secret",
             "in/../../secret",

@@ -1,12 +1,12 @@
-//! Files that are served without the app, or in its name.
+//! Files that are served without the app, or that the app has named.
 //!
-//! * `public.rs` finds the file that a request names, in the public folder, before the app is asked; `folder.rs` opens it so
-//!   that nothing outside can be reached, `document.rs` is a version of it, kept in memory if it is small.
+//! * `public.rs` finds the file in the public folder that a request names, before the app is called. `folder.rs` opens
+//!   it so that nothing outside can be reached. `document.rs` is a version of it, kept in memory if it is small.
 //! * `sendfile.rs`: files that the app names instead of sending them.
-//! * `caching.rs` and `pages.rs` have what names imply and error pages.
+//! * `caching.rs`: what follows from a file's name. `pages.rs`: error pages.
 //!
-//! How a file becomes a response is the business of `exchange/`. All of it runs on the thread that polls, or the one that has just
-//! run the app; bytes of large files are the file sender's.
+//! `exchange/` makes the response. All of this runs on the thread that polls, or that has just run the app; the file
+//! sender sends large files.
 
 mod caching;
 mod document;
@@ -29,9 +29,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) const UNREACHABLE: &str =
-    "a file could not be opened for want of descriptors or memory, or because the disk fails";
+    "a file could not be opened: too few descriptors, too little memory, or a disk error";
 
-/// What is served from disk.
+/// The files that are served.
 pub(crate) struct Files {
     public: Option<Public>,
     roots: Vec<Root>,
@@ -52,7 +52,7 @@ impl Files {
         })
     }
 
-    /// What is served before the app is asked.
+    /// The public folder, whose files are served before the app is called.
     pub(crate) fn public(&self) -> Option<&Public> {
         self.public.as_ref()
     }
@@ -62,7 +62,7 @@ impl Files {
         self.pages.get(status).map(|page| &page[..])
     }
 
-    /// Whether the app may name files in fields of its responses.
+    /// Whether the app may name files in response fields.
     pub(crate) fn has_roots(&self) -> bool {
         !self.roots.is_empty()
     }

@@ -1,12 +1,12 @@
-//! Error pages: `404.html`, `500.html` and the like at the top of the public folder. They are read when the worker starts,
-//! so that there is one even when nothing can be opened any more.
+//! Error pages: `404.html`, `500.html` and the like in the public folder itself. They are read when the worker starts,
+//! so that they are available even if no file can be opened later.
 
 use super::document::Content;
 use super::folder::Folder;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Larger pages are left out.
+/// Larger pages are ignored.
 const MOST_BYTES: u64 = super::document::SMALL_BYTES;
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! The public folder: from the path of a request to a document. What a path may name is decided by its text first
-//! (`fairlead_wire::path`); then one look at the file tells whether what is in memory is still true.
+//! The public folder: finds the document for the path of a request. The text of the path decides first what it may name
+//! (`fairlead_wire::path`). Then one look at the file shows whether the version in memory is still current.
 
 use super::caching;
 use super::document::{Content, Description, Document, Identity};
@@ -15,7 +15,7 @@ use quick_cache::Weighter;
 use rustix::io;
 use std::sync::Arc;
 
-/// The bytes that a usual small file takes, for a first guess how many fit.
+/// Assumed size of a small file, to estimate how many fit into the cache.
 const USUAL_BYTES: u64 = 4 * 1024;
 
 const INDEX: &[u8] = b"index.html";
@@ -25,14 +25,14 @@ pub(crate) struct Public {
     rules: PathRules,
     cache_control: Vec<(String, String)>,
     descriptors: Arc<Descriptors>,
-    /// What was served lately, by its path and coding.
+    /// Documents that were served recently, by path and coding.
     cache: Option<Cache<Vec<u8>, Arc<Document>, Bytes>>,
 }
 
 /// What a path names.
 pub(crate) enum Found {
     Document(Arc<Document>, Content),
-    /// A folder with an index, named without the slash at its end.
+    /// A folder with an index, named without the final slash.
     Folder,
     Nothing,
 }
@@ -68,10 +68,10 @@ impl Public {
         &self.folder
     }
 
-    /// What `path` names, as it was sent. `accepted` is asked only where there may be a choice.
+    /// What `path` names, as it was sent. `accepted` is only called if there may be a choice.
     ///
     /// # Errors
-    /// When the machine cannot open the file now: it has no descriptors left, or the disk fails.
+    /// If the file cannot be opened now: there are no descriptors left, or the disk fails.
     pub(crate) fn find(&self, path: &[u8], accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
         let mut name = Vec::with_capacity(path.len() + INDEX.len() + 1);
         let Ok(kind) = relative_path(path, self.rules, &mut name) else {
@@ -81,7 +81,7 @@ impl Public {
             PathKind::Folder => {
                 append_index(&mut name);
                 Ok(match self.negotiate(&mut name, accepted)? {
-                    // An index that is a folder is none.
+                    // An index must be a file.
                     Found::Folder => Found::Nothing,
                     found => found,
                 })
@@ -100,7 +100,7 @@ impl Public {
         }
     }
 
-    /// The file of that name, or the sibling of it that the client likes best. `Folder`, if it is one.
+    /// The file of that name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
     fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
         let stat = match unless_missing(self.folder.look(name))? {
             Some(stat) if is_folder(&stat) => return Ok(Found::Folder),
@@ -129,8 +129,8 @@ impl Public {
         Ok(Found::Document(document, content))
     }
 
-    /// The document at `name`, from memory if it is still the version that a look has just shown. With a coding `name` ends
-    /// with its suffix, and the document is that of the name without it.
+    /// The document at `name`, from memory if its version is the one just `seen`. With a coding, `name` ends with its
+    /// suffix, and the media type is that of the name without it.
     fn document(
         &self,
         name: &[u8],
@@ -159,7 +159,7 @@ impl Public {
         };
         let document = Arc::new(self.describe(name, coding, identity, &content));
         if let Some(cache) = &self.cache {
-            // Read at one moment: if the file has changed since, its times have too.
+            // All bytes belong to one version: if the file has changed since, so have its times.
             let is_same = || self.folder.look(name).is_ok_and(|stat| Identity::of(&stat) == identity);
             if document.is_settled(unix_seconds()) && is_same() {
                 cache.insert(key(name, coding), Arc::clone(&document));
@@ -186,7 +186,7 @@ impl Public {
     }
 }
 
-/// A name cannot have the byte that marks a coding.
+/// The byte that marks a coding cannot occur in a name.
 fn key(name: &[u8], coding: Option<Coding>) -> Vec<u8> {
     let mut key = name.to_vec();
     if coding.is_some() {

@@ -1,6 +1,6 @@
-//! Files that the app names in a field of its response instead of sending them: `x-sendfile` with a path of the machine,
-//! `x-accel-redirect` with an internal path. A name counts only beneath the folders that were set for it, since a client may
-//! have had a say in it.
+//! Files that the app names in a field of its response instead of sending them: `x-sendfile` with a path on this
+//! machine, `x-accel-redirect` with an internal path. Only files in configured folders are sent, since a client may
+//! have influenced the name.
 
 use super::folder::{unless_missing, Folder};
 use super::Files;
@@ -11,29 +11,29 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Longest path that is looked at.
+/// Longest path that is accepted.
 const MOST_BYTES: usize = 4096;
 
 /// A folder from which the app may have files sent.
 pub(crate) struct Root {
     folder: Folder,
-    /// Its path as it was set, and without links.
+    /// Its path as it was configured, and without links.
     paths: [Vec<u8>; 2],
-    /// Internal paths begin with it: it begins and ends with a slash.
+    /// What internal paths begin with; begins and ends with a slash.
     prefix: Option<Vec<u8>>,
 }
 
 /// How the app has named a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// `x-sendfile`: the absolute path as it is.
+    /// `x-sendfile`: the absolute path, unchanged.
     Path(Vec<u8>),
-    /// `x-accel-redirect`: an internal path, percent-encoded; a query does not count.
+    /// `x-accel-redirect`: an internal path, percent-encoded; a query is ignored.
     Internal(Vec<u8>),
 }
 
 impl Named {
-    /// What a field of a response names, if it is one of the two.
+    /// The file that a response field names, if it is one of the two.
     pub(crate) fn from_field(name: &[u8], value: &[u8]) -> Option<Named> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"x-sendfile") => Some(Named::Path(value.to_vec())),
@@ -55,7 +55,7 @@ impl Root {
         })
     }
 
-    /// The path beneath this root that `named` means.
+    /// The path that `named` means, relative to this root.
     fn relative(&self, named: &Named) -> Option<Vec<u8>> {
         match named {
             Named::Path(path) => self.paths.iter().find_map(|root| {
@@ -74,15 +74,15 @@ impl Root {
     }
 }
 
-/// Whether a relative path can only name something beneath its folder. The app may give its files names that no address of a
-/// public file may have, such as `report 10:30.pdf`; that no link leads out is the kernel's business.
+/// Whether a relative path stays in its folder by its text. The app may use names that the path of a public file may
+/// not have, such as `report 10:30.pdf`. The kernel checks that no link leads outside.
 fn leads_down(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
     path.len() <= MOST_BYTES && !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)
 }
 
 impl Files {
-    /// The file that `named` means, and its path beneath its root. An error when it could not be reached this time.
+    /// The file that `named` means, and its path relative to its root. An error if it could not be opened this time.
     pub(crate) fn named(&self, named: &Named) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
         for root in &self.roots {
             let Some(relative) = root.relative(named) else { continue };
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_path_counts_beneath_its_folder() {
+    fn an_absolute_path_counts_only_in_its_folder() {
         let (folder, root) = root(None);
         let base = folder.path().to_str().expect("UTF-8");
         for (rest, expected) in [
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_path_counts_behind_its_prefix() {
+    fn an_internal_path_counts_only_after_its_prefix() {
         for prefix in ["/internal/", "/internal", "internal"] {
             let (_folder, root) = root(Some(prefix));
             for (path, expected) in [

@@ -1,13 +1,13 @@
-//! The body of a request while it arrives: in memory, above a threshold in an unlinked temporary file.
+//! The body of a request while it arrives: in memory, or, above a threshold, in an unlinked temporary file.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// A whole request body, or as much of it as has arrived.
+/// A complete request body, or the part of it that has arrived.
 #[derive(Debug, Default)]
 pub enum Body {
-    /// No body at all.
+    /// There is no body.
     #[default]
     Empty,
     /// Small enough for memory.
@@ -17,7 +17,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Length so far in bytes.
+    /// Bytes that have arrived.
     pub fn len(&self) -> u64 {
         match self {
             Body::Empty => 0,
@@ -31,7 +31,7 @@ impl Body {
         self.len() == 0
     }
 
-    /// Bytes of it that are in memory.
+    /// Bytes in memory.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Body::Memory(bytes) => bytes.len(),
@@ -39,7 +39,7 @@ impl Body {
         }
     }
 
-    /// Adds what has arrived, moving to a file in `directory` above `memory_bytes`.
+    /// Adds bytes; moves the body to a file in `directory` if it grows above `memory_bytes`.
     pub(crate) fn push(&mut self, bytes: &[u8], memory_bytes: usize, directory: &Path) -> io::Result<()> {
         match self {
             Body::Empty if bytes.is_empty() => {}
@@ -62,7 +62,7 @@ impl Body {
         Ok(())
     }
 
-    /// Says that all has arrived: a file is rewound for its reader.
+    /// Everything has arrived: rewinds a file for its reader.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Body::File(file, _) = self {
             file.seek(SeekFrom::Start(0))?;
@@ -77,7 +77,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn stays_in_memory_up_to_the_threshold_and_moves_to_a_file_above_it() {
+    fn a_body_stays_in_memory_up_to_the_threshold_and_moves_to_a_file_above_it() {
         let directory = std::env::temp_dir();
         let mut body = Body::default();
         body.push(b"12345", 8, &directory).expect("memory");

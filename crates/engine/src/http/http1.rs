@@ -1,4 +1,4 @@
-//! Responses on the wire of HTTP/1 (RFC 9112): the one place that writes status lines and what frames a message.
+//! Writes responses in HTTP/1 (RFC 9112): the only place that writes status lines and the framing of messages.
 
 use super::response::{FieldError, ResponseHead};
 use fairlead_wire::{fields, has_no_body, reason, Version};
@@ -13,7 +13,7 @@ pub(crate) const CHUNK_END: &[u8] = b"\r\n";
 /// An interim response that lets the client send its body (RFC 9110 §15.2.1).
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Sent to a client for whom there is no place.
+/// Sent to a client for which there is no place.
 pub(crate) const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
@@ -25,25 +25,25 @@ pub(crate) enum BodyFraming {
     /// Bytes that are still to come.
     Length(u64),
     Chunked,
-    /// Inside a chunk, of which bytes are still to come.
+    /// Inside a chunk; the bytes of it that are still to come.
     Chunk(u64),
     /// The end of the connection ends the body, or the app frames it itself.
     Raw,
 }
 
-/// What the app's fields say of the framing.
+/// What the app's fields say about the framing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announced {
     pub(crate) length: Option<u64>,
-    /// Whether the transfer-encoding that the app applies ends with `chunked`, if it applies any.
+    /// Whether the transfer-encoding that the app has applied ends with `chunked`; `None` if it has applied none.
     pub(crate) chunked: Option<bool>,
 }
 
 impl Announced {
-    /// Takes down a content-length.
+    /// Stores a content-length.
     ///
     /// # Errors
-    /// If it is none, or another one than before.
+    /// If it is invalid, or contradicts an earlier one.
     pub(crate) fn note_length(&mut self, value: &[u8]) -> Result<(), FieldError> {
         let digits = std::str::from_utf8(value).ok();
         let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -55,13 +55,13 @@ impl Announced {
         Ok(())
     }
 
-    /// Takes down a transfer-encoding.
+    /// Stores a transfer-encoding.
     pub(crate) fn note_coding(&mut self, value: &[u8]) {
         let last = fields::members(value).last();
         self.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
     }
 
-    /// How a body is delimited whose length is `total`, where that is known.
+    /// How a body is delimited. `total`: its length, if known.
     pub(crate) fn framing(self, status: u16, version: Version, total: Option<u64>) -> BodyFraming {
         if has_no_body(status) {
             return BodyFraming::None;
@@ -76,17 +76,17 @@ impl Announced {
         }
     }
 
-    /// Whether only the end of the connection ends a body of that framing: where `chunked` is not the last coding
-    /// (RFC 9112 §6.3).
+    /// Whether a body with that framing ends only with the connection: for HTTP/1.0, and if `chunked` is not the last
+    /// coding (RFC 9112 §6.3).
     pub(crate) fn ends_connection(self, framing: BodyFraming, version: Version) -> bool {
         framing == BodyFraming::Raw && (version == Version::Http10 || self.chunked != Some(true))
     }
 }
 
-/// What is said of the connection (RFC 9112 §9.3).
+/// What the `connection` field says (RFC 9112 §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionField {
-    /// Nothing: it stays, as is usual in HTTP/1.1.
+    /// No field: HTTP/1.1 keeps the connection open by default.
     Implied,
     KeepAlive,
     Close,
@@ -115,13 +115,13 @@ impl ConnectionField {
 /// How a head of HTTP/1 ends: what is added to the fields of the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadEnd<'a> {
-    /// `None` for a response that has no body of its own kind: interim ones, and those after which the connection is no
-    /// longer HTTP.
+    /// `None` for a response without a body of its own: an interim one, or one after which the connection is no longer
+    /// HTTP.
     pub(crate) framing: Option<BodyFraming>,
     pub(crate) connection: ConnectionField,
     /// The `Date`, if the head has none.
     pub(crate) date: Option<&'a [u8]>,
-    /// Whether the request was HEAD: the coding of a body that does not come is not named.
+    /// Whether the request was HEAD: `transfer-encoding` is then left out, because no body follows.
     pub(crate) is_head_request: bool,
 }
 
@@ -195,7 +195,7 @@ mod tests {
     };
 
     #[test]
-    fn a_head_is_a_status_fields_and_what_frames_the_body() {
+    fn a_head_has_a_status_fields_and_the_framing_of_the_body() {
         assert_eq!(written(200, PLAIN), "HTTP/1.1 200 OK\r\nx: y\r\n\r\n");
         assert_eq!(
             written(599, PLAIN),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_is_named_only_where_a_body_comes() {
+    fn transfer_encoding_is_sent_only_if_a_body_follows() {
         for (is_head_request, expected) in [
             (false, "x: y\r\ntransfer-encoding: chunked\r\n\r\n"),
             (true, "x: y\r\n\r\n"),

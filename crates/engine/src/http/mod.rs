@@ -1,4 +1,4 @@
-//! What requests and responses are, whatever carries them; and how HTTP/1 puts a response on the wire.
+//! Requests and responses, independent of the transport, and how HTTP/1 writes a response.
 
 pub(crate) mod body;
 pub(crate) mod http1;

@@ -1,11 +1,11 @@
-//! Why a request is refused by the server itself, without the app.
+//! Why the server refuses a request itself, without the app.
 
 use fairlead_wire::Error;
 
-/// See the head of this file. What the peer did wrong, or what there is not enough of.
+/// See the head of this file: what the peer did wrong, or what is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The peer did not keep to the protocol, or to a limit that it lets a server set.
+    /// The peer has violated the protocol, or a limit that the protocol lets a server set.
     Malformed(Error),
     HeadTooSlow,
     BodyTooSlow,
@@ -13,9 +13,9 @@ pub(crate) enum Refusal {
     NoMemoryForHead,
     NoDescriptorForBody,
     NoDiskForBody,
-    /// The temporary folder does not take the body.
+    /// The body could not be written to the temporary folder.
     BodyNotStored,
-    /// The temporary file of the body cannot be read again.
+    /// The temporary file of the body cannot be read.
     BodyNotReadable,
 }
 
@@ -32,16 +32,16 @@ impl Refusal {
         }
     }
 
-    /// In words, for the log.
+    /// The reason, for the log.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Refusal::Malformed(error) => error.name(),
             Refusal::HeadTooSlow => "head took too long",
-            Refusal::BodyTooSlow => "body came too slowly",
+            Refusal::BodyTooSlow => "body arrived too slowly",
             Refusal::BodyTooLarge => "body too large",
-            Refusal::NoMemoryForHead => "no memory for a head as large",
+            Refusal::NoMemoryForHead => "no memory for such a large head",
             Refusal::NoDescriptorForBody => "no descriptor for the body's file",
-            Refusal::NoDiskForBody => "bodies take all the disk they may",
+            Refusal::NoDiskForBody => "request bodies have reached their disk limit",
             Refusal::BodyNotStored => "no room for the body in the temporary folder",
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
         }

@@ -1,4 +1,4 @@
-//! A whole request, which belongs to nobody else: whatever carried it may go on without it.
+//! A complete request that owns its bytes, independent of its connection.
 
 use super::body::Body;
 use crate::clock::Nanos;
@@ -9,10 +9,10 @@ use fairlead_wire::ranges::Ranges;
 use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
 use fairlead_wire::{Framing, Head, Span, TargetForm, Version};
 
-/// See the head of this file. Names of methods and fields are as they were sent.
+/// See the head of this file. Methods and field names are as they were sent.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// The bytes of the head, and where in them its parts stand.
+    /// The bytes of the head; `head` has spans of them.
     bytes: Vec<u8>,
     pub(crate) head: Head,
     pub(crate) body: Body,
@@ -21,7 +21,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The head was parsed from the start of `input`: takes these bytes, and leaves what follows them.
+    /// Takes the bytes of the head that was parsed from the start of `input`, and leaves those after it.
     pub(crate) fn take_head(&mut self, input: &mut Vec<u8>) {
         let rest = if self.head.len < input.len() {
             input.split_off(self.head.len)
@@ -31,7 +31,7 @@ impl Request {
         self.bytes = std::mem::replace(input, rest);
     }
 
-    /// Forgets everything, so that the next request can be parsed. Returns an empty buffer.
+    /// Resets this for the next request. Returns an empty buffer.
     pub(crate) fn forget(&mut self) -> Vec<u8> {
         self.body = Body::Empty;
         let mut buffer = std::mem::take(&mut self.bytes);
@@ -44,7 +44,7 @@ impl Request {
         &self.bytes
     }
 
-    /// Bytes of it that are in memory.
+    /// Bytes that are in memory.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.body.memory()
     }
@@ -63,12 +63,12 @@ impl Request {
         self.text(self.head.target)
     }
 
-    /// Which form the target has (RFC 9112 §3.2).
+    /// The form of the target (RFC 9112 §3.2).
     pub fn target_form(&self) -> TargetForm {
         self.head.parts.form
     }
 
-    /// The path of the target; it may be empty.
+    /// The path of the target; may be empty.
     pub fn path(&self) -> &[u8] {
         self.text(self.head.parts.path)
     }
@@ -78,7 +78,7 @@ impl Request {
         self.head.parts.query.map(|query| self.text(query))
     }
 
-    /// The authority that the request is for: that of an absolute target, else Host. `None` only in HTTP/1.0.
+    /// The authority of the request: that of an absolute target, otherwise Host. `None` only in HTTP/1.0.
     pub fn host(&self) -> Option<&[u8]> {
         self.head.host.map(|host| self.text(host))
     }
@@ -88,19 +88,19 @@ impl Request {
         self.head.version
     }
 
-    /// Names and values of the fields, in the order in which they came.
+    /// Names and values of the fields, in the order in which they were sent.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let fields = self.head.fields.iter();
         fields.map(|field| (self.text(field.name), self.text(field.value)))
     }
 
-    /// The first value of a field, whatever the case of its name.
+    /// The first value of a field; the case of `name` does not matter.
     pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
         let mut fields = self.fields();
         fields.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value))
     }
 
-    /// Whether the body came in chunks, so that no field says how long it is.
+    /// Whether the body was chunked, so that no field states its length.
     pub fn is_chunked(&self) -> bool {
         self.head.framing == Framing::Chunked
     }
@@ -110,7 +110,7 @@ impl Request {
         !matches!(self.head.framing, Framing::Empty | Framing::Length(0))
     }
 
-    /// Whether the method is HEAD: the head of the response is all that is wanted.
+    /// Whether the method is HEAD.
     pub fn is_head(&self) -> bool {
         self.method() == b"HEAD"
     }
@@ -120,17 +120,17 @@ impl Request {
         self.head.upgrade
     }
 
-    /// The handshake of a WebSocket, if the request is a valid one (RFC 6455 §4.2.1).
+    /// The WebSocket handshake, if the request is a valid one (RFC 6455 §4.2.1).
     pub(crate) fn web_socket_handshake(&self) -> Option<Handshake> {
         handshake(&self.head, &self.bytes).ok()
     }
 
-    /// How messages of a WebSocket are compressed, and the field that says so (RFC 7692 §5.1).
+    /// How messages of a WebSocket are compressed, and the value of the response field (RFC 7692 §5.1).
     pub(crate) fn negotiate_deflate(&self, context: Context) -> Option<(Deflate, String)> {
         negotiate(&self.head, &self.bytes, context)
     }
 
-    /// Whether the client asks for an event stream before anything else.
+    /// Whether the client asks for an event stream before any other media type.
     pub(crate) fn wants_event_stream(&self) -> bool {
         wants_event_stream(&self.head, &self.bytes)
     }
@@ -140,12 +140,12 @@ impl Request {
         Accepted::of(&self.head, &self.bytes)
     }
 
-    /// Whether its conditions hold (RFC 9110 §13.2.2).
+    /// Evaluates the conditions of the request (RFC 9110 §13.2.2).
     pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Verdict {
         evaluate(&self.head, &self.bytes, validators)
     }
 
-    /// Which parts it wants of something that has `size` bytes (RFC 9110 §14.2).
+    /// The ranges that it requests of a representation with `size` bytes (RFC 9110 §14.2).
     pub(crate) fn ranges(&self, validators: &Validators<'_>, size: u64) -> Ranges {
         Ranges::of(&self.head, &self.bytes, validators, size)
     }
@@ -163,7 +163,7 @@ mod tests {
     };
 
     #[test]
-    fn a_request_takes_its_bytes_and_leaves_the_next_one_its_own() {
+    fn a_request_takes_its_bytes_and_leaves_those_of_the_next_one() {
         let head = b"GET /a?b=c HTTP/1.1\r\nHost: test:80\r\nX-A: 1\r\nx-a: 2\r\n\r\n";
         for rest in [&b""[..], b"GET /next"] {
             let mut input = [&head[..], rest].concat();
@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(request.head.parse(&input, &LIMITS), Ok(true));
             request.take_head(&mut input);
             assert_eq!(input, rest);
-            // Whatever becomes of the input.
+            // The request must not depend on the input any more.
             input.fill(b'?');
             assert_eq!((request.method(), request.target()), (&b"GET"[..], &b"/a?b=c"[..]));
             assert_eq!((request.path(), request.query()), (&b"/a"[..], Some(&b"b=c"[..])));

@@ -1,22 +1,22 @@
-//! The head of a response as a value: a status and fields. How it is put on the wire is the business of a protocol
-//! (`http1.rs`).
+//! The head of a response as a value: a status and fields. A protocol writes it (`http1.rs`).
 
 use std::ops::Range;
 
-/// Header fields in order. Names are in lower case. Their text is kept as HTTP/1 wants it, so that it is copied at once.
+/// Header fields in order. Names are in lower case. The text is kept as HTTP/1 lines, so that it can be written in one
+/// copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// `name: value` and a line end for each.
+    /// For each field `name: value` and a line end.
     text: Vec<u8>,
     lines: Vec<Line>,
 }
 
-/// Where one field stands.
+/// The position of one field in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     start: usize,
     name_end: usize,
-    /// Of the value; the line end follows.
+    /// The end of the value; the line end follows.
     end: usize,
 }
 
@@ -56,7 +56,7 @@ impl Fields {
         self.lines.push(Line { start, name_end, end });
     }
 
-    /// Adds all of `others`.
+    /// Adds all fields of `others`.
     pub(crate) fn extend(&mut self, others: &Fields) {
         let distance = self.text.len() as isize;
         self.text.extend_from_slice(&others.text);
@@ -85,7 +85,7 @@ impl Fields {
         self.get(name).is_some()
     }
 
-    /// Takes back every line of a field; `name` in lower case.
+    /// Removes every line of a field; `name` in lower case.
     pub(crate) fn remove(&mut self, name: &[u8]) {
         while let Some(index) = self.position(name) {
             let line = self.lines.remove(index);
@@ -95,7 +95,7 @@ impl Fields {
         }
     }
 
-    /// Puts `text` before the value of the first line of a field; `name` in lower case.
+    /// Puts `text` before the first value of a field; `name` in lower case.
     pub(crate) fn prefix(&mut self, name: &[u8], text: &[u8]) {
         if let Some(index) = self.position(name) {
             let at = self.lines[index].value().start;
@@ -109,7 +109,7 @@ impl Fields {
         self.lines.iter().position(|line| self.text[line.name()] == *name)
     }
 
-    /// Moves the lines from `index` on.
+    /// Moves the lines from `index` on by `distance`.
     fn shift(&mut self, index: usize, distance: isize) {
         for line in &mut self.lines[index..] {
             *line = line.moved(distance);
@@ -121,7 +121,7 @@ impl Fields {
         self.lines.clear();
     }
 
-    /// All of them as lines of HTTP/1.
+    /// All fields as HTTP/1 lines.
     pub(super) fn as_lines(&self) -> &[u8] {
         &self.text
     }
@@ -135,18 +135,18 @@ impl Fields {
 /// Why a response field is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldError {
-    /// Name or value hold what may not stand in a field (RFC 9110 §5.1, §5.5).
+    /// Name or value contain characters that are not allowed (RFC 9110 §5.1, §5.5).
     Splitting,
-    /// A content-length that is none, or another one than before.
+    /// An invalid content-length, or one that contradicts another one.
     Length,
 }
 
 impl FieldError {
-    /// The error in words, for [`Exchange::blame`](crate::Exchange::blame).
+    /// The error as a text, for [`Exchange::blame`](crate::Exchange::blame).
     pub fn fault(self) -> &'static str {
         match self {
             FieldError::Splitting => "a response field that could split the response was left out",
-            FieldError::Length => "a content-length that is none, or contradicts another one, was left out",
+            FieldError::Length => "an invalid or contradictory content-length was left out",
         }
     }
 }
@@ -159,7 +159,7 @@ pub(crate) struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Begins anew.
+    /// Starts a new head.
     pub(crate) fn start(&mut self, status: u16) {
         self.status = status;
         self.fields.clear();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_keep_their_order_and_lose_their_capitals() {
+    fn fields_keep_their_order_and_their_names_become_lower_case() {
         let fields = fields(&[
             ("ETag", "\"A\""),
             ("Set-Cookie", "a=1"),

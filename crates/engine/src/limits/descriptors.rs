@@ -1,4 +1,4 @@
-//! The budget of descriptors: what the engines of a process may have open at a time for those whom they serve, so that the
+//! The budget of descriptors: how many the engines of a process may have open for clients at a time, so that the
 //! application can always open files and sockets of its own.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!        └── files: bodies of requests, responses that wait on disk, files that are sent, relays;
 //!            the last quarter of them not for bodies, which can wait without a thread
 //! ```
-//! Whoever opens a descriptor for a peer holds a [`Permit`] until it is closed. What is open for a moment only, on the thread
-//! that opens it, needs none.
+//! Code that opens a descriptor for a peer holds a [`Permit`] until it is closed. Descriptors that are open only for a
+//! moment, on the thread that opens them, need none.
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getrlimit, Resource};
@@ -19,20 +19,20 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// The application gets this part of the limit, but no more than so many.
+/// The application gets this fraction (1/n) of the limit, but at most so many.
 const APPLICATION_PART: usize = 4;
 const APPLICATION_MOST: usize = 1024;
 
-/// What an engine opens at its start, and what its threads have open for a moment.
+/// Descriptors that an engine opens at its start, and that its threads have open for a moment.
 const ENGINE: usize = 16;
 
-/// Taken to be open at the start where the system does not tell.
+/// Assumed to be open at the start if the system does not tell.
 const OPEN_SOMEWHERE: usize = 64;
 
-/// Taken for no limit at all.
+/// Stands for no limit.
 const ENDLESS: usize = 1 << 30;
 
-/// What may be open, and what is.
+/// How many may be open, and how many are.
 #[derive(Debug)]
 struct Share {
     most: usize,
@@ -54,7 +54,7 @@ impl Share {
     }
 }
 
-/// The descriptors of a process; all its engines draw from them.
+/// The budget of a process; all its engines share it.
 #[derive(Debug)]
 pub struct Descriptors {
     connections: Share,
@@ -68,7 +68,7 @@ enum PermitKind {
 }
 
 impl Descriptors {
-    /// What this process may use from now on. `max_connections`: 0 for as many as there are descriptors for.
+    /// The budget of this process, from now on. `max_connections`: 0 for as many as there are descriptors for.
     pub fn of_process(max_connections: usize) -> Arc<Descriptors> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let limit = usize::try_from(limit).unwrap_or(ENDLESS).min(ENDLESS);
@@ -79,7 +79,8 @@ impl Descriptors {
         Descriptors::of(server_part(limit, open), max_connections)
     }
 
-    /// `total` of them, of which connections get what `max_connections` asks for, or three quarters; an eighth stays for files.
+    /// `total` descriptors, of which connections get `max_connections`, or three quarters if that is 0. At least an
+    /// eighth is kept for files.
     pub fn of(total: usize, max_connections: usize) -> Arc<Descriptors> {
         let connections = match max_connections {
             0 => total - total / 4,
@@ -88,7 +89,7 @@ impl Descriptors {
         Descriptors::with(connections, total - connections)
     }
 
-    /// So many for connections, so many for files.
+    /// A fixed number for connections, and one for files.
     pub fn with(connections: usize, files: usize) -> Arc<Descriptors> {
         Arc::new(Descriptors {
             connections: Share::new(connections),
@@ -101,7 +102,7 @@ impl Descriptors {
         self.connections.most
     }
 
-    /// Whether there is one for another connection.
+    /// Whether there is a descriptor for another connection.
     pub(crate) fn has_place(&self) -> bool {
         self.connections.used.load(SeqCst) < self.connections.most
     }
@@ -111,7 +112,7 @@ impl Descriptors {
         (self.connections.used.load(SeqCst), self.files.used.load(SeqCst))
     }
 
-    /// For a connection.
+    /// A permit for a connection.
     pub(crate) fn for_connection(self: &Arc<Self>) -> Option<Permit> {
         let share = &self.connections;
         share
@@ -119,26 +120,28 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::Connection))
     }
 
-    /// For a file that is sent, a response that waits on disk, or one end of a relay.
+    /// A permit for a file that is sent, a response that waits on disk, or one end of a relay.
     pub(crate) fn for_file(self: &Arc<Self>) -> Option<Permit> {
         self.files
             .take_below(self.files.most)
             .then(|| self.permit(PermitKind::File))
     }
 
-    /// For the body of a request.
+    /// A permit for the body of a request.
     pub(crate) fn for_body(self: &Arc<Self>) -> Option<Permit> {
         let most = (self.files.most - self.files.most / 4).max(1);
         self.files.take_below(most).then(|| self.permit(PermitKind::File))
     }
 
-    /// For a connection from the waiting room: it is open here already. At the most, each thread takes the share over by one.
+    /// A permit for a connection from the waiting room, whose descriptor is open already. Each thread exceeds the share
+    /// by at most one.
     pub(crate) fn for_transfer(self: &Arc<Self>) -> Permit {
         self.connections.used.fetch_add(1, SeqCst);
         self.permit(PermitKind::Connection)
     }
 
-    /// For its body, which another worker has stored and a thread is about to read: the same.
+    /// A permit for the body of such a request, which another worker has stored. Each thread exceeds the share by at
+    /// most one.
     pub(crate) fn for_body_of_transfer(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
         self.permit(PermitKind::File)
@@ -152,14 +155,14 @@ impl Descriptors {
     }
 }
 
-/// What the server may use where `open` of `limit` are open. Where little is left, the application gets half of that.
+/// The server's share if `open` of `limit` are open. If few are left, the application gets half of them.
 fn server_part(limit: usize, open: usize) -> usize {
     let left = limit.saturating_sub(open + ENGINE);
     let application = (limit / APPLICATION_PART).min(APPLICATION_MOST).min(left / 2);
     left - application
 }
 
-/// One descriptor may be open for as long as this is kept.
+/// Permission to have one descriptor open, as long as it is kept.
 #[derive(Debug)]
 pub(crate) struct Permit {
     descriptors: Arc<Descriptors>,
@@ -176,10 +179,10 @@ impl Drop for Permit {
     }
 }
 
-/// An open file or socket together with its permit, which it gives back once it is closed.
+/// An open file or socket together with its permit, which is given back once it is closed.
 #[derive(Debug)]
 pub(crate) struct Counted<T> {
-    // The order counts: closed first, then given back.
+    // The order of the fields matters: first closed, then given back.
     open: T,
     _permit: Permit,
 }
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_and_files_have_shares_of_their_own() {
+    fn connections_and_files_have_separate_shares() {
         for (total, max_connections, connections, files) in [
             (800, 0, 600, 200),
             (800, 100, 100, 700),
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_comes_back_when_what_it_is_for_is_closed() {
+    fn a_permit_is_given_back_when_its_descriptor_is_closed() {
         let descriptors = Descriptors::with(1, 4);
         let connection = descriptors.for_connection().expect("the first");
         assert!(descriptors.for_connection().is_none());
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_from_the_waiting_room_is_not_turned_away_for_the_share() {
+    fn transfers_may_exceed_the_share_of_connections() {
         let descriptors = Descriptors::with(1, 1);
         let transfers = [descriptors.for_transfer(), descriptors.for_transfer()];
         assert_eq!(descriptors.used(), (2, 0));

@@ -1,36 +1,36 @@
-//! Whether something moves fast enough, by a rule that no haste of before can buy off.
+//! Measures whether a peer keeps its minimum rate, by a rule that earlier speed cannot bypass.
 //!
-//! Each byte pays for a part of time: for a second, where the rate is as many as the bytes. Time is paid in order, and never
-//! ahead of the present, so that what came fast yesterday pays for nothing today. Whoever has not paid for the last
-//! `grace` is late. Hence over any stretch of time, wherever it begins, there is the rate, but for one grace; and who stands
-//! still for a grace is late at whatever rate.
+//! Each byte pays for some time: as many bytes as the rate pay for one second. Time is paid in order, and never ahead
+//! of the present, so having been fast earlier pays for nothing now. A peer that has not paid for the last `grace` is
+//! late. Hence over any stretch of time the rate holds, but for one grace; and a peer that makes no progress for a
+//! grace is late at any rate.
 
 use crate::clock::{Millis, Nanos};
 use std::time::Duration;
 
-/// What something that moves has to keep to.
+/// The minimum rate of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
     /// How far it may fall behind.
     pub(crate) grace: Duration,
-    /// That many a second; 0: one in each grace is enough.
+    /// Bytes per second; 0: one byte in each grace is enough.
     pub(crate) bytes: u64,
 }
 
-/// How far something has paid.
+/// How far a peer has paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meter {
-    /// Up to when time is paid; in nanoseconds, since fast peers send few bytes in a millisecond.
+    /// Until when time is paid; in nanoseconds, since a few bytes may pay for less than a millisecond.
     paid: Nanos,
 }
 
 impl Meter {
-    /// It begins now; nothing is owed.
+    /// Starts now, with nothing overdue.
     pub(crate) fn begin(now: Millis) -> Meter {
         Meter { paid: now.into() }
     }
 
-    /// So many bytes have moved by now.
+    /// `bytes` have moved by now.
     pub(crate) fn moved(&mut self, bytes: u64, now: Millis, rate: Rate) {
         let worth = match bytes {
             0 => 0,
@@ -43,12 +43,12 @@ impl Meter {
         self.paid = paid.min(now.into()).max(self.paid);
     }
 
-    /// Time during which it was not this one's fault is not owed.
+    /// Excuses `time`, during which it was not the peer's fault.
     pub(crate) fn forgive(&mut self, time: Duration) {
         self.paid = self.paid + time;
     }
 
-    /// When it is late, if nothing moves until then.
+    /// When the peer is late, if nothing moves until then.
     pub(crate) fn deadline(&self, rate: Rate) -> Millis {
         (self.paid + rate.grace).rounded_up()
     }
@@ -60,23 +60,24 @@ mod tests {
     use crate::clock::Millis;
     use std::time::Duration;
 
-    /// Half a megabyte a second, and ten seconds.
+    /// Half a megabyte a second, and ten seconds of grace.
     const RATE: Rate = Rate {
         grace: Duration::from_secs(10),
         bytes: 500_000,
     };
 
-    /// So many milliseconds after the start of a test.
+    /// That many milliseconds after the start of a test.
     fn at(milliseconds: u64) -> Millis {
         Millis::START + Duration::from_millis(milliseconds)
     }
 
-    /// Milliseconds from the start of the test until it is late.
+    /// Milliseconds from the start of the test until the peer is late.
     fn deadline(meter: Meter, rate: Rate) -> u64 {
         (meter.deadline(rate) - at(0)).as_millis() as u64
     }
 
-    /// Milliseconds until it is late, when `bytes` move every `period` milliseconds; nothing after an hour.
+    /// Milliseconds until the peer is late if `bytes` move every `period` milliseconds; `None` if it is not within an
+    /// hour.
     fn late(mut meter: Meter, rate: Rate, start: u64, bytes: u64, period: u64) -> Option<u64> {
         let mut now = start;
         while now - start < 3_600_000 {
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_is_late_after_the_grace() {
+    fn a_peer_without_progress_is_late_after_the_grace() {
         assert_eq!(deadline(Meter::begin(at(7)), RATE), 10_007);
         let mut meter = Meter::begin(at(0));
         meter.moved(0, at(5_000), RATE);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_fast_before_buys_no_time() {
+    fn earlier_speed_buys_no_time() {
         for sent in [1 << 20, 1 << 30, u64::MAX] {
             let mut meter = Meter::begin(at(0));
             meter.moved(sent, at(1_000), RATE);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_the_rate_is_never_late_and_who_does_not_soon_is() {
+    fn a_peer_that_keeps_the_rate_is_never_late_and_a_slower_one_soon_is() {
         let begin = || Meter::begin(at(0));
         for period in [1, 10, 100, 1_000, 9_000] {
             let bytes = RATE.bytes * period / 1_000;
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_worth_less_than_a_millisecond_add_up() {
+    fn bytes_that_pay_for_less_than_a_millisecond_add_up() {
         let rate = Rate { bytes: 1 << 30, ..RATE };
         let mut meter = Meter::begin(at(0));
         (0..10_000).for_each(|_| meter.moved(1 << 20, at(20_000), rate));
@@ -129,18 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_a_byte_is_enough() {
+    fn without_a_rate_one_byte_per_grace_is_enough() {
         let rate = Rate { bytes: 0, ..RATE };
         assert_eq!(late(Meter::begin(at(0)), rate, 0, 1, 9_000), None);
         assert_eq!(late(Meter::begin(at(0)), rate, 0, 0, 1_000), Some(10_000));
     }
 
     #[test]
-    fn time_that_is_forgiven_is_not_owed() {
+    fn forgiven_time_does_not_count() {
         let mut meter = Meter::begin(at(0));
         meter.forgive(Duration::from_secs(60));
         assert_eq!(deadline(meter, RATE), 70_000);
-        // Ahead of the present nothing can be paid, nor is it taken back.
+        // Nothing can be paid ahead of the present, and forgiven time is not taken back.
         meter.moved(1 << 40, at(50_000), RATE);
         assert_eq!(deadline(meter, RATE), 70_000);
     }

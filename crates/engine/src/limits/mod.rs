@@ -1,4 +1,4 @@
-//! What one process may take for all its clients together: descriptors, memory and disk; and how fast its clients have to be.
+//! The limits of all clients of a process together (descriptors, memory, disk), and the minimum rate of each.
 
 pub(crate) mod burst;
 pub(crate) mod descriptors;

@@ -1,7 +1,7 @@
-//! What requests that arrive, wait or run may take of memory and disk, all of an engine's together, and messages of WebSockets
-//! that have not come whole. Each limit of a single one is multiplied by the number of clients; this is what stands against that.
+//! The memory and disk that all requests of an engine together may take while they arrive, wait or run, and incomplete
+//! WebSocket messages. A limit per request alone would be multiplied by the number of clients.
 //!
-//! A little memory is every connection's own and not counted, so that small requests cost nothing here and are served
+//! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
 //! whatever others do.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Memory that a request may take without being counted.
 const FREE_BYTES: usize = 32 * 1024;
 
-/// Bytes that may be taken, and that are.
+/// How many bytes may be taken, and how many are.
 #[derive(Debug)]
 struct Total {
     most: u64,
@@ -25,7 +25,7 @@ impl Total {
         }
     }
 
-    /// Makes `had` bytes `wanted` ones, if there are enough.
+    /// Changes what one holder has from `had` to `wanted` bytes, if there are enough.
     fn change(&self, had: u64, wanted: u64) -> bool {
         if wanted <= had {
             self.used.fetch_sub(had - wanted, SeqCst);
@@ -41,12 +41,12 @@ impl Total {
 pub struct RequestTotals {
     memory: Total,
     disk: Total,
-    /// Requests that are not read on for want of memory, disk or descriptors.
+    /// Requests that are not read because memory, disk or descriptors are short.
     waiting: AtomicUsize,
 }
 
 impl RequestTotals {
-    /// So many bytes in memory, so many in temporary files.
+    /// Limits in bytes: in memory, and in temporary files.
     pub fn new(memory_bytes: u64, disk_bytes: u64) -> Arc<RequestTotals> {
         Arc::new(RequestTotals {
             memory: Total::new(memory_bytes),
@@ -69,14 +69,14 @@ impl RequestTotals {
         self.waiting.load(Relaxed) > 0
     }
 
-    /// A place among those that wait.
+    /// Counts a request as waiting.
     pub(crate) fn wait(self: &Arc<Self>) -> Waiting {
         self.waiting.fetch_add(1, SeqCst);
         Waiting(Arc::clone(self))
     }
 }
 
-/// A request waits for as long as this is kept.
+/// A request counts as waiting for as long as this is kept.
 #[derive(Debug)]
 pub(crate) struct Waiting(Arc<RequestTotals>);
 
@@ -86,17 +86,17 @@ impl Drop for Waiting {
     }
 }
 
-/// What one request, or one client, has taken; given back when this goes.
+/// What one request, or one client, has taken; given back when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// None until something is counted.
+    /// `None` until something is counted.
     totals: Option<Arc<RequestTotals>>,
     memory: u64,
     disk: u64,
 }
 
 impl Taken {
-    /// Takes `bytes` of memory altogether, or gives back what is above that. False, with nothing changed: there is not enough.
+    /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
         let wanted = if bytes > FREE_BYTES { bytes as u64 } else { 0 };
         if wanted == self.memory {
@@ -110,14 +110,14 @@ impl Taken {
         is_there
     }
 
-    /// Gives back all but so much.
+    /// Gives back all but this much.
     pub(crate) fn keep(&mut self, memory: usize, disk: u64) {
         let Some(totals) = self.totals.clone() else { return };
         self.memory(&totals, memory);
         self.disk(&totals, disk.min(self.disk));
     }
 
-    /// The same on disk.
+    /// As [`Taken::memory`], on disk.
     pub(crate) fn disk(&mut self, totals: &Arc<RequestTotals>, bytes: u64) -> bool {
         let is_there = totals.disk.change(self.disk, bytes);
         if is_there {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_comes_back() {
+    fn what_is_taken_is_given_back() {
         let totals = RequestTotals::new(100_000, 1_000);
         let (mut one, mut other) = (Taken::default(), Taken::default());
         assert!(one.memory(&totals, 60_000) && one.disk(&totals, 600));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_little_memory_is_always_there() {
+    fn a_small_amount_of_memory_is_always_available() {
         let totals = RequestTotals::new(0, 0);
         let mut taken = Taken::default();
         assert!(taken.memory(&totals, FREE_BYTES) && !taken.memory(&totals, FREE_BYTES + 1));

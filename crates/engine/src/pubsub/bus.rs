@@ -1,12 +1,12 @@
 //! The bus: a [`Mailbox`] for each worker, through which the processes of one server publish to each other.
 //!
-//! A publisher whose envelope a worker has no room for waits, so that nothing is lost while everyone goes on. It gives a worker
-//! up that takes nothing for a while, reports that, and does not wait for it again before it has taken something. Whoever
-//! takes envelopes out (the dispatcher) never puts any in, so two workers that publish to each other cannot wait for each
-//! other.
+//! A publisher waits while the mailbox of a worker is full, so nothing is lost as long as all workers make progress. A
+//! worker that takes nothing for a while is given up: the publisher reports that, and does not wait for this worker
+//! again before it has taken something. The thread that takes envelopes out (the dispatcher) never puts any in, so two
+//! workers that publish to each other cannot wait for each other.
 //!
-//! Mailboxes are inherited. One that the supervisor has opened later, for one more worker, comes to the others by mail; who
-//! publishes to it before that waits for it.
+//! Mailboxes are inherited. One that the supervisor opens later, for one more worker, is sent to the others by mail; a
+//! publisher that needs it earlier waits for it.
 
 use super::envelope::Envelope;
 use super::hub::Posted;
@@ -22,10 +22,10 @@ use std::time::Duration;
 /// How long a worker may take nothing out of a full mailbox before it is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest wait for a mailbox to become writable before looking again.
+/// Longest wait for a mailbox to become writable before checking again.
 const STEP: Timespec = nanoseconds(20_000_000);
 
-/// The same where the system is short of something, of which no socket tells.
+/// The same if the system is short of something that no socket reports.
 const SHORT_STEP: Timespec = nanoseconds(2_000_000);
 
 const fn nanoseconds(count: i64) -> Timespec {
@@ -39,22 +39,23 @@ const fn nanoseconds(count: i64) -> Timespec {
 pub struct Bus {
     scoreboard: &'static Scoreboard,
     mailboxes: [OnceLock<Mailbox>; SLOTS],
-    /// For each worker that this process has given up, the envelopes that it had taken until then, plus one; else 0.
+    /// For each worker that this process has given up: the envelopes that it had taken until then, plus one. Otherwise
+    /// 0.
     given_up: [AtomicU64; SLOTS],
 }
 
 /// A worker that has no room for an envelope.
 struct FullMailbox {
     slot: usize,
-    /// Whether its socket tells when there is.
+    /// Whether its socket reports when there is room.
     full: bool,
-    /// Envelopes that it had taken when it was last seen taking one, and when that was.
+    /// How many envelopes it had taken when it was last seen taking one, and when that was.
     taken: u64,
     since: Millis,
 }
 
 impl Bus {
-    /// Opens the mailboxes of so many workers; to be called before the first fork.
+    /// Opens the mailboxes of the first `workers` workers; to be called before the first fork.
     ///
     /// # Errors
     /// If the socket pairs cannot be made.
@@ -68,7 +69,7 @@ impl Bus {
         Ok(bus)
     }
 
-    /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that is forked.
+    /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that worker is forked.
     ///
     /// # Errors
     /// If the socket pair cannot be made.
@@ -79,8 +80,8 @@ impl Bus {
         Ok(())
     }
 
-    /// Tells workers of mailboxes that were opened after they were forked. Who has no room for the envelope now is told the
-    /// next time; what they know they say on the scoreboard.
+    /// Sends workers the mailboxes that were opened after they were forked. A worker that has no room for the envelope
+    /// now gets it the next time; the scoreboard says which mailboxes it knows.
     pub fn introduce(&self) {
         let opened = self.known();
         for (reader, mailbox) in self.mailboxes.iter().enumerate() {
@@ -107,18 +108,18 @@ impl Bus {
         })
     }
 
-    /// The scoreboard that says who reads their mail.
+    /// The scoreboard that says which workers read their mail.
     pub fn scoreboard(&self) -> &'static Scoreboard {
         self.scoreboard
     }
 
-    /// Publishes to all workers, from a process that has no hub. `block` as for [`Hub::publish`](super::Hub::publish).
+    /// Publishes to all workers, from a process without a hub. `block` as for [`Hub::publish`](super::Hub::publish).
     pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         self.scoreboard.others().published.fetch_add(1, Relaxed);
         self.send(None, channel, message, block)
     }
 
-    /// Sends to all workers that read their mail, but not to the `own` slot.
+    /// Sends to all workers that read their mail, except worker number `own`.
     pub(super) fn send(
         &self,
         own: Option<usize>,
@@ -150,7 +151,7 @@ impl Bus {
         if !waiting.is_empty() {
             counters.mail_waits.fetch_add(1, Relaxed);
             block(&mut || undelivered += self.wait(&mut waiting, &mut envelope, counters));
-            // If `block` has not run it, or has not let it finish.
+            // In case `block` has not run it, or has not let it finish.
             undelivered += waiting.len();
         }
         counters.mail_lost.fetch_add(undelivered as u64, Relaxed);
@@ -175,7 +176,7 @@ impl Bus {
         self.given_up[slot].load(Relaxed) == self.scoreboard.slot(slot).mail_received.load(Relaxed) + 1
     }
 
-    /// Waits until nobody is left in `waiting`. Returns how many did not get the envelope although they read their mail.
+    /// Waits until `waiting` is empty. Returns how many workers did not get the envelope although they read their mail.
     fn wait(&self, waiting: &mut Vec<FullMailbox>, envelope: &mut Envelope<'_>, counters: &Slot) -> usize {
         let mut undelivered = 0;
         while !waiting.is_empty() {
@@ -208,7 +209,7 @@ impl Bus {
         let _ = poll(&mut fds, Some(&step));
     }
 
-    /// Lets others know that worker number `slot` reads its mail from now on. What is there is for a predecessor.
+    /// Announces that worker number `slot` reads its mail from now on. Drops mail for its predecessor.
     pub(super) fn open(&self, slot: usize) {
         let own = self.scoreboard.slot(slot);
         own.reads_mail.store(0, SeqCst);
@@ -220,7 +221,7 @@ impl Bus {
         own.reads_mail.store(1, SeqCst);
     }
 
-    /// Lets others know that worker number `slot` reads no more mail.
+    /// Announces that worker number `slot` reads no more mail.
     pub(super) fn close(&self, slot: usize) {
         self.scoreboard.slot(slot).reads_mail.store(0, SeqCst);
     }
@@ -246,7 +247,7 @@ impl Bus {
         }
     }
 
-    /// Takes over the mailbox of another worker, for the one whose counters are `own`.
+    /// Stores the mailbox of another worker, for the worker whose counters are `own`.
     fn meet(&self, own: &Slot, slot: usize, mailbox: Option<Mailbox>) {
         if let (Some(place), Some(mailbox)) = (self.mailboxes.get(slot), mailbox) {
             let _ = place.set(mailbox);
@@ -261,7 +262,7 @@ impl Bus {
 }
 
 impl FullMailbox {
-    /// Whether the worker has taken an envelope lately.
+    /// Whether the worker has taken an envelope recently.
     fn deserves_patience(&mut self, reader: &Slot) -> bool {
         let (taken, now) = (reader.mail_received.load(Relaxed), Millis::now());
         if taken != self.taken {
@@ -276,7 +277,7 @@ mod tests {
     use super::*;
     use crate::pubsub::envelope::introduction;
 
-    /// A bus for one worker, and what that has of it.
+    /// A bus for one worker, and the worker's copy of it.
     fn supervisor_and_worker() -> (Bus, Bus) {
         let bus = Bus::new(Box::leak(Box::default()), 1).expect("a mailbox");
         let worker = forked(&bus);
@@ -299,20 +300,20 @@ mod tests {
     }
 
     #[test]
-    fn workers_have_the_mailboxes_that_there_are_workers_and_no_more() {
+    fn there_is_one_mailbox_for_each_worker_and_no_more() {
         let bus = Bus::new(Box::leak(Box::default()), 3).expect("mailboxes");
         assert_eq!(bus.known(), 0b111);
     }
 
     #[test]
-    fn who_publishes_to_a_worker_that_came_later_waits_for_its_mailbox() {
+    fn a_publisher_waits_for_the_mailbox_of_a_worker_that_came_later() {
         let (bus, old) = supervisor_and_worker();
         bus.add(1).expect("a mailbox");
         let new = forked(&bus);
         new.open(1);
         let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
             bus.introduce();
-            // As its dispatcher does, meanwhile.
+            // As the worker's dispatcher would do meanwhile.
             assert!(matches!(take(&old, 0), TakenMail::Nothing));
             wait();
         });
@@ -324,7 +325,10 @@ mod tests {
         bus.introduce();
         let mailbox = old.mailboxes[0].get().expect("its own");
         let mail = mailbox.take(&mut space(), &old.scoreboard.slot(0).mail_bytes);
-        assert!(matches!(mail, TakenMail::Nothing), "known is known: {mail:?}");
+        assert!(
+            matches!(mail, TakenMail::Nothing),
+            "a known mailbox is not sent again: {mail:?}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The registry: who subscribed to what in this process.
+//! The registry: the subscriptions of this process.
 //!
-//! The dispatcher takes the recipients of a channel as a list that is made when it is first needed and thrown away when they
-//! change, so it delivers without the lock, and a close of many subscribers of one channel costs each of them one look-up.
+//! The recipients of a channel are a list that is made when first needed, and dropped when they change. So the
+//! dispatcher delivers without the lock, and closing many subscribers of one channel costs each of them one look-up.
 
 use super::subscriber::{Delivery, Subscriber};
 use fairlead_wire::pattern::{Match, Pattern};
@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
-/// All subscriptions of a process, by text.
+/// All subscriptions of a process, by the name of the channel or the pattern.
 #[derive(Default)]
 pub(super) struct Channels {
     texts: RwLock<Texts>,
@@ -25,15 +25,15 @@ struct Texts {
     subjects: HashMap<Box<[u8]>, (Pattern, Members)>,
 }
 
-/// The subscribers of one text.
+/// The subscribers of one name or pattern.
 #[derive(Default)]
 struct Members {
     by_id: HashMap<u64, Recipient, Ids>,
-    /// The same as a list.
+    /// The same as a list, made when needed.
     list: OnceLock<Recipients>,
 }
 
-/// A subscriber and how it wants to be told.
+/// A subscriber, and how it gets its messages.
 #[derive(Clone)]
 pub(super) struct Recipient {
     pub(super) subscriber: Arc<dyn Subscriber>,
@@ -42,8 +42,8 @@ pub(super) struct Recipient {
 
 pub(super) type Recipients = Arc<[Recipient]>;
 
-/// What a change took out of the registry: to be dropped when the lock is not held, since the last reference to a subscriber
-/// may be among it.
+/// What a change removed from the registry. To be dropped without the lock, since it may have the last reference to a
+/// subscriber.
 #[derive(Default)]
 struct Removed {
     recipient: Option<Recipient>,
@@ -51,7 +51,7 @@ struct Removed {
 }
 
 impl Channels {
-    /// Whether nobody has subscribed: one atomic load.
+    /// Whether there are no subscriptions: one atomic load.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -60,7 +60,8 @@ impl Channels {
         self.subscriptions.load(SeqCst)
     }
 
-    /// Adds a subscription in place of what the subscriber had by the same text. Returns how many have that text now.
+    /// Adds a subscription, replacing the subscriber's former one with the same text. Returns how many subscriptions
+    /// have that text now.
     pub(super) fn subscribe(&self, recipient: Recipient, text: &[u8], kind: Match) -> usize {
         let id = recipient.subscriber.id();
         let mut texts = self.texts.write();
@@ -75,7 +76,7 @@ impl Channels {
         count
     }
 
-    /// Takes a subscription away. Returns how many are left of that text, or `None` if there was no such subscription.
+    /// Removes a subscription. Returns how many are left with that text, or `None` if there was no such subscription.
     pub(super) fn unsubscribe(&self, id: u64, text: &[u8]) -> Option<usize> {
         let mut texts = self.texts.write();
         let removed = texts.remove(id, text);
@@ -87,7 +88,7 @@ impl Channels {
         Some(left)
     }
 
-    /// Adds to `lists` those who are to get what is published to a channel.
+    /// Adds the recipients of a channel to `lists`.
     pub(super) fn find(&self, channel: &[u8], lists: &mut Vec<Recipients>) {
         let texts = self.texts.read();
         lists.extend(texts.names.get(channel).map(Members::list));
@@ -170,7 +171,7 @@ impl Members {
     }
 }
 
-/// Hashes the numbers of subscribers, which nobody outside of the process chooses.
+/// Hashes the ids of subscribers, which no one outside of the process can choose.
 pub(super) type Ids = BuildHasherDefault<IdHasher>;
 
 #[derive(Default)]
@@ -188,7 +189,7 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // 2^64 divided by the golden ratio spreads what follows one another; the table uses both ends of the product.
+        // 2^64 divided by the golden ratio spreads consecutive numbers. The table uses both ends of the product.
         let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ product >> 32;
     }

@@ -1,8 +1,9 @@
-//! The dispatcher: the one native thread of a process that delivers. It takes what was published here and what came by mail,
-//! hands each publication to its subscribers, and then has every subscriber that was touched send all of it at once.
+//! The dispatcher: the native thread of a process that delivers. It takes what was published here and what arrived by
+//! mail, gives each publication to its subscribers, and then lets every subscriber that got something send all of it at
+//! once.
 //!
-//! One queue and one thread keep the order. It needs no lock of a language and waits for nobody, so whoever waits for it
-//! does get on.
+//! One queue and one thread keep the order. The dispatcher needs no lock of the language and waits for no one, so
+//! publishers that wait for it make progress.
 
 use super::channels::{Ids, Recipients};
 use super::hub::Shared;
@@ -16,20 +17,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Publications handed out before their subscribers send.
+/// Most publications that are handed out before their subscribers send.
 const MOST_PUBLICATIONS: usize = 256;
 
-/// The time to hand out. Within these limits it is what the last sending took: under load half of the time
-/// each, and the more that waits, the more goes out in one write.
+/// How long a round hands out. Within these limits it is the time that the last sending took: under load each gets half
+/// of the time, and the more waits, the more is sent in one write.
 const SHORTEST_ROUND: Duration = Duration::from_millis(2);
 const LONGEST_ROUND: Duration = Duration::from_millis(50);
 
-/// Touched subscribers for which room is kept; to clear more of it would burden the small rounds that follow a large one.
+/// The capacity kept for touched subscribers. Clearing a larger table would slow the small rounds that follow a large
+/// one.
 const MOST_KEPT: usize = 16 * 1024;
 
 pub(super) struct Dispatcher {
     shared: Arc<Shared>,
-    /// Lists of those who get the publication at hand.
+    /// Lists of the recipients of the current publication.
     recipients: Vec<Recipients>,
     touched: Touched,
     space: Box<DatagramBuffer>,
@@ -37,7 +39,7 @@ pub(super) struct Dispatcher {
     round: Duration,
 }
 
-/// Who has something to send, in the order in which they got it.
+/// Subscribers that have something to send, in the order in which they got it.
 #[derive(Default)]
 struct Touched {
     ids: HashSet<u64, Ids>,
@@ -55,17 +57,17 @@ impl Dispatcher {
         }
     }
 
-    /// Works until the queue is closed and what had come by then is delivered.
+    /// Runs until the queue is closed, and delivers everything that was in it.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         while shared.queue.sleep(shared.mailbox()) {
             while self.deliver_round() {}
         }
-        // Mail may have come after the last look and before the end.
+        // Mail may have arrived between the last look and the end.
         while self.deliver_round() {}
     }
 
-    /// Hands out and sends; false when there was nothing to do.
+    /// Hands out and sends; false if there was nothing to do.
     fn deliver_round(&mut self) -> bool {
         let end = Nanos::now() + self.round;
         let mut handed_out = 0;
@@ -126,7 +128,7 @@ impl Dispatcher {
 }
 
 impl Shared {
-    /// Calls `act` with each of `items`, with the others too when it panics with one.
+    /// Calls `act` with each of `items`. After a panic it continues with the others.
     fn for_each<T>(&self, items: &[T], mut act: impl FnMut(&T)) {
         let mut rest = items.iter();
         while catch_unwind(AssertUnwindSafe(|| rest.by_ref().for_each(&mut act))).is_err() {

@@ -1,6 +1,6 @@
-//! A message as it goes from process to process: one datagram with the channel and the message, or, when they are long, one
-//! datagram and the descriptor of a sealed file in memory that holds them. So a reader never sees part of a message, and a
-//! long one is written once, however many read it.
+//! The format of a message between processes: one datagram with the channel and the message or, if they are long, one
+//! datagram and the descriptor of a sealed file in memory (memfd) that holds them. So a reader never sees part of a
+//! message, and a long one is written once for all readers.
 
 use super::publication::Publication;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,8 +15,8 @@ pub(super) const HEADER: usize = 16;
 /// Longest channel and message, together, that travel in the datagram.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
 
-/// In the place of the first length: the envelope introduces the mailbox of another worker, whose number is in that of the
-/// second.
+/// Stands in place of the first length if the envelope introduces the mailbox of another worker, whose number is in
+/// place of the second.
 const INTRODUCTION: u64 = u64::MAX;
 
 /// The datagram that goes with the descriptors of the mailbox of worker number `slot`.
@@ -27,7 +27,7 @@ pub(super) fn introduction(slot: usize) -> [u8; HEADER] {
     datagram
 }
 
-/// Whose mailbox an envelope introduces; `None` for one that does not.
+/// The worker whose mailbox an envelope introduces; `None` for another kind of envelope.
 pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
     let (header, _) = datagram.split_first_chunk::<HEADER>()?;
     let (first, second) = header.split_at(HEADER / 2);
@@ -35,12 +35,12 @@ pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
     (first == INTRODUCTION.to_le_bytes()).then_some(slot as usize)
 }
 
-/// A message to be sent, to any number of processes.
+/// A message to be sent to any number of processes.
 pub(super) struct Envelope<'a> {
     header: [u8; HEADER],
     channel: &'a [u8],
     message: &'a [u8],
-    /// Holds channel and message, once they are not to travel in the datagram.
+    /// The file with channel and message, if they do not travel in the datagram.
     file: Option<OwnedFd>,
 }
 
@@ -62,12 +62,12 @@ impl<'a> Envelope<'a> {
         self.channel.len() + self.message.len()
     }
 
-    /// Whether it is to travel in the datagram alone.
+    /// Whether it travels in the datagram alone.
     pub(super) fn is_inline(&self) -> bool {
         self.file.is_none() && self.bytes() <= INLINE_BYTES
     }
 
-    /// Has it travel in a file.
+    /// Moves channel and message to a file.
     pub(super) fn write_file(&mut self) -> io::Result<()> {
         if self.file.is_some() {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> Envelope<'a> {
         self.file.as_ref().map(AsFd::as_fd)
     }
 
-    /// What the datagram consists of.
+    /// The parts of the datagram.
     pub(super) fn datagram(&self) -> [IoSlice<'_>; 3] {
         let (channel, message) = match self.file {
             Some(_) => (&[][..], &[][..]),
@@ -96,7 +96,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Reads an envelope again. `None` when it is not whole: its descriptor could not be received.
+/// Parses an envelope. `None` if it is incomplete: its descriptor could not be received.
 pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication> {
     let (header, content) = datagram.split_first_chunk::<HEADER>()?;
     let (channel, message) = header.split_at(HEADER / 2);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_envelope_arrives_in_a_file_that_nobody_can_change() {
+    fn a_long_envelope_arrives_in_a_sealed_file() {
         let message = vec![7; 3 * INLINE_BYTES];
         let mut envelope = Envelope::new(b"news", &message);
         assert!(!envelope.is_inline());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_not_opened() {
+    fn an_incomplete_envelope_is_not_opened() {
         let envelope = Envelope::new(b"news", b"hello");
         let whole = datagram(&envelope);
         for length in 0..whole.len() {

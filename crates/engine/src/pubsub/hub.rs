@@ -1,4 +1,4 @@
-//! The hub: pub/sub of one process, shared by everything in it that subscribes or publishes.
+//! The hub: publish and subscribe of one process, shared by everything in it that subscribes or publishes.
 
 use super::bus::Bus;
 use super::channels::{Channels, Recipient};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long [`Hub::stop`] waits for the dispatcher.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Whom a publication is for.
+/// The processes that a publication is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Every process of the server.
@@ -30,14 +30,15 @@ pub enum Scope {
     Siblings,
 }
 
-/// What became of a publication when `publish` returns. It is on its way then, not yet with its subscribers.
+/// The result of `publish`. The message was queued then, not yet delivered to subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// Processes that read their mail but did not take it in time, and the own one if it delivers no more.
+    /// How many processes that read their mail did not take it in time; includes this process, if it no longer
+    /// delivers.
     pub undelivered: usize,
 }
 
-/// Figures of a hub at this moment.
+/// The statistics of a hub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PubSubStats {
     /// Subscriptions of this process.
@@ -52,7 +53,7 @@ pub struct PubSubStats {
     pub mail_sent: u64,
     /// Messages received from other processes.
     pub mail_received: u64,
-    /// How often a publisher met a full mailbox and waited.
+    /// How often a publisher found a full mailbox and waited.
     pub mail_waits: u64,
     /// Messages that another process did not take in time, or that could not be read.
     pub mail_lost: u64,
@@ -60,11 +61,11 @@ pub struct PubSubStats {
     pub panics: u64,
 }
 
-/// One for each process. Made after the fork; what is published before [`Hub::start`] waits for it.
+/// One per process. Made after the fork; messages that are published before [`Hub::start`] wait for it.
 pub struct Hub {
     shared: Arc<Shared>,
-    /// The process that made it. Another one that was forked from it has no dispatcher and must touch no lock: a thread that it
-    /// does not have may hold it.
+    /// The process that made it. A process that is forked from it has no dispatcher, and must touch no lock: a thread
+    /// that it does not have may hold it.
     process: u32,
 }
 
@@ -99,7 +100,7 @@ impl Hub {
         }))
     }
 
-    /// Starts the dispatcher, and lets others know that this process reads its mail. Does nothing the second time.
+    /// Starts the dispatcher, and announces that this process reads its mail. Does nothing the second time.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -123,7 +124,7 @@ impl Hub {
         started.map(drop)
     }
 
-    /// Takes no more publications and no more mail, delivers what there is, and ends the dispatcher.
+    /// Takes no more publications and no more mail, delivers what is queued, and ends the dispatcher.
     pub fn stop(&self) {
         if self.is_elsewhere() {
             return;
@@ -135,8 +136,8 @@ impl Hub {
         }
     }
 
-    /// Subscribes to the channel called `name`, or to all that match it. Replaces what this subscriber subscribed by the same
-    /// text before. Returns how many subscribers of that text this process has now.
+    /// Subscribes to the channel `name`, or to all that match it. Replaces this subscriber's former subscription with
+    /// the same text. Returns how many subscribers of that text this process has now.
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>, name: &[u8], kind: Match, delivery: Delivery) -> usize {
         let recipient = Recipient {
             subscriber: Arc::clone(&subscriber),
@@ -146,19 +147,20 @@ impl Hub {
         if subscriber.is_open() {
             return count;
         }
-        // It closed meanwhile and may not have found this subscription.
+        // It closed in between, and may not have found this subscription.
         let left = self.shared.channels.unsubscribe(subscriber.id(), name);
         left.unwrap_or(count - 1)
     }
 
-    /// Ends the subscription that the subscriber with that number made with the text `name`. Returns how many subscribers
-    /// of it are left in this process; `None` when there was no such subscription.
+    /// Ends the subscription that the subscriber with that id made with the text `name`. Returns how many subscribers
+    /// of it are left in this process; `None` if there was no such subscription.
     pub fn unsubscribe(&self, id: u64, name: &[u8]) -> Option<usize> {
         self.shared.channels.unsubscribe(id, name)
     }
 
-    /// Publishes. Returns when the message is queued for the dispatcher and in the mailboxes of the other processes; only
-    /// if one of these is full does it wait, inside of `block`, which is to run its argument without the language's lock.
+    /// Publishes. Returns when the message is queued for the dispatcher and in the mailboxes of the other processes. It
+    /// waits only if one of these is full, inside of `block`, which must run its argument without the lock of the
+    /// language.
     pub fn publish(
         &self,
         channel: &[u8],
@@ -183,7 +185,7 @@ impl Hub {
         posted
     }
 
-    /// A process that the app has forked has the mailboxes, but nobody to deliver to.
+    /// A process that the app has forked has the mailboxes, but no subscribers of its own.
     fn publish_from_child(
         &self,
         channel: &[u8],
@@ -197,12 +199,12 @@ impl Hub {
         }
     }
 
-    /// Where this process counts.
+    /// The slot in which this process counts.
     pub fn counters(&self) -> &Slot {
         self.shared.counters()
     }
 
-    /// The figures of this moment.
+    /// The current statistics.
     pub fn stats(&self) -> PubSubStats {
         let counters = self.counters();
         PubSubStats {
@@ -279,10 +281,7 @@ mod tests {
                 "slot {slot}"
             );
             assert!(matches!(take(), TakenMail::Nothing));
-            assert!(
-                scoreboard.slot(slot).reads_mail(),
-                "it is not for the child to say otherwise"
-            );
+            assert!(scoreboard.slot(slot).reads_mail(), "the child must not change this");
         }
         assert_eq!(
             (hub.shared.queue.len(), scoreboard.others().published.load(Relaxed)),

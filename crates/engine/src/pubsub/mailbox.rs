@@ -1,5 +1,5 @@
-//! The mailbox of one worker: a socket pair whose queue the kernel keeps, so that nothing in it belongs to a process that
-//! may die. Any process puts envelopes in; only the worker takes them out.
+//! The mailbox of one worker: a socket pair. The kernel keeps its queue, so nothing in it belongs to a process that may
+//! die. Any process puts envelopes in; only the worker takes them out.
 
 use super::envelope::{introduced, introduction, open, Envelope, HEADER, INLINE_BYTES};
 use super::publication::Publication;
@@ -14,10 +14,10 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Asked of the kernel for envelopes that wait; it may give less.
+/// Buffer size requested from the kernel for queued envelopes; it may give less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes of long envelopes that wait; they are in files, which the kernel does not count.
+/// Most bytes of long envelopes that may wait. They are in files, which the kernel does not count.
 const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(super) struct Mailbox {
     receiver: OwnedFd,
 }
 
-/// What came of an attempt to put an envelope in.
+/// The result of an attempt to put an envelope in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Put {
     Done,
     /// There is no room; the socket becomes writable when there is.
     Full,
-    /// The system is short of descriptors or memory, or too many bytes wait in files: to be tried again a little later.
+    /// The system is short of descriptors or memory, or too many bytes wait in files. Try again a little later.
     Short,
     Failed,
 }
@@ -41,14 +41,14 @@ pub(super) enum Put {
 #[derive(Debug)]
 pub(super) enum TakenMail {
     Mail(Publication),
-    /// The mailbox of the worker with that number; `None` when its descriptors could not be received.
+    /// The mailbox of the worker with that number; `None` if its descriptors could not be received.
     Introduction(usize, Option<Mailbox>),
     /// An envelope whose file could not be received or read.
     Spoiled,
     Nothing,
 }
 
-/// Where a datagram is received.
+/// The buffer for a datagram.
 pub(super) type DatagramBuffer = [u8; HEADER + INLINE_BYTES];
 
 pub(super) fn space() -> Box<DatagramBuffer> {
@@ -65,7 +65,7 @@ impl Mailbox {
         Ok(Mailbox { sender, receiver })
     }
 
-    /// As a forked process has it.
+    /// The copy that a forked process has.
     #[cfg(test)]
     pub(super) fn copy(&self) -> Mailbox {
         Mailbox {
@@ -82,11 +82,11 @@ impl Mailbox {
         self.receiver.as_fd()
     }
 
-    /// Puts an envelope in, if there is room. `file_bytes` counts what waits in files.
+    /// Puts an envelope in, if there is room. `file_bytes` counts the bytes that wait in files.
     pub(super) fn put(&self, envelope: &mut Envelope<'_>, file_bytes: &AtomicI64) -> Put {
         if envelope.is_inline() {
             match self.send(envelope) {
-                // The kernel gave so small a buffer that not even this fits.
+                // The kernel gave a buffer so small that not even a short envelope fits.
                 Err(Errno::MSGSIZE) => {}
                 result => return Put::from(result),
             }
@@ -106,7 +106,7 @@ impl Mailbox {
         put
     }
 
-    /// Makes the mailbox of worker number `slot` known to the one whose mailbox this is.
+    /// Sends the mailbox of worker number `slot` to the worker of this mailbox.
     pub(super) fn introduce(&self, slot: usize, mailbox: &Mailbox) -> Put {
         let datagram = introduction(slot);
         let descriptors = [mailbox.sender(), mailbox.receiver()];
@@ -152,7 +152,7 @@ impl Mailbox {
         TakenMail::Mail(publication)
     }
 
-    /// Throws away everything in it.
+    /// Drops everything in it.
     pub(super) fn clear(&self, space: &mut DatagramBuffer, file_bytes: &AtomicI64) {
         while self.receive(space).is_some() {}
         file_bytes.store(0, SeqCst);

@@ -1,4 +1,4 @@
-//! Pub/sub: from whoever publishes to all who subscribed, in every process of the server.
+//! Publish and subscribe: delivers messages to all subscribers, in every process of the server.
 //!
 //! ```text
 //!              Hub of this process                      Hub of a sibling
@@ -8,13 +8,13 @@
 //!           └─> Bus ────────────────────> Mailbox ──> Dispatcher ──> Subscribers
 //! ```
 //!
-//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` knows who subscribed to what.
-//! * `queue.rs` holds what was published here, `dispatcher.rs` is the thread that delivers it to each [`Subscriber`], as a
-//!   [`Publication`] that makes each of its wire forms once.
+//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` has the subscriptions.
+//! * `queue.rs` holds what was published here; `dispatcher.rs` is the thread that delivers it to each [`Subscriber`],
+//!   as a [`Publication`] that makes each of its wire forms once.
 //! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
 //!
-//! What one thread publishes to a channel reaches each subscriber once and in order, whole or (if its process will not take
-//! it) not at all; the latter is reported to the publisher. Nothing is kept for those who subscribe later.
+//! What one thread publishes to a channel reaches each subscriber at most once, in order and complete. If a process
+//! does not take a message, that is reported to the publisher. Nothing is kept for later subscribers.
 
 mod bus;
 mod channels;

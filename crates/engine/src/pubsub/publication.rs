@@ -1,23 +1,22 @@
-//! One published message, and the forms in which it goes to the wire: each is made once, for the first subscriber that
-//! needs it, however many there are.
+//! One published message, and its encoded forms: each is made once, for the first subscriber that needs it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Wire forms that a publication has room for. What each index means is for the subscribers to agree on.
+/// Number of wire forms of a publication. The subscribers agree on what each index means.
 pub const ENCODINGS: usize = 6;
 
-/// A message on its way to the subscribers of a channel.
+/// A message for the subscribers of a channel.
 pub struct Publication {
     /// The channel that it was published to.
     pub channel: Box<[u8]>,
-    /// What was published.
+    /// The message.
     pub message: Box<[u8]>,
     encodings: [OnceLock<Arc<[u8]>>; ENCODINGS],
 }
 
 impl Publication {
-    /// A publication that has no wire form yet.
+    /// A publication without wire forms.
     pub fn new(channel: impl Into<Box<[u8]>>, message: impl Into<Box<[u8]>>) -> Publication {
         Publication {
             channel: channel.into(),
@@ -26,7 +25,7 @@ impl Publication {
         }
     }
 
-    /// Wire form number `index`, which `make` makes of the message if nobody has asked for it before.
+    /// Wire form number `index`, which `make` makes of the message when it is first needed.
     ///
     /// # Panics
     /// If `index` is not below [`ENCODINGS`].

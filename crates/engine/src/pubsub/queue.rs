@@ -1,6 +1,6 @@
-//! What this process has published and the dispatcher has not yet taken: in order, and bounded.
+//! What this process has published and the dispatcher has not taken yet: in order, and bounded.
 //!
-//! The dispatcher sleeps in poll(2), so a publisher wakes it through an eventfd; but only one that finds it asleep does.
+//! The dispatcher sleeps in poll(2), so a publisher that finds it asleep wakes it through an eventfd.
 
 use super::publication::Publication;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -11,21 +11,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that wait for the dispatcher; beyond them publishers wait.
+/// Most bytes that may wait for the dispatcher; above it publishers wait.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// The same as a number of publications: however short they are, each takes its time when it has many subscribers.
+/// Most publications that may wait: even short ones take time if they have many subscribers.
 const MOST_WAITING: usize = 16 * 1024;
 
 /// How long a publisher waits while the dispatcher takes nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the dispatcher pauses when the system has no memory to poll with.
+/// How long the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There is room again, or never will be.
+    /// Notified when there is room again, or never will be.
     room: Condvar,
     waker: OwnedFd,
 }
@@ -63,7 +63,7 @@ impl Queue {
         self.state.lock().publications.len()
     }
 
-    /// Says that there is a dispatcher now. False: there is or was one already.
+    /// Opens the queue for the dispatcher. False if it was opened or closed before.
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
         let is_new = state.phase == QueuePhase::New;
@@ -73,7 +73,7 @@ impl Queue {
         is_new
     }
 
-    /// Takes nothing more. The dispatcher ends when it has delivered what there is; false: there is none.
+    /// Takes nothing more. The dispatcher ends when it has delivered what is queued. False if there is no dispatcher.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
         let former = std::mem::replace(&mut state.phase, QueuePhase::Closed);
@@ -82,7 +82,7 @@ impl Queue {
         former != QueuePhase::New
     }
 
-    /// Adds a publication; waits inside of `block` while there is no room for it. False: it was not taken.
+    /// Adds a publication; waits inside of `block` while there is no room for it. False if it was not taken.
     pub(super) fn push(&self, publication: &Arc<Publication>, block: &mut dyn FnMut(&mut dyn FnMut())) -> bool {
         let state = self.state.lock();
         if state.phase == QueuePhase::Closed {
@@ -129,20 +129,20 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest publication.
     pub(super) fn take(&self) -> Option<Arc<Publication>> {
         let mut state = self.state.lock();
         let publication = state.publications.pop_front()?;
         state.bytes -= weight(&publication);
         state.taken += 1;
-        // Not for one publication at a time: who waits is to get on with something.
+        // Not for every publication: a publisher that is woken should be able to add several.
         if state.bytes <= MOST_BYTES / 2 && state.publications.len() <= MOST_WAITING / 2 {
             self.room.notify_all();
         }
         Some(publication)
     }
 
-    /// Sleeps until there is something here or in the mailbox. False: the queue is closed and empty.
+    /// Sleeps until there is something here or in the mailbox. False if the queue is closed and empty.
     pub(super) fn sleep(&self, mailbox: Option<BorrowedFd<'_>>) -> bool {
         let mut state = self.state.lock();
         if !state.publications.is_empty() || state.phase == QueuePhase::Closed {
@@ -166,7 +166,7 @@ impl Queue {
 }
 
 impl State {
-    /// One that is larger than the bound by itself is taken when nothing else waits.
+    /// A publication that is larger than the limit by itself is taken if nothing else waits.
     fn has_room(&self, publication: &Publication) -> bool {
         let is_small = self.bytes + weight(publication) <= MOST_BYTES && self.publications.len() < MOST_WAITING;
         is_small || self.publications.is_empty()

@@ -1,7 +1,7 @@
-//! One client that stays connected, shared by all who write to it: the app, those who publish, and the reactor.
+//! One client that stays connected, shared by all that write to it: the app, publishers, and the reactor.
 //!
-//! Nothing here waits. Whoever writes hands the kernel what it takes at once; the poller comes back for the rest. What a
-//! client may leave unsent is bounded, and so is what of its own may wait for the app.
+//! Nothing here blocks. A write hands the kernel as much as it takes at once; the poller sends the rest. What a client
+//! may leave unsent is bounded, and so are its messages that wait for the app.
 
 use super::clients::index;
 use super::ending::Ending;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Re
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What is spoken with a client.
+/// The protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// RFC 6455.
@@ -38,55 +38,55 @@ pub enum Protocol {
     },
 }
 
-/// Which events an app wants to be told; all others cost nothing.
+/// The events that an app wants to get; all others cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events(pub u8);
 
 impl Events {
     /// Messages of the peer.
     pub const MESSAGE: Events = Events(1);
-    /// That everything was handed to the kernel.
+    /// Everything was handed to the kernel.
     pub const DRAINED: Events = Events(2);
 
-    /// These and those.
+    /// The union of both.
     #[must_use]
     pub fn and(self, other: Events) -> Events {
         Events(self.0 | other.0)
     }
 }
 
-/// Where a client is on its way; only ever forward.
+/// The state of a client; changes in this order only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum State {
     Open,
-    /// Our close frame is under way, the peer's is awaited.
+    /// The server's close frame is being sent, and the peer's is awaited.
     Closing,
-    /// The last word is under way; what the peer still says is thrown away.
+    /// The last frame is being sent after a failure; what the peer still sends is discarded.
     Failed,
     Closed,
 }
 
 pub(super) struct Outbox {
-    /// Gone once the client is.
+    /// `None` once the client is released.
     pub(super) transport: Option<Link>,
     pub(super) frames: Frames,
     /// When the socket last took something, or was first offered what it has not taken.
     pub(super) moved: Millis,
-    /// How fast it takes what waits.
+    /// Measures how fast the client takes what waits.
     pub(super) meter: Meter,
-    /// What the poller waits for.
+    /// What the poller watches the socket for.
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// Whether something was written since the app was last told that all is sent.
+    /// Whether something was written since the app last got [`Event::Drained`].
     pub(super) owes_drained: bool,
-    /// Made when first needed, where the context is kept.
+    /// Made when first needed, if the context is kept between messages.
     pub(super) deflater: Option<Box<Deflater>>,
     pub(super) ending: Option<Ending>,
 }
 
 impl Outbox {
-    /// Something is about to be queued: where nothing waits, the client is offered something from now on.
+    /// Called before something is queued. If nothing waits, the time-outs of writing start now.
     pub(super) fn begin(&mut self) {
         if self.frames.is_empty() {
             self.moved = Millis::now();
@@ -106,15 +106,15 @@ pub struct Client {
     pub(super) realtime: Weak<Realtime>,
     state: AtomicU8,
     wanted: AtomicU8,
-    /// Whether reading has stopped because the app does not keep up.
+    /// Whether the poller does not read because the app does not keep up.
     pub(super) paused: AtomicBool,
-    /// Whether something that was read waits to be decoded.
+    /// Whether bytes that were read wait to be decoded.
     pub(super) is_behind: AtomicBool,
-    /// Whether it waits in line for room in the inboxes of all.
+    /// Whether the client waits in line for room in all inboxes together.
     pub(super) in_line: AtomicBool,
-    /// Seconds of silence after which a sign of life is sent; 0 for never.
+    /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
     pub(super) timeout: AtomicU32,
-    /// When the peer was last heard, and at which it was last asked whether it is there.
+    /// When the peer was last heard, and when it was last sent a ping.
     pub(super) heard: AtomicMillis,
     pub(super) pinged: AtomicMillis,
     pub(super) outbox: Mutex<Outbox>,
@@ -135,7 +135,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What a client begins with.
+/// What a client is made from.
 pub(super) struct Beginning {
     pub(super) key: Key,
     pub(super) protocol: Protocol,
@@ -145,7 +145,7 @@ pub(super) struct Beginning {
     pub(super) timeout: u32,
 }
 
-/// Ids of whoever subscribes, in the whole process.
+/// Ids of subscribers, unique in the process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 pub(super) fn next_id() -> u64 {
@@ -192,12 +192,12 @@ impl Client {
         })
     }
 
-    /// The number of the client's place in its engine: free for another one after [`Event::Close`] has run.
+    /// The number of the client's slot in its engine; free for another client after [`Event::Close`] has run.
     pub fn place(&self) -> usize {
         index(self.key)
     }
 
-    /// What is spoken with it.
+    /// Its protocol.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -207,7 +207,7 @@ impl Client {
         self.state() == State::Open
     }
 
-    /// Frames that the kernel has not taken as a whole; -1 when the client is not open.
+    /// Frames that the kernel has not completely taken; -1 if the client is not open.
     pub fn pending(&self) -> isize {
         if self.is_open() {
             self.outbox.lock().frames.len() as isize
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Says which events the app wants. All, until this is called.
+    /// Sets which events the app wants: all, until this is called.
     pub fn want(&self, events: Events) {
         self.wanted.store(events.0, Relaxed);
     }
@@ -225,7 +225,7 @@ impl Client {
         self.wanted.load(Relaxed) & events.0 != 0
     }
 
-    /// Seconds of silence after which the server sends a sign of life; 0: never.
+    /// Seconds of silence after which the server sends a ping (or a comment); 0: never.
     pub fn timeout(&self) -> u32 {
         self.timeout.load(Relaxed)
     }
@@ -239,7 +239,7 @@ impl Client {
         }
     }
 
-    /// Adds an event and, if it is the only one, puts the client into the ready queue.
+    /// Adds an event. If it is the only one, puts the client into the ready queue.
     pub(super) fn tell(&self, event: Event) {
         if self.inbox.lock().push(event) {
             if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
@@ -248,20 +248,20 @@ impl Client {
         }
     }
 
-    /// Says that the server is about to end. A response that goes on is rather let finish.
+    /// Announces that the server is about to end. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
         if !matches!(self.protocol, Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }
     }
 
-    /// Says that the client has another handler: the app is told before any event that waits.
+    /// Announces that the client has another handler: the app gets this before any waiting event.
     pub fn replaced(&self) {
         self.tell(Event::Replaced);
     }
 
-    /// Subscribes to a channel, or to those that match a pattern. Returns the number of this process's subscribers of that
-    /// name and, if the client had subscribed to it before, the id of that time; `None` when the client is not open.
+    /// Subscribes to a channel, or to those that match a pattern. Returns how many subscribers of that name this
+    /// process has and, if the client had subscribed to it before, the former id; `None` if the client is not open.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, Option<u64>)> {
         let (realtime, me) = (self.realtime.upgrade()?, self.me.upgrade()?);
         let mut subscriptions = self.subscriptions.lock();
@@ -282,8 +282,8 @@ impl Client {
         Some((realtime.hub.subscribe(me, name, kind, delivery), before))
     }
 
-    /// Ends a subscription. Returns how many of that name are left in this process and the id of its events; `None` when
-    /// there was none.
+    /// Ends a subscription. Returns how many subscribers of that name are left in this process, and the id of its
+    /// events; `None` if there was no subscription.
     pub fn unsubscribe(&self, name: &[u8]) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
         let mut subscriptions = self.subscriptions.lock();
@@ -292,7 +292,7 @@ impl Client {
         realtime.hub.unsubscribe(self.id, name).map(|left| (left, id))
     }
 
-    /// Ends all subscriptions; returns the names that nobody in this process is subscribed to any more.
+    /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
         let subscriptions = std::mem::take(&mut *self.subscriptions.lock());
         subscriptions
@@ -311,7 +311,7 @@ impl Client {
         }
     }
 
-    /// Goes on to `state`; false if the client was as far already.
+    /// Changes the state to `state`; false if the client was there or beyond already.
     pub(super) fn advance(&self, state: State) -> bool {
         self.state.fetch_max(state as u8, SeqCst) < state as u8
     }

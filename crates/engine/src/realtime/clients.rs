@@ -1,5 +1,5 @@
-//! The clients of an engine. A client's key is also its poller token; it carries a version, so that an event for one that is
-//! gone finds nobody.
+//! The clients of an engine. A client's key is also its poller token. It carries a version, so an event for a client
+//! that is closed finds nothing.
 
 use super::client::Client;
 use super::Realtime;
@@ -14,18 +14,18 @@ use std::time::Duration;
 /// Set in the keys of clients, and in no key of a connection: the highest bit of an index.
 const CLIENT: u64 = 1 << 31;
 
-/// Clients are looked after no more often than this.
+/// Minimum time between two checks of all clients.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Whether a poller token is a client's.
+/// Whether a poller token belongs to a client.
 pub(crate) fn is_client(token: u64) -> bool {
     token & CLIENT != 0
 }
 
 pub(crate) struct Clients {
-    /// A client that is about to come has a key already.
+    /// `None` for a client that has a key, but does not exist yet.
     slots: Mutex<SlotMap<DefaultKey, Option<Arc<Client>>>>,
-    /// Before then nothing is due: a lower bound.
+    /// A lower bound of all deadlines.
     due: AtomicMillis,
 }
 
@@ -52,28 +52,29 @@ impl Clients {
         self.slots.lock().get(slot(token))?.clone()
     }
 
-    /// Gives a key back; false when that has happened already.
+    /// Gives a key back; false if that has happened already.
     pub(super) fn release(&self, key: Key) -> bool {
         self.slots.lock().remove(slot(key)).is_some()
     }
 
-    /// Every client that is not gone.
+    /// Every client that has not been released.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         self.slots.lock().values().flatten().cloned().collect()
     }
 
-    /// Makes sure that [`Clients::tick`] does something at `deadline`.
+    /// Makes sure that [`Clients::tick`] checks the clients at `deadline`.
     pub(super) fn expect(&self, deadline: Millis) {
         self.due.fetch_min(deadline, SeqCst);
     }
 
-    /// Looks after every client, if something is due; returns when to do so again.
+    /// Checks every client, if something is due; returns when to call it again.
     pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let due = self.due.load(SeqCst);
         if due > now {
             return due;
         }
-        // What is expected from here on counts from scratch, so that nothing is forgotten while this thread looks.
+        // Deadlines that other threads set from here on are kept, because the bound is reset before the clients are
+        // checked.
         self.due.store(Millis::NEVER, SeqCst);
         let earliest = self.all().iter().map(|client| client.tick(realtime, now)).min();
         let earliest = match earliest {
@@ -84,7 +85,7 @@ impl Clients {
     }
 }
 
-/// Where a client is among all: a small number.
+/// The index of a client's slot: a small number.
 pub(super) fn index(key: Key) -> usize {
     (key & !CLIENT) as u32 as usize
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_never_used_again_and_their_places_are() {
+    fn keys_are_never_reused_but_their_slots_are() {
         let clients = Clients::default();
         let (first, second) = (clients.reserve(), clients.reserve());
         assert!(is_client(first) && is_client(second));
@@ -106,11 +107,11 @@ mod tests {
         let third = clients.reserve();
         assert!(third != first && third != second);
         assert_eq!(index(third), index(first));
-        assert!(index(second) <= 2, "a table of clients is as large as there are many");
+        assert!(index(second) <= 2, "the table grows only with the number of clients");
     }
 
     #[test]
-    fn a_key_that_was_given_back_finds_nobody() {
+    fn a_released_key_finds_no_client() {
         let clients = Clients::default();
         let key = clients.reserve();
         clients.release(key);

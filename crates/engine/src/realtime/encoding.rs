@@ -1,4 +1,4 @@
-//! Messages as bytes for the wire. What is published is encoded once for all clients that speak alike.
+//! Encodes messages for the wire. A publication is encoded once for all clients with the same form.
 
 use crate::pubsub::{Publication, ENCODINGS};
 use fairlead_wire::event_stream;
@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The forms of a publication.
+/// The wire forms of a publication.
 const TEXT: usize = 0;
 const BINARY: usize = 1;
 const DEFLATED_TEXT: usize = 2;
@@ -17,7 +17,8 @@ const EVENT: usize = 5;
 
 const _: () = assert!(EVENT < ENCODINGS);
 
-/// The window of what is compressed for all (RFC 7692 §7.1.2.1); a client that asked for a smaller one gets its own.
+/// The window of messages that are compressed once for all clients (RFC 7692 §7.1.2.1). For a client that negotiated a
+/// smaller one, they are compressed separately.
 const SHARED_BITS: u8 = 15;
 
 /// Text has to be UTF-8 (RFC 6455 §5.6).
@@ -35,7 +36,7 @@ pub(super) fn plain(opcode: Opcode, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compresses a message of its own: whoever reads it needs to know none before it.
+/// Compresses a message by itself: reading it needs no earlier message.
 pub(super) fn deflated(opcode: Opcode, data: &[u8], bits: u8) -> Vec<u8> {
     thread_local! {
         static DEFLATER: RefCell<Option<(u8, Deflater)>> = const { RefCell::new(None) };
@@ -49,7 +50,7 @@ pub(super) fn deflated(opcode: Opcode, data: &[u8], bits: u8) -> Vec<u8> {
     })
 }
 
-/// Compresses a message that may refer to those before it.
+/// Compresses a message that may refer to earlier ones.
 pub(super) fn deflated_with(deflater: &mut Deflater, opcode: Opcode, data: &[u8]) -> Vec<u8> {
     compress(deflater, opcode, data, true)
 }
@@ -62,7 +63,7 @@ fn compress(deflater: &mut Deflater, opcode: Opcode, data: &[u8], keep_context: 
     bytes
 }
 
-/// Whether a client can read what is compressed for all.
+/// Whether a client can read messages that are compressed once for all.
 pub(super) fn can_share(deflate: Deflate) -> bool {
     deflate.server_no_context && deflate.server_bits == SHARED_BITS
 }
@@ -106,14 +107,14 @@ pub(super) fn named_event(
     piece_of(bytes, chunked)
 }
 
-/// A comment: the sign of life of an event stream.
+/// A comment, sent to an event stream to keep it alive.
 pub(super) fn comment(chunked: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     event_stream::comment(&mut bytes, b"ping");
     piece_of(bytes, chunked)
 }
 
-/// A piece of a stream. One of no bytes would be the end of a chunked body.
+/// A piece of a stream. An empty chunk would end the body.
 pub(super) fn piece(data: &[u8], chunked: bool) -> Vec<u8> {
     if data.is_empty() {
         return Vec::new();

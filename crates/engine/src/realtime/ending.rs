@@ -1,12 +1,12 @@
-//! How a client comes to its end: by its own wish or ours, by a fault, by silence, or by standing still.
+//! How a client ends: closed by either side, by a protocol violation, by silence, or because it takes nothing.
 //!
 //! ```text
 //!   Open ──close──▶ Closing ──the peer's close frame──▶ Closed
 //!     ├────fault──▶ Failed ───the peer hangs up───────────▲
 //!     └── error, end of input, silence, time-out ─────────┘
 //! ```
-//! Our last word is sent, then our half of the connection is closed, and what the peer still says is thrown away for a
-//! while: a reset must not overtake it (RFC 6455 §7.1.1).
+//! The last frame is sent, then the server's half of the connection is closed. What the peer still sends is discarded
+//! for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
 
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
@@ -21,28 +21,28 @@ use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
-/// How long the peer may take to answer our close frame.
+/// How long the peer may take to answer the close frame.
 const CLOSE: Duration = Duration::from_millis(5_000);
 
-/// A client that silent is asked, and after twice the time it is gone.
+/// A silent client gets a ping after one period, and is aborted after this many.
 const SILENT_PERIODS: u32 = 2;
 
-/// Close code for a client that is welcome back (RFC 6455 §11.7, registered later).
+/// Close code for a client that may try again later (RFC 6455 §11.7, registered later).
 const TRY_AGAIN_LATER: u16 = 1013;
 
-/// What is known of an end that has begun.
+/// The state of an end that has begun.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// After that nothing is waited for.
+    /// Nothing is waited for after this.
     deadline: Millis,
-    /// Whether the peer has nothing more to say that counts.
+    /// Whether the peer has sent its close frame.
     peer_is_done: bool,
-    /// Whether our half of the connection is closed.
+    /// Whether the server's half of the connection is closed.
     is_shut: bool,
 }
 
 impl Client {
-    /// Closes the connection after what is queued: with a close frame, or the last chunk. Writes are refused from now on.
+    /// Closes the connection after what is queued: with a close frame, or the last chunk. Later writes are refused.
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
         if self.advance(State::Closing) {
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// Answers what the peer has said last.
+    /// Answers the peer's close frame or protocol violation.
     pub(super) fn answer_last(&self, last_word: LastWord) {
         match last_word {
             LastWord::Close(code) => self.peer_closed(code),
@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// The peer has done what it may not: says so with a close code and throws the rest away.
+    /// The peer has violated the protocol: sends a close code, and discards what it still sends.
     pub(super) fn fail(&self, outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
         self.fail_within(outbox, code, reason, LINGER);
     }
@@ -94,7 +94,7 @@ impl Client {
                 .log
                 .error(format_args!("closed {} ({code}: {reason})", self.describe()));
         }
-        // Once we have said goodbye nothing may follow that, and it is still to be sent.
+        // After a close frame nothing may follow, and the frame itself must still be sent.
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
         }
@@ -124,7 +124,7 @@ impl Client {
             realtime.expect(now + patience);
         }
         self.flush_locked(outbox);
-        // What the peer still says does not go to the app, so it need not wait for that.
+        // What the peer still sends does not go to the app, so reading need not wait for the app.
         if let Some(realtime) = self.realtime.upgrade() {
             self.resume(&realtime);
         }
@@ -142,8 +142,8 @@ impl Client {
         bytes
     }
 
-    /// Everything is with the kernel. If that includes the last word, our half of the connection is closed, unless the
-    /// peer's close frame is awaited; true when the client is at its end.
+    /// The kernel has everything. If that includes the last frame, closes the server's half of the connection, unless
+    /// the peer's close frame is awaited. True if the client has ended.
     pub(super) fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
         let Some(ending) = &mut outbox.ending else { return false };
         if ending.peer_is_done {
@@ -158,14 +158,14 @@ impl Client {
         false
     }
 
-    /// The connection is gone, or ends here and now; the app will be told.
+    /// The connection is gone, or ends now; the app gets [`Event::Close`].
     pub(crate) fn end(&self) {
         if self.end_now() {
             self.tell(Event::Close);
         }
     }
 
-    /// Ends the connection, whoever else has the socket; false if that has happened before.
+    /// Ends the connection, even if others have the socket, too. False if that has happened before.
     pub(super) fn end_now(&self) -> bool {
         self.end_by(|transport| _ = transport.shut_down(Shutdown::Both))
     }
@@ -185,7 +185,8 @@ impl Client {
         true
     }
 
-    /// Ends the connection without a last_word, so that the kernel does not keep, for minutes, what nobody reads.
+    /// Resets the connection without a last frame, so that the kernel does not keep, for minutes, data that the peer
+    /// does not read.
     fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(realtime) = self.realtime.upgrade() {
@@ -211,7 +212,7 @@ impl Client {
         }
     }
 
-    /// Does what is due; returns when to look again.
+    /// Does what is due; returns when to call it again.
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let outbox = self.outbox.lock();
         let mut next = Millis::NEVER;
@@ -240,8 +241,8 @@ impl Client {
         }
     }
 
-    /// The poller speaks up only when a third of the socket's buffer is free: whether the client takes anything at all
-    /// shows when it is offered more.
+    /// The poller reports a socket as writable only when a third of its buffer is free, so the client is offered more
+    /// to see whether it takes anything at all.
     fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: Millis) -> Millis {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
@@ -257,7 +258,7 @@ impl Client {
         due.max(now + Duration::from_millis(1))
     }
 
-    /// Signs of life (RFC 6455 §5.5.2): a ping for a WebSocket, which has to be answered; a comment for an event stream.
+    /// Keep-alive (RFC 6455 §5.5.2): a ping for a WebSocket, which must be answered; a comment for an event stream.
     fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
         match self.protocol() {
             Protocol::Stream { .. } => Millis::NEVER,
@@ -271,7 +272,7 @@ impl Client {
             }
             Protocol::WebSocket => {
                 if self.paused.load(Relaxed) {
-                    // It is not the peer who is silent: nobody listens.
+                    // The peer may have sent something: the server does not read.
                     return now + period;
                 }
                 let heard = self.heard.load(Relaxed);
@@ -293,8 +294,8 @@ impl Client {
         }
     }
 
-    /// Gives everything back after the last event has run. Returns the names of channels that nobody in this process is
-    /// subscribed to any more.
+    /// Releases everything after the last event has run. Returns the names of channels that have no subscriber left in
+    /// this process.
     pub(super) fn release(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
         self.reader.lock().end();
         let unheard = self.inbox.lock().clear();

@@ -1,5 +1,6 @@
-//! What happens to a client, in order, until a thread of the app has time for it. The events of one client run one at a
-//! time; after each it goes to the end of the ready queue, so that a chatty one has no more turns than others.
+//! The events of a client, in order, until a thread of the app runs them. The events of one client run one at a time.
+//! After each, the client goes to the end of the ready queue, so that one with many events gets no more turns than
+//! others.
 
 use crate::pubsub::Publication;
 use fairlead_wire::websocket::Failure;
@@ -9,24 +10,24 @@ use std::sync::Arc;
 /// What an app is told about a client.
 #[derive(Debug)]
 pub enum Event {
-    /// The response to the handshake is on its way. Always the first event.
+    /// The response to the handshake was sent or queued. Always the first event.
     Open,
-    /// A whole message has come.
+    /// A complete message has arrived.
     Message {
-        /// Whether it is text, and then valid UTF-8.
+        /// Whether it is text; text is valid UTF-8.
         text: bool,
         /// The bytes.
         data: Vec<u8>,
     },
-    /// Something was published on a channel that the client has subscribed to with that id.
+    /// A message was published on a channel that the client has subscribed to with this id.
     Published(u64, Arc<Publication>),
-    /// All that was written is with the kernel.
+    /// Everything that was written is with the kernel.
     Drained,
-    /// The client has another handler now.
+    /// The client has another handler.
     Replaced,
     /// The server is about to end.
     Shutdown,
-    /// The connection is gone. Always the last event.
+    /// The connection is closed. Always the last event.
     Close,
 }
 
@@ -38,7 +39,7 @@ impl Event {
         }
     }
 
-    /// The memory that it alone takes, if a peer decides how much that is.
+    /// The memory of an event whose size the peer determines; 0 for others.
     pub(super) fn own_bytes(&self) -> usize {
         match self {
             Event::Message { data, .. } => size_of::<Event>() + data.capacity(),
@@ -47,7 +48,7 @@ impl Event {
     }
 }
 
-/// What still fits into an inbox, or how much of a message may be taken otherwise.
+/// What still fits into an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) bytes: usize,
@@ -68,7 +69,7 @@ impl Room {
     }
 }
 
-/// What a peer says last.
+/// What ends the peer's side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastWord {
     /// Its close frame, with this code.
@@ -80,7 +81,7 @@ pub(crate) enum LastWord {
 /// Most events that wait for one client.
 const MOST_EVENTS: usize = 4096;
 
-/// Places for events that an empty inbox keeps.
+/// The capacity that an empty inbox keeps.
 const SPARE_PLACES: usize = 8;
 
 #[derive(Debug, Default)]
@@ -89,19 +90,19 @@ pub(crate) struct Inbox {
     bytes: usize,
     /// Whether the client is in the ready queue, or an event of it runs.
     scheduled: bool,
-    /// Whether the first event has come, whether the last one has, and whether the client was told that the server ends.
+    /// Whether the first event was added, whether the last one was, and whether the shutdown was announced.
     opened: bool,
     closed: bool,
     dismissed: bool,
-    /// What the peer has said last, and how many events came before it and have not been taken.
+    /// The peer's last word, and how many earlier events have not been taken.
     last_word: Option<(usize, LastWord)>,
 }
 
 impl Inbox {
-    /// Adds an event; true when the client has to be put into the ready queue.
+    /// Adds an event; true if the client has to be put into the ready queue.
     pub(crate) fn push(&mut self, event: Event) -> bool {
         self.opened |= matches!(event, Event::Open);
-        // The server may be about to end before the client has begun; it is told so afterwards.
+        // The server may end before the client has begun; the shutdown is then announced afterwards.
         let is_shutdown = matches!(event, Event::Shutdown);
         if self.closed || (is_shutdown && (!self.opened || self.dismissed)) {
             return false;
@@ -122,7 +123,7 @@ impl Inbox {
         !std::mem::replace(&mut self.scheduled, true)
     }
 
-    /// What may come where `most_bytes` may wait: whoever finds none left stops there.
+    /// What still fits, if `most_bytes` may wait. Reading stops when nothing does.
     pub(super) fn room(&self, most_bytes: usize) -> Room {
         Room {
             bytes: most_bytes.saturating_sub(self.bytes),
@@ -134,18 +135,18 @@ impl Inbox {
         !self.room(most_bytes).is_empty()
     }
 
-    /// Whether the last event has come: no other will.
+    /// Whether the last event was added.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Forgets all events; returns what they took, as [`Event::own_bytes`].
+    /// Drops all events; returns their size, as [`Event::own_bytes`].
     pub(super) fn clear(&mut self) -> usize {
         self.bytes = 0;
         self.events.drain(..).map(|event| event.own_bytes()).sum()
     }
 
-    /// Takes the next event; the thread that has the client's turn calls this.
+    /// Takes the next event; called by the thread that has the client's turn.
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
@@ -155,8 +156,8 @@ impl Inbox {
         Some(event)
     }
 
-    /// Keeps what the peer has said last until what it sent before has run, so that it is answered behind the answers to
-    /// that. False when there is nothing to wait for.
+    /// Keeps the peer's last word until all earlier messages have run, so that it is answered after the answers to
+    /// those. False if there is nothing to wait for.
     pub(crate) fn put_off(&mut self, last_word: LastWord) -> bool {
         if self.scheduled {
             self.last_word.get_or_insert((self.events.len(), last_word));
@@ -164,14 +165,14 @@ impl Inbox {
         self.scheduled
     }
 
-    /// The last_word that was put off, once its time has come. To be called with [`Inbox::end_turn`], under one lock: what is
-    /// not found here must not have been put off.
+    /// The last word that was put off, once all earlier events were taken. Must be called with [`Inbox::end_turn`]
+    /// under one lock, so that no last word is put off in between.
     pub(crate) fn take_last_word(&mut self) -> Option<LastWord> {
         let (_, last_word) = self.last_word.take_if(|(before, _)| *before == 0)?;
         Some(last_word)
     }
 
-    /// Ends a turn; true when there is more, and the client has to be put into the ready queue again.
+    /// Ends a turn; true if there are more events, and the client has to be put into the ready queue again.
     pub(crate) fn end_turn(&mut self) -> bool {
         self.scheduled = !self.events.is_empty();
         if !self.scheduled && self.events.capacity() > SPARE_PLACES {
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_the_close() {
+    fn no_event_follows_the_close() {
         let mut inbox = Inbox::default();
         inbox.push(Event::Close);
         inbox.push(message(1));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_server_is_told_once_and_not_before_the_beginning() {
+    fn a_shutdown_is_announced_once_and_not_before_the_open() {
         let mut inbox = Inbox::default();
         assert!(!inbox.push(Event::Shutdown));
         inbox.push(Event::Open);
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_handler_comes_before_what_waits_and_one_drain_is_enough() {
+    fn a_new_handler_comes_before_waiting_events_and_drained_comes_once() {
         let mut inbox = Inbox::default();
         inbox.push(Event::Drained);
         inbox.push(Event::Drained);
@@ -239,17 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_farewell_waits_for_what_came_before_it_and_for_nothing_else() {
+    fn a_last_word_waits_only_for_the_events_before_it() {
         let mut inbox = Inbox::default();
         let fault = LastWord::Failure(Failure::UNMASKED);
         assert!(!inbox.put_off(fault), "there is nothing to wait for");
         inbox.push(message(1));
         inbox.push(message(2));
         assert!(inbox.put_off(fault));
-        assert!(
-            inbox.put_off(LastWord::Close(None)),
-            "what comes behind it does not count"
-        );
+        assert!(inbox.put_off(LastWord::Close(None)), "a second one does not count");
         inbox.push(message(3));
         inbox.push(Event::Replaced);
         for _ in 0..2 {
@@ -263,10 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_up_to_a_number_of_bytes_and_of_events() {
+    fn an_inbox_is_limited_in_bytes_and_in_events() {
         let mut inbox = Inbox::default();
         let own = message(1).own_bytes();
-        assert!(own > 1, "an event takes some itself");
+        assert!(own > 1, "an event has a size itself");
         inbox.push(message(1));
         assert!(inbox.has_room(own + 1) && !inbox.has_room(own));
         inbox.take();

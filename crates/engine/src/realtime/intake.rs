@@ -1,15 +1,15 @@
-//! What the clients of an engine have sent and the app has not taken yet: how much of it there may be, and who is read on
-//! without a word from the poller.
+//! What all clients of an engine have sent and the app has not processed yet: its limit, and which clients are read
+//! again without an event of the poller.
 //!
 //! ```text
-//!            own inbox full                         an event of it has run
+//!            own inbox full                        an event of it has run
 //!   read ────────────────────▶ paused ─────────────────────────────────────────┐
-//!    ▲ │     all inboxes full                       there is room: who has waited ▼ longest
-//!    │ ├────────────────────▶ paused, waiting in line ──────────────────────▶ resumed
-//!    │ └─ turn over ─▶ behind ◀── something of it was read and not decoded ───────┤
-//!    └────────────────────┴───────────────── the poller says that there is more ──┘
+//!    ▲ │     all inboxes full                there is room, longest wait first ▼
+//!    │ ├────────────────────▶ paused, waiting in line ─────────────────────▶ resumed
+//!    │ └─ turn over ─▶ behind ◀── bytes were read and not decoded ─────────────┤
+//!    └────────────────────┴───────────── the poller reports more to read ──────┘
 //! ```
-//! Whoever is paused leaves what comes in the kernel, and that makes its peer wait.
+//! A paused client is not read; its data stays in the kernel's buffer and slows its peer down.
 
 use super::client::Client;
 use crate::transport::poller::{Dispatching, Poller};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[derive(Default)]
 struct ClientQueue {
     clients: Mutex<VecDeque<Arc<Client>>>,
-    /// The length, readable without the lock; written only while it is held.
+    /// The length, readable without the lock; written only while the lock is held.
     length: AtomicUsize,
 }
 
@@ -50,11 +50,11 @@ impl ClientQueue {
 /// See the head of this file.
 pub(crate) struct Intake {
     most_bytes: usize,
-    /// Bytes of the messages in all inboxes, and of those that the app has right now.
+    /// Bytes of the messages in all inboxes, and of those that the app is processing.
     bytes: AtomicUsize,
-    /// Clients that have a part of a read left and may go on.
+    /// Clients that have undecoded bytes and may continue.
     behind: ClientQueue,
-    /// Clients that go on when there is room in `bytes`.
+    /// Clients that continue when there is room in `bytes`.
     waiting: ClientQueue,
 }
 
@@ -68,12 +68,12 @@ impl Intake {
         }
     }
 
-    /// Bytes of messages that wait for the app.
+    /// Bytes of messages that wait for the app or are processed.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(SeqCst)
     }
 
-    /// How much more may wait.
+    /// How many more bytes may wait.
     pub(super) fn room(&self) -> usize {
         self.most_bytes.saturating_sub(self.bytes())
     }
@@ -82,7 +82,7 @@ impl Intake {
         self.bytes.fetch_add(bytes, SeqCst);
     }
 
-    /// The app has done with so much of it.
+    /// The app has processed so many bytes.
     pub(super) fn remove(&self, bytes: usize, poller: &Poller) {
         self.bytes.fetch_sub(bytes, SeqCst);
         self.call_in(poller);
@@ -91,11 +91,11 @@ impl Intake {
     /// Lets a client wait for room.
     pub(super) fn wait(&self, client: Arc<Client>, poller: &Poller) {
         self.waiting.push(client);
-        // Whoever has made room meanwhile has seen nobody wait.
+        // A thread that has made room in between has not seen this client wait.
         self.call_in(poller);
     }
 
-    /// The poller is to read a client on in its next turn.
+    /// Makes the poller decode what is left of a client in its next turn.
     pub(super) fn read_on(&self, client: Arc<Client>, poller: &Poller) {
         self.behind.push(client);
         if !Dispatching::is_here() {
@@ -109,17 +109,17 @@ impl Intake {
         }
     }
 
-    /// Whether the poller has somebody to read on.
+    /// Whether the poller has a client to read.
     pub(crate) fn is_due(&self) -> bool {
         self.behind.len() > 0 || (self.waiting.len() > 0 && self.room() > 0)
     }
 
-    /// How many there are in both lines.
+    /// How many clients there are in both lines.
     pub(crate) fn len(&self) -> usize {
         self.behind.len() + self.waiting.len()
     }
 
-    /// The next one to be read on.
+    /// The next client to be read.
     pub(crate) fn next(&self) -> Option<Arc<Client>> {
         if let Some(client) = self.behind.pop() {
             return Some(client);

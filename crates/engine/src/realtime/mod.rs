@@ -1,12 +1,11 @@
 //! Connections that stay: WebSockets, event streams, and responses that go on after the app has returned.
 //!
-//! * [`Client`] (`client.rs`) is one of them, shared by whoever writes to it (`sending.rs`); `ending.rs` is how it comes to its
-//!   end.
-//! * `reader.rs` turns what the peer sends into events, `inbox.rs` keeps those in order until a thread runs them, one at a
-//!   time (`turns.rs`), and `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the peer has not taken yet;
-//!   `encoding.rs` makes frames.
-//! * `clients.rs` is the register of an engine.
-//! * `process.rs` is a subscription that belongs to no client but to the process.
+//! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
+//! * `reader.rs` turns what the peer sends into events; `inbox.rs` keeps those in order until a thread runs them, one
+//!   at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the peer has not
+//!   taken yet; `encoding.rs` makes frames.
+//! * `clients.rs` has all clients of an engine.
+//! * `process.rs` is a subscription that belongs to the process instead of a client.
 
 mod client;
 mod clients;
@@ -44,22 +43,22 @@ pub(crate) struct Realtime {
     host: Weak<dyn Host>,
 }
 
-/// Who gives clients their turns.
+/// Gives clients their turns.
 pub(crate) trait Host: Send + Sync {
-    /// Puts somebody with something to run into the ready queue.
+    /// Puts a turn into the ready queue.
     fn schedule(&self, turn: Scheduled);
 }
 
-/// Whose turn it is to be.
+/// What is to have a turn of a thread of the app.
 pub(crate) enum Scheduled {
-    /// Of a client with at least one event.
+    /// For a client with at least one event.
     Client(Arc<Client>),
-    /// Something was published for the process.
+    /// For a subscription of the process that has a message.
     Subscription(Arc<ProcessSubscription>),
 }
 
 impl Realtime {
-    /// No clients yet. What they subscribe to is known to `hub`.
+    /// No clients yet. `hub` has their subscriptions.
     pub(crate) fn new(worker: Arc<Worker>, hub: Arc<Hub>, host: Weak<dyn Host>) -> Arc<Realtime> {
         Arc::new_cyclic(|me| Realtime {
             me: me.clone(),
@@ -89,7 +88,7 @@ impl Realtime {
         }
     }
 
-    /// Makes sure that the clients are looked after at `deadline`.
+    /// Makes sure that the clients are checked at `deadline`.
     fn expect(&self, deadline: Millis) {
         self.clients.expect(deadline);
         self.worker.expect(deadline);

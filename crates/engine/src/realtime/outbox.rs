@@ -1,5 +1,5 @@
-//! What a client has not taken yet: whole frames, in order. Frames that many clients get are shared, and all that waits
-//! goes out in as few system calls as possible.
+//! The frames that a client has not taken yet, in order. Frames for many clients are shared, and all that wait are sent
+//! in as few system calls as possible.
 
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// Frames handed to the kernel at a time.
+/// Frames per system call.
 const BATCH: usize = 64;
 
-/// Bytes that one client gets before others have their turn; the poller comes back for the rest.
+/// Bytes that one client gets before others have their turn; the poller sends the rest.
 const TURN_BYTES: usize = 1024 * 1024;
 
-/// Places for frames that an empty outbox keeps.
+/// The capacity that an empty outbox keeps.
 const SPARE_PLACES: usize = 8;
 
-/// A whole frame, chunk or piece of a stream.
+/// A complete frame, chunk or piece of a stream.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Own(Vec<u8>),
@@ -37,7 +37,7 @@ impl Frame {
 pub(crate) enum Flushed {
     /// The kernel has everything.
     Everything,
-    /// The socket is full, or it is someone else's turn.
+    /// The socket is full, or it is the turn of others.
     Part,
 }
 
@@ -55,7 +55,7 @@ impl Frames {
         self.frames.is_empty()
     }
 
-    /// Frames that are not sent as a whole.
+    /// Frames that are not completely sent.
     pub(crate) fn len(&self) -> usize {
         self.frames.len()
     }
@@ -83,7 +83,7 @@ impl Frames {
         }
     }
 
-    /// Forgets every frame of which nothing was sent, so that what follows is not inside another one.
+    /// Drops every frame of which nothing was sent; one that was begun must be completed.
     pub(crate) fn forget_whole_frames(&mut self) {
         self.frames.truncate(usize::from(self.sent > 0));
         self.bytes = self.frames.iter().map(|frame| frame.bytes().len()).sum::<usize>() - self.sent;
@@ -93,7 +93,7 @@ impl Frames {
         *self = Frames::default();
     }
 
-    /// Gives the kernel what it takes without blocking. The number of bytes it took is added to `taken`.
+    /// Gives the kernel what it takes without blocking. Adds the number of bytes it took to `taken`.
     pub(crate) fn flush(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
         let mut turn = 0;
         while !self.frames.is_empty() {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_arrives_in_order_whatever_the_socket_takes_at_a_time() {
+    fn frames_arrive_in_order_whatever_the_socket_takes_at_a_time() {
         let (ours, mut theirs) = pair();
         let mut frames = Frames::default();
         let mut expected = Vec::new();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_begun_is_kept_when_the_others_are_forgotten() {
+    fn a_frame_that_was_begun_is_kept_when_the_others_are_dropped() {
         let (ours, mut theirs) = pair();
         let mut frames = Frames::default();
         frames.push(Frame::Own(vec![1; 10_000_000]));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_frames_of_which_nothing_was_sent() {
+    fn frames_of_which_nothing_was_sent_are_dropped() {
         let mut frames = Frames::default();
         frames.push(Frame::Own(vec![1; 10]));
         frames.push(Frame::Own(Vec::new()));

@@ -1,5 +1,5 @@
-//! A subscription of the process itself: what is published there runs as events, one at a time and in order, in turn with
-//! requests and with the events of clients.
+//! A subscription of the process itself: its messages run as events, one at a time and in order, in turn with requests
+//! and with the events of clients.
 
 use super::client::next_id;
 use super::{Realtime, Scheduled};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// What waits for an app that does not keep up; more is dropped, counted and logged.
+/// Limits of what may wait for the app; more is dropped, counted and logged.
 const MOST_EVENTS: usize = 64 * 1024;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
@@ -20,7 +20,7 @@ struct Backlog {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     scheduled: bool,
-    /// Whether the last one was dropped.
+    /// Whether the last message was dropped.
     drops: bool,
 }
 
@@ -42,7 +42,8 @@ impl std::fmt::Debug for ProcessSubscription {
 }
 
 impl ProcessSubscription {
-    /// A subscription whose events run in `engine`; to be given to [`Hub::subscribe`](crate::pubsub::Hub::subscribe).
+    /// A subscription whose events run in the engine of `realtime`; for
+    /// [`Hub::subscribe`](crate::pubsub::Hub::subscribe).
     pub(crate) fn new(realtime: &Arc<Realtime>) -> Arc<ProcessSubscription> {
         Arc::new_cyclic(|me| ProcessSubscription {
             me: me.clone(),
@@ -55,7 +56,7 @@ impl ProcessSubscription {
         })
     }
 
-    /// Has the events run in another engine: that of before has ended.
+    /// Makes the events run in another engine, after the former one has ended.
     pub(crate) fn move_to(&self, realtime: &Arc<Realtime>) {
         let mut waiting = self.waiting.lock();
         waiting.realtime = Arc::downgrade(realtime);
@@ -67,12 +68,12 @@ impl ProcessSubscription {
         }
     }
 
-    /// Unique in the process; [`App::published`](crate::App::published) gets it.
+    /// Unique in the process; passed to [`App::published`](crate::App::published).
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Forgets what waits and takes nothing more.
+    /// Drops what waits, and takes nothing more.
     pub fn close(&self) {
         self.is_open.store(false, Relaxed);
         let mut waiting = self.waiting.lock();
@@ -87,7 +88,7 @@ impl ProcessSubscription {
         Some(publication)
     }
 
-    /// Ends a turn; true when there is more.
+    /// Ends a turn; true if there is more.
     pub(super) fn end_turn(&self) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.scheduled = !waiting.publications.is_empty();

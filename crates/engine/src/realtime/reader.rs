@@ -1,5 +1,5 @@
-//! What a client sends: WebSocket frames become messages for the app, and answers that the app never sees. Other clients
-//! have nothing to say; that their input ends is all there is to notice.
+//! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
+//! send nothing; for them only the end of their input counts.
 
 use super::client::{Client, Events, Protocol, State};
 use super::inbox::{Event, LastWord, Room};
@@ -13,33 +13,33 @@ use std::mem::take;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// Bytes of one turn: a peer that sends faster than this lets others have theirs.
+/// Bytes read in one turn: a peer that sends faster than this must let others have their turn.
 const READ_TURN: usize = 256 * 1024;
 
-/// Pieces that one message may have.
+/// Most fragments of one message.
 const MOST_FRAGMENTS: usize = 1 << 18;
 
-/// For a peer whose message grows while those of others take all the memory that there is for them.
+/// The failure of a peer whose message grows while the messages of others take all the memory for them.
 const NO_MEMORY: Failure = Failure {
     code: 1013,
     reason: "no memory for a message as large",
 };
 
 pub(super) struct Reader {
-    /// Gone once the client is.
+    /// `None` once the client is released.
     pub(super) transport: Option<Link>,
-    /// None for a peer that has nothing to say, or has broken the protocol.
+    /// `None` for a peer that sends nothing, or has violated the protocol.
     decoder: Option<Decoder>,
-    /// What was read and has not been decoded, of one read at the most; nothing else is read before it.
+    /// What was read and not decoded, of one read at most; nothing else is read before it is decoded.
     rest: Rest,
-    /// For what has come of a message.
+    /// Counts the memory of an incomplete message.
     taken: Taken,
-    /// The current second, and the control frames that came in it.
+    /// The current second, and the control frames in it.
     second: u64,
     controls: u32,
 }
 
-/// The end of a read.
+/// The undecoded end of a read.
 #[derive(Default)]
 struct Rest {
     bytes: Vec<u8>,
@@ -53,11 +53,11 @@ impl Rest {
     }
 }
 
-/// What has been done in one turn.
+/// The progress of one turn.
 #[derive(Default)]
 struct ReadTurn {
     read: usize,
-    /// Bytes of the messages that came out of it: a thousand times as many, if they were compressed.
+    /// Bytes of decoded messages: up to a thousand times as many as were read, if they were compressed.
     decoded: usize,
 }
 
@@ -68,7 +68,7 @@ impl ReadTurn {
 }
 
 impl Reader {
-    /// Gives everything back.
+    /// Releases everything.
     pub(super) fn end(&mut self) {
         self.transport = None;
         self.decoder = None;
@@ -97,7 +97,7 @@ impl Reader {
     }
 }
 
-/// What the peer says about the connection rather than to the app.
+/// A control frame: concerns the connection, not the app.
 enum Remark {
     Ping(Vec<u8>),
     Pong,
@@ -116,8 +116,8 @@ impl Remark {
 }
 
 impl Client {
-    /// The socket is readable, or there is a rest to decode: takes what has come. Called by the poller alone; true when the
-    /// client has to be put into the ready queue.
+    /// The socket is readable, or there are undecoded bytes: decodes them and reads more. Called only by the poller.
+    /// True if the client has to be put into the ready queue.
     pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
@@ -158,20 +158,20 @@ impl Client {
         schedule
     }
 
-    /// Bytes that came with the handshake.
+    /// Decodes bytes that arrived with the handshake.
     pub(super) fn read_ahead(&self, bytes: &mut [u8], realtime: &Realtime) -> bool {
         let mut reader = self.reader.lock();
         self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
     }
 
-    /// From now on the poller reads, unless the app has enough to do already.
+    /// The poller reads from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self) {
         let mut outbox = self.outbox.lock();
         outbox.reads = !self.paused.load(SeqCst);
         self.watch(&mut outbox);
     }
 
-    /// Takes in what was just read. What is not decoded now is kept.
+    /// Decodes what was just read, and keeps the rest.
     fn take_in_read(
         &self,
         reader: &mut Reader,
@@ -191,7 +191,7 @@ impl Client {
         schedule
     }
 
-    /// Takes in what an earlier turn has left.
+    /// Decodes what an earlier turn has left.
     fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = take(&mut reader.rest);
         self.is_behind.store(false, SeqCst);
@@ -204,7 +204,7 @@ impl Client {
         schedule
     }
 
-    /// Something is left: whoever is not paused has it decoded in its next turn, all others when they are resumed.
+    /// Undecoded bytes are left. They are decoded in the next turn, or, if the client is paused, when it is resumed.
     fn stay_behind(&self, realtime: &Realtime) {
         self.is_behind.store(true, SeqCst);
         if !self.paused.load(SeqCst) {
@@ -212,8 +212,8 @@ impl Client {
         }
     }
 
-    /// Decodes as much as may wait for the app, and as belongs to one turn. Returns whether the client has to be put into
-    /// the ready queue, and how many of the bytes have been decoded.
+    /// Decodes as much as may wait for the app and fits into one turn. Returns whether the client has to be put into
+    /// the ready queue, and how many bytes were decoded.
     fn take_in(
         &self,
         reader: &mut Reader,
@@ -269,8 +269,8 @@ impl Client {
         )
     }
 
-    /// Deals with what was decoded, and with the end if `fed` is one. Returns whether the client has to be put into the ready
-    /// queue, and whether there is more to decode.
+    /// Handles what was decoded, and the failure in `fed`, if any. Returns whether the client has to be put into the
+    /// ready queue, and whether there is more to decode.
     fn pass_on(
         &self,
         reader: &mut Reader,
@@ -279,7 +279,7 @@ impl Client {
         (fed, now): (Result<(), Failure>, Millis),
         realtime: &Realtime,
     ) -> (bool, bool) {
-        // A pong does not wait for the app, not even for one that runs right now and takes the messages at once.
+        // A pong does not wait for the app, not even for an event that runs now and would take the messages at once.
         let heard = remarks
             .iter()
             .try_for_each(|remark| self.answer(reader, remark, realtime, now));
@@ -294,12 +294,12 @@ impl Client {
         (schedule, reader.decoder.is_some())
     }
 
-    /// Whether what comes goes to the app.
+    /// Whether messages go to the app.
     fn keeps_messages(&self) -> bool {
         self.wants(Events::MESSAGE) && self.state() == State::Open
     }
 
-    /// What the app may be left to hear later.
+    /// How much may still wait for the app.
     fn room(&self, realtime: &Realtime) -> Room {
         let own = self.inbox.lock().room(realtime.worker.config.client_pending_bytes);
         Room {
@@ -308,7 +308,7 @@ impl Client {
         }
     }
 
-    /// Gives messages to the app, and stops reading when it does not keep up.
+    /// Adds messages to the inbox, and pauses the client if the app does not keep up.
     fn hand_in(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
         let mut inbox = self.inbox.lock();
         if inbox.is_closed() {
@@ -332,7 +332,7 @@ impl Client {
         outbox.reads = false;
         self.watch(&mut outbox);
         drop(outbox);
-        // The app may have caught up meanwhile, and then it has not seen that there was a pause to end.
+        // The app may have caught up in between, before it could see the pause.
         self.resume(realtime);
     }
 
@@ -352,7 +352,7 @@ impl Client {
         Ok(())
     }
 
-    /// What came before is answered first.
+    /// Answers a last word after all earlier messages.
     fn receive_last(&self, last_word: LastWord) {
         let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
         if !waits {
@@ -360,7 +360,7 @@ impl Client {
         }
     }
 
-    /// The app has caught up, or hears no more: goes on reading, once there is room in the inboxes of all.
+    /// Ends a pause, if the app has caught up or takes no more messages, once there is room in all inboxes.
     pub(crate) fn resume(&self, realtime: &Realtime) {
         if !self.paused.load(SeqCst) {
             return;
@@ -379,7 +379,7 @@ impl Client {
         }
         let mut outbox = self.outbox.lock();
         self.paused.store(false, SeqCst);
-        // What the peer has sent meanwhile is still to be read.
+        // What the peer has sent during the pause has not been read yet.
         self.heard.store(Millis::now(), Relaxed);
         outbox.reads = true;
         self.watch(&mut outbox);
@@ -387,7 +387,7 @@ impl Client {
         self.catch_up(realtime);
     }
 
-    /// Has the poller decode what is left of a read.
+    /// Lets the poller decode what is left of a read.
     fn catch_up(&self, realtime: &Realtime) {
         if self.is_behind.load(SeqCst) {
             if let Some(client) = self.me.upgrade() {
@@ -404,7 +404,7 @@ impl Client {
         }
     }
 
-    /// It is this client's turn to go on.
+    /// The client leaves the line, because it is read again.
     pub(super) fn leave_line(&self) {
         self.in_line.store(false, SeqCst);
     }

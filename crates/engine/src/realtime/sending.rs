@@ -1,4 +1,4 @@
-//! Writing to a client: frames are queued and handed to the kernel, as far as it takes them, and what a client may leave
+//! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
 //! unsent is bounded.
 
 use super::client::{Client, Events, Outbox, Protocol};
@@ -14,20 +14,20 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-/// What became of a piece of a stream.
+/// The result of offering a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// It is on its way.
+    /// It was queued or sent.
     Taken,
-    /// Not now: see [`Client::wait_for_room`].
+    /// There is no room now: see [`Client::wait_for_room`].
     Full,
     /// The stream has ended.
     Gone,
 }
 
 impl Client {
-    /// Sends a message: a text or binary frame, or an event without a name. Text that is not UTF-8 goes as binary. False
-    /// when the client is not open, or does not take what it was sent before.
+    /// Sends a message: a text or binary frame, or an event without a name. Text that is not UTF-8 is sent as binary.
+    /// False if the client is not open, or does not take what it was sent before.
     pub fn write(&self, data: &[u8], text: bool) -> bool {
         let mut outbox = self.outbox.lock();
         if !self.is_open() {
@@ -54,7 +54,7 @@ impl Client {
             )
     }
 
-    /// Gives a stream its next piece, if the client has taken enough of those before.
+    /// Sends the next piece of a stream, if the client has taken enough of the earlier ones.
     pub fn offer(&self, data: &[u8]) -> Offered {
         let mut outbox = self.outbox.lock();
         let (Protocol::Stream { chunked }, Some(realtime), true) =
@@ -73,7 +73,8 @@ impl Client {
         Offered::Taken
     }
 
-    /// Blocks for a moment, until the socket takes something or is gone. Call it without holding any lock of a language.
+    /// Blocks for a moment, until the socket takes something or is closed. To be called without the lock of the
+    /// language.
     pub fn wait_for_room(&self) {
         let Some(transport) = self.outbox.lock().transport.clone() else {
             return;
@@ -111,12 +112,12 @@ impl Client {
         data.len() >= least
     }
 
-    /// Queues a frame and, unless others wait for the socket already, hands it to the kernel.
+    /// Queues a frame and, unless others wait for the socket already, gives it to the kernel.
     pub(super) fn send<'a>(&'a self, mut outbox: MutexGuard<'a, Outbox>, frame: Frame) -> bool {
         match self.queue(&mut outbox, frame) {
             Ok(()) => {}
             Err(frame) => {
-                // What is queued may be so much only because nobody has offered it to the kernel yet.
+                // The queue may only be full because it was not offered to the kernel yet.
                 self.flush_locked(outbox);
                 outbox = self.outbox.lock();
                 if !self.is_open() {
@@ -133,7 +134,7 @@ impl Client {
         true
     }
 
-    /// Queues a frame unless too much waits already.
+    /// Queues a frame, unless too much waits already.
     fn queue(&self, outbox: &mut Outbox, frame: Frame) -> Result<(), Frame> {
         if !outbox.frames.is_empty() && outbox.frames.bytes() > self.most_bytes() {
             return Err(frame);
@@ -167,7 +168,7 @@ impl Client {
         false
     }
 
-    /// Hands the kernel what it takes, and deals with what follows from that.
+    /// Gives the kernel what it takes, and handles the result.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
         let Outbox {
             transport: Some(transport),
@@ -208,7 +209,7 @@ impl Client {
         }
     }
 
-    /// The socket takes something again.
+    /// The socket is writable again.
     pub(crate) fn writable(&self) {
         self.flush_locked(self.outbox.lock());
     }
@@ -219,7 +220,7 @@ impl Client {
         }
     }
 
-    /// Tells the poller what is wanted of the socket.
+    /// Tells the poller what to watch the socket for.
     pub(super) fn watch(&self, outbox: &mut Outbox) {
         let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
             return;
@@ -255,7 +256,7 @@ impl Client {
         }
     }
 
-    /// An event for the app; what the app does not take in time counts as what the client does not take.
+    /// Adds an event for the app. If the app does not keep up, the client overflows as if it did not read.
     fn publish_event(&self, publication: &Arc<Publication>, id: u64) {
         let inbox = self.inbox.lock();
         if !inbox.has_room(self.most_bytes()) {
@@ -280,7 +281,7 @@ impl Client {
         self.flush_locked(outbox);
     }
 
-    /// Sends a frame that is none of the app's.
+    /// Sends a frame of the server itself.
     pub(super) fn send_quietly(&self, mut outbox: MutexGuard<'_, Outbox>, frame: Vec<u8>) {
         outbox.begin();
         outbox.frames.push(Frame::Own(frame));

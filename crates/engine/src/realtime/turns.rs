@@ -1,4 +1,4 @@
-//! The life of a client as the ready queue sees it: it begins, has a turn for each of its events, one at a time and in order,
+//! The turns of a client in the ready queue: it begins, has a turn for each of its events, one at a time and in order,
 //! and ends.
 
 use super::client::{Beginning, Client, Protocol};
@@ -15,17 +15,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Close code of a server that goes away (RFC 6455 §7.4.1).
+/// Close code of a server that is going away (RFC 6455 §7.4.1).
 const GOING_AWAY: u16 = 1001;
 
-/// What follows the turn of a client.
+/// What follows a turn of a client.
 #[derive(Debug)]
 pub(crate) enum EventEnd {
     /// Nothing, until there is another event.
     Nothing,
-    /// It has more events: another turn.
+    /// Another turn: there are more events.
     Again,
-    /// That was its last one: its place is free. The names of channels of which it was the last subscriber in this process.
+    /// That was the last event, and the client is released. The names of channels of which it was the last subscriber
+    /// in this process.
     Gone(Vec<Box<[u8]>>),
 }
 
@@ -55,10 +56,10 @@ impl Realtime {
         client
     }
 
-    /// From now on the client has the socket: `head` is sent first, and `ahead` was read of what the peer says.
+    /// The client takes over the socket: `head` is sent first, and `ahead` was already read from the peer.
     pub(crate) fn begin(&self, client: &Arc<Client>, head: Vec<u8>, mut ahead: Vec<u8>) {
-        // The first event is there before all others, but runs only when nothing can overtake the head any more; and the
-        // poller reads only what comes behind that which has been read.
+        // The first event is added before all others, but runs only when nothing can overtake the head. The poller
+        // starts to read only after `ahead` was decoded.
         let is_there = client.inbox.lock().push(Event::Open);
         client.send_first(client.outbox.lock(), Frame::Own(head));
         let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
@@ -70,7 +71,7 @@ impl Realtime {
             client.announce_shutdown();
         }
         if self.worker.is_stopped() {
-            // Whoever has stopped the engine may have ended its clients before this one was there.
+            // The thread that has stopped the engine may have ended all clients before this one was added.
             self.end_client(client);
         }
         match client.timeout() {
@@ -79,12 +80,12 @@ impl Realtime {
         }
     }
 
-    /// Tells every client that the server is about to end.
+    /// Announces to every client that the server is about to end.
     pub(crate) fn announce_shutdown(&self) {
         self.clients.all().iter().for_each(|client| client.announce_shutdown());
     }
 
-    /// Has `run` run the next event of a client.
+    /// Runs the next event of a client with `run`.
     pub(crate) fn run_event(&self, client: &Client, run: impl FnOnce(Event)) -> EventEnd {
         let mut inbox = client.inbox.lock();
         let Some(event) = inbox.take() else {
@@ -122,7 +123,7 @@ impl Realtime {
         }
     }
 
-    /// Has `run` run what was published next for the process; true when there is more.
+    /// Runs the next message of a subscription of the process with `run`; true if there is more.
     pub(crate) fn run_published(&self, subscription: &ProcessSubscription, run: impl FnOnce(&Publication)) -> bool {
         if let Some(publication) = subscription.take() {
             run(&publication);

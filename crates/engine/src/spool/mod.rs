@@ -1,6 +1,6 @@
-//! Where responses wait that their clients have not taken: how much all of them may take together (`totals.rs`), what of one
-//! response is where (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and who has to give way when
-//! others wait (`pressure.rs`).
+//! Responses that wait for their clients: the memory and disk that all of them may take (`totals.rs`), where the parts
+//! of one response are (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and which slow reader is
+//! aborted when others wait (`pressure.rs`).
 
 mod pressure;
 mod spooled;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use totals::Totals;
 
-/// What the threads of one worker share of this.
+/// The spool of one worker, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct Spool {
     totals: Arc<Totals>,
@@ -37,7 +37,7 @@ pub(crate) struct Spool {
     /// Responses for which there is no room on the disk at present.
     stalled: Mutex<VecDeque<Weak<Spooled>>>,
     starved: Mutex<Starved>,
-    /// Gives memory that was freed back to the system.
+    /// Returns freed memory to the system.
     trim: fn(),
 }
 
@@ -54,12 +54,12 @@ impl Spool {
         })
     }
 
-    /// Joins the line for as much memory as a response takes at a time.
+    /// Joins the line for memory for one part.
     pub(crate) fn wait_for_memory(&self) -> Claim {
         self.totals.wait_for_memory(PART_BYTES as u64)
     }
 
-    /// Counts memory that a connection keeps for its client.
+    /// Counts memory that a connection holds for its client.
     pub(crate) fn count_memory(&self, bytes: usize) -> Charge {
         self.totals.count_memory(bytes as u64)
     }
@@ -68,7 +68,7 @@ impl Spool {
         self.totals.is_memory_scarce()
     }
 
-    /// Memory for one part: what the claim was granted, else what there is if nobody waits for it.
+    /// Memory for one part: what the claim was granted; without a claim, what is free, if nobody waits for memory.
     fn memory_for_part(&self, claim: &mut Option<Claim>) -> Option<Charge> {
         let charge = match claim {
             Some(claim) => claim.take(),

@@ -1,20 +1,20 @@
-//! Who has to give way when the totals are reached: nobody, as long as only those wait who have written the responses; but the
-//! slowest reader as soon as others wait for the threads that wait for memory.
+//! Which slow reader is aborted when the totals are reached: none, as long as only the writers of responses wait; the
+//! slowest one as soon as requests wait for the threads that wait for memory.
 
 use super::Spool;
 use crate::clock::Millis;
 use std::time::Duration;
 
-/// A client that has been behind for less than this is let be.
+/// A client that has been behind for less than this is not aborted.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Nobody is aborted before requests have waited so long for the threads that wait for memory.
+/// No client is aborted before requests have waited this long for the threads that wait for memory.
 const STARVED: Duration = Duration::from_millis(250);
 
-/// Threads that wait look at least this often; what was seen before a longer pause says nothing of now.
+/// Threads that wait check at least this often. What was seen before a longer pause no longer counts.
 const LOOKED: Duration = Duration::from_millis(100);
 
-/// Since when requests wait, as those have seen it that wait for memory; and when they looked last.
+/// Since when requests have waited, as seen by the threads that wait for memory; and when these last looked.
 #[derive(Debug, Default)]
 pub(super) struct Starved {
     since: Option<Millis>,
@@ -22,7 +22,7 @@ pub(super) struct Starved {
 }
 
 impl Starved {
-    /// Notes what is seen now; whether it has been so for long.
+    /// Notes whether requests wait now; returns whether they have waited for long.
     fn see(&mut self, is_starving: bool, now: Millis) -> bool {
         let looked = self.looked.replace(now);
         let is_old = looked.is_none_or(|looked| now - looked > LOOKED);
@@ -33,8 +33,8 @@ impl Starved {
     }
 }
 
-/// How long a client would need for the rest of its response, as it has read so far; and for how long it has
-/// been behind. More is worse.
+/// How long a client would need for the rest of its response at the rate so far, and for how long it has been behind.
+/// The larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slowness {
     needs: Duration,
@@ -42,8 +42,8 @@ pub(crate) struct Slowness {
 }
 
 impl Slowness {
-    /// Of a client that has taken `taken` of its bytes in the time `behind` since its socket was first full, and has
-    /// `pending` bytes to go. What the kernel took before that says nothing of the client.
+    /// For a client that has taken `taken` bytes in the time `behind` since its socket was first full, and has
+    /// `pending` bytes to go. What the kernel took before that says nothing about the client.
     pub(crate) fn new(behind: Duration, taken: u64, pending: u64) -> Slowness {
         let needs = behind.as_millis() * u128::from(pending) / u128::from(taken.max(1));
         Slowness {
@@ -52,34 +52,34 @@ impl Slowness {
         }
     }
 
-    /// Whether the client may be aborted: one that would be done within `limit` may not.
+    /// Whether the client may be aborted. One that would be done within `limit` may not.
     pub(crate) fn is_too_much(self, limit: Duration) -> bool {
         self.behind >= GRACE && self.needs > limit
     }
 }
 
-/// What a thread that finds no memory is to do.
+/// What a thread that finds no memory should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Wait in line.
     Wait,
     /// A client was aborted: there is memory now, or soon.
     Relieved,
-    /// Its own client has to give way.
+    /// Abort its own client.
     Own,
 }
 
 impl Spool {
-    /// Notes whether requests wait for a thread while every one is busy; says whether that has lasted for long.
+    /// Notes whether requests wait for a thread while all are busy; returns whether that has lasted for long.
     pub(crate) fn is_starved(&self, is_starving: bool) -> bool {
         self.starved.lock().see(is_starving, Millis::now())
     }
 }
 
-/// Has others give way when a response finds no memory.
+/// Frees memory by aborting slow readers.
 pub(crate) trait Relief: Send + Sync {
-    /// Called by a thread that finds no memory for a response, time and again: aborts the slowest reader if others have
-    /// waited for such threads. `own`: how slow the client of the thread is.
+    /// Called repeatedly by a thread that finds no memory for a response: aborts the slowest reader if requests have
+    /// waited for such threads. `own`: how slow the client of this thread is.
     fn relieve(&self, own: Option<Slowness>) -> Verdict;
 }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_is_who_would_need_longest() {
+    fn the_worst_is_the_client_that_would_need_longest() {
         let crawling = Slowness::new(milliseconds(10_000), 20, 8_000_000);
         let steady = Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000);
         let stalled = Slowness::new(milliseconds(200), 0, 8_000_000);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn starving_counts_once_it_has_lasted() {
+    fn waiting_requests_count_once_they_have_waited_for_long() {
         let mut starved = Starved::default();
         let seen: Vec<bool> = (0..6).map(|tick| starved.see(true, at(1_000 + tick * 50))).collect();
         assert_eq!(seen, [false, false, false, false, false, true]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_be_done_in_time_stays_and_so_does_who_has_just_begun() {
+    fn clients_that_would_be_done_in_time_or_have_just_begun_stay() {
         let limit = milliseconds(30_000);
         assert!(!Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000).is_too_much(limit));
         assert!(!Slowness::new(GRACE - milliseconds(1), 0, 8_000_000).is_too_much(limit));

@@ -1,8 +1,9 @@
-//! What of one response waits for its client beyond what its connection keeps: parts, in order, each in memory or in a
-//! temporary file.
+//! The part of a response that waits for its client beyond its connection's buffer: parts, in order, each in memory or
+//! in a temporary file.
 //!
-//! Its writer adds to it and never meets the disk; the spooler moves its parts to the file, the last one first, because it is
-//! sent last. Who owns the connection sends from either place. The lock is held for moments, during no system call.
+//! The writer adds to it and never touches the disk. The spooler moves its parts to the file, starting with the last
+//! one, which is sent last. The owner of the connection sends from both. The lock is held for moments, during no system
+//! call.
 
 use super::totals::{Charge, Claim};
 use super::Spool;
@@ -16,10 +17,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// The size of a part; the last one is shorter.
+/// The size of a part; the last one may be shorter.
 pub(crate) const PART_BYTES: usize = 256 * 1024;
 
-/// So many parts of a file are given up together.
+/// The space of this many sent parts of a file is freed together.
 const PARTS_TO_GIVE_UP: usize = 16;
 
 #[derive(Debug)]
@@ -31,23 +32,23 @@ pub(crate) struct Spooled {
 #[derive(Debug, Default)]
 struct Inner {
     parts: VecDeque<Part>,
-    /// What is still added to.
+    /// The part that is being filled.
     tail: Option<Block>,
     /// Bytes that are not sent.
     pending: u64,
     file: Option<Arc<Counted<File>>>,
     /// Length of the file.
     end: u64,
-    /// What the file takes of the disk.
+    /// Disk space that the file takes.
     on_disk: u64,
-    /// Places in it whose bytes were sent. They are given up and not used again: the kernel sends from the file's own pages, and
-    /// may not be done with them.
+    /// Offsets of parts whose bytes were sent. Their space is freed and not used again: the kernel sends from the
+    /// file's pages, and may still need them.
     sent: Vec<u64>,
-    /// Parts that were begun so far: the number of the next one.
+    /// Parts begun so far: the number of the next one.
     begun: u64,
-    /// Whether the spooler knows of it.
+    /// Whether the spooler has it in its queue.
     is_queued: bool,
-    /// Whether the disk has refused it: it stays in memory.
+    /// Whether a write to disk has failed: the rest stays in memory.
     stays: bool,
 }
 
@@ -62,7 +63,7 @@ struct Part {
 #[derive(Debug)]
 enum Location {
     Memory(Arc<Block>),
-    /// Where in the file.
+    /// The offset in the file.
     Disk(u64),
 }
 
@@ -83,7 +84,7 @@ pub(super) enum Moved {
     NoRoom,
 }
 
-/// What is to be sent next, apart from the lock.
+/// What is sent next, without the lock.
 enum Piece {
     Memory(Arc<Block>),
     Disk(Arc<Counted<File>>, u64),
@@ -102,15 +103,15 @@ impl Spooled {
         self.inner.lock().pending
     }
 
-    /// Whether a part of it is in memory, so that to cut it off would free some.
+    /// Whether a part is in memory, so that aborting the client would free some.
     pub(crate) fn holds_memory(&self) -> bool {
         let inner = self.inner.lock();
         let is_in_memory = |part: &Part| matches!(part.place, Location::Memory(_));
         inner.tail.is_some() || inner.parts.iter().any(is_in_memory)
     }
 
-    /// Adds bytes as far as there is memory for them; returns how many. `claim`: the writer's place in the line for memory, from
-    /// its first want until it has got what it waited for.
+    /// Adds as many bytes as there is memory for; returns how many. `claim`: the writer's place in the line for memory,
+    /// from its first attempt until it has got the memory.
     pub(crate) fn push(self: &Arc<Self>, bytes: &[u8], claim: &mut Option<Claim>) -> usize {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -133,7 +134,7 @@ impl Spooled {
         taken
     }
 
-    /// Adds a few bytes, even where there is no memory for them: the framing of a body cannot be left out.
+    /// Adds a few bytes, even if there is no memory for them: the framing of a body cannot be left out.
     pub(crate) fn push_few(&self, bytes: &[u8]) {
         let mut inner = self.inner.lock();
         let has_room = |tail: &Block| tail.bytes.len() + bytes.len() <= PART_BYTES;
@@ -144,14 +145,14 @@ impl Spooled {
         inner.fill(bytes);
     }
 
-    /// Adds what stands in a buffer already, so that it is counted although there may be no memory for it.
+    /// Adds bytes from a buffer, which are counted even if there is no memory for them.
     pub(crate) fn adopt(&self, bytes: &[u8]) {
         for piece in bytes.chunks(PART_BYTES) {
             self.push_few(piece);
         }
     }
 
-    /// Nothing will be added for a while: what there is may go to the disk.
+    /// Nothing will be added for a while: what is here may go to the disk.
     pub(crate) fn close(self: &Arc<Self>) {
         let mut inner = self.inner.lock();
         inner.close_tail();
@@ -197,7 +198,7 @@ impl Spooled {
         Ok((taken, false))
     }
 
-    /// Moves the last part that is in memory to the file. Only the spooler does this, and it may take long.
+    /// Moves the last part that is in memory to the file. Only the spooler calls this; it may take long.
     pub(super) fn move_part(&self) -> Moved {
         self.give_up_sent();
         let mut inner = self.inner.lock();
@@ -224,7 +225,7 @@ impl Spooled {
                 inner.moved(number, place);
             }
             Err(_) => {
-                // The client takes it from memory then, and its writer waits for that when there is too much.
+                // The client is sent this from memory then, and the writer waits if there is too much.
                 inner.sent.push(place);
                 inner.stays = true;
             }
@@ -234,7 +235,7 @@ impl Spooled {
 }
 
 impl Spooled {
-    /// Makes holes in the file where its bytes were sent. Where that is not possible they take room until all is sent.
+    /// Punches holes in the file where its bytes were sent. If that is not possible, they take space until all is sent.
     fn give_up_sent(&self) {
         let mut inner = self.inner.lock();
         let places = std::mem::take(&mut inner.sent);
@@ -261,7 +262,7 @@ impl Drop for Spooled {
 }
 
 impl Inner {
-    /// Adds what the tail has room for.
+    /// Adds as much as fits into the tail.
     fn fill(&mut self, bytes: &[u8]) -> usize {
         let Some(tail) = &mut self.tail else { return 0 };
         let count = bytes.len().min(PART_BYTES - tail.bytes.len());
@@ -293,7 +294,7 @@ impl Inner {
         Some((piece, part.sent, part.length))
     }
 
-    /// The first part has been sent that much further.
+    /// `count` more bytes of the first part were sent.
     fn sent(&mut self, count: u64) {
         self.pending -= count;
         let Some(part) = self.parts.front_mut() else { return };
@@ -306,7 +307,7 @@ impl Inner {
         }
     }
 
-    /// One more place in the file, if the total allows it.
+    /// Reserves space for one more part in the file, if the total allows it.
     fn take_place(&mut self, spool: &Spool) -> Option<u64> {
         spool.totals.take_disk(PART_BYTES as u64).then(|| {
             let place = self.end;

@@ -1,8 +1,8 @@
-//! The spooler: one native thread of each worker that writes temporary files: what responses leave behind, and the bodies of
-//! large requests.
+//! The spooler: one native thread per worker that writes temporary files: what clients have not taken of responses, and
+//! the bodies of large requests.
 //!
-//! A write to a slow disk blocks whoever does it, and so may the end of a large file: neither shall be felt by requests, so no
-//! other thread writes to the temporary folder. Each gets a turn, in order.
+//! A write to a slow disk blocks its thread, and so may freeing a large file. Requests must not wait for either, so no
+//! other thread writes to the temporary folder. Each task gets a turn, in order.
 
 use super::spooled::{Moved, Spooled};
 use super::Spool;
@@ -19,29 +19,29 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 /// Parts of a response that are written in one turn.
 const PARTS_A_TURN: usize = 4;
 
-/// How often an idle spooler looks whether its engine is still there, should it have gone without being stopped.
+/// How often an idle spooler checks whether its engine still exists, in case it was dropped without being stopped.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// How often it looks whether there is memory to be given back, after much was in use.
+/// How often it checks whether memory can be returned to the system, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
 
 /// A request with a large body, of which the spooler stores a slice in each turn. Dropping it closes its connection.
 pub(crate) trait Upload: Send + std::fmt::Debug {
-    /// Stores what has come, and hands the connection on.
+    /// Stores what has arrived, and passes the connection on.
     fn store(self: Box<Self>, scratch: &mut [u8]);
 }
 
-/// What it does in one turn.
+/// What the spooler does in one turn.
 #[derive(Debug)]
 pub(super) enum Task {
     Response(Weak<Spooled>),
     Upload(Box<dyn Upload>),
-    /// A file that nobody needs any more, and its length.
+    /// Closes a file that is no longer needed; with its disk space.
     Discard(Option<Arc<Counted<File>>>, u64),
 }
 
 impl Spool {
-    /// Starts the thread; it holds no engine alive.
+    /// Starts the thread, which does not keep the engine alive.
     pub(crate) fn start(self: &Arc<Self>, worker: &Arc<Worker>) -> std::io::Result<()> {
         let spool = Arc::clone(self);
         let worker = Arc::downgrade(worker);
@@ -61,7 +61,7 @@ impl Spool {
         }
     }
 
-    /// Has an upload stored. It comes back when the spooler has ended.
+    /// Queues an upload to be stored. Returns it if the spooler has ended.
     pub(crate) fn store(&self, upload: Box<dyn Upload>) -> Result<(), Box<dyn Upload>> {
         match self.tasks.push(Task::Upload(upload)) {
             Err(Task::Upload(upload)) => Err(upload),
@@ -69,7 +69,7 @@ impl Spool {
         }
     }
 
-    /// Whether something would go to the disk if its total allowed it.
+    /// Whether a response waits for space within the disk total.
     pub(crate) fn is_disk_full(&self) -> bool {
         !self.stalled.lock().is_empty()
     }
@@ -78,7 +78,7 @@ impl Spool {
         let _ = self.tasks.push(Task::Response(Arc::downgrade(spooled)));
     }
 
-    /// Others may wait for the room that it takes: it comes first.
+    /// Comes first, because others may wait for its space.
     pub(super) fn discard(&self, file: Option<Arc<Counted<File>>>, length: u64) {
         if let Err(Task::Discard(file, length)) = self.tasks.push_front(Task::Discard(file, length)) {
             self.close_file(file, length);
@@ -107,7 +107,7 @@ impl Spool {
     }
 
     fn move_parts(&self, response: &Weak<Spooled>) {
-        // Gone, or sent: nothing is left to be done.
+        // The connection was closed, or everything was sent.
         let Some(spooled) = response.upgrade() else { return };
         for _ in 0..PARTS_A_TURN {
             match spooled.move_part() {
@@ -129,11 +129,11 @@ impl Spool {
         self.free_disk(length);
     }
 
-    /// Gives a part of the disk back. Only the spooler does this, so that none stalls in between.
+    /// Gives disk space back. Only the spooler calls this, so no response can stall in between.
     pub(super) fn free_disk(&self, bytes: u64) {
         self.totals.free_disk(bytes);
         let mut stalled = self.stalled.lock();
-        // Those that came first are first again.
+        // Those that stalled first are first again.
         while let Some(response) = stalled.pop_back() {
             let _ = self.tasks.push_front(Task::Response(response));
         }

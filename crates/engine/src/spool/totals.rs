@@ -1,7 +1,7 @@
-//! What unsent responses may take of memory and disk, all of them together, and the line of the threads that wait for memory.
+//! The memory and disk that all unsent responses together may take, and the line of the threads that wait for memory.
 //!
-//! Who takes something gets a [`Charge`], which gives it back when it goes. Memory is given in the order in which threads came
-//! for it: as long as somebody stands in line, nobody else gets any.
+//! Memory that is taken is a [`Charge`], which gives it back when dropped. Memory is granted in the order in which
+//! threads asked for it: as long as one is in line, no other gets any.
 
 use crate::limits::burst;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// The two sums and the line.
+/// The two totals and the line.
 #[derive(Debug)]
 pub(crate) struct Totals {
     memory_bytes: u64,
@@ -24,11 +24,11 @@ struct Books {
     memory: u64,
     disk: u64,
     line: VecDeque<Arc<Ticket>>,
-    /// The most memory that was taken since some was given back to the system.
+    /// Most memory that was taken since some was last returned to the system.
     peak: u64,
 }
 
-/// Memory that is taken.
+/// Memory that is taken; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     totals: Arc<Totals>,
@@ -46,7 +46,7 @@ pub(crate) struct Claim {
 struct Ticket {
     bytes: u64,
     is_granted: AtomicBool,
-    /// Readable once it is granted; none where there was no descriptor left.
+    /// An eventfd, readable once memory is granted. `None` if there was no descriptor left.
     signal: Option<Arc<OwnedFd>>,
 }
 
@@ -87,12 +87,12 @@ impl Totals {
         }
     }
 
-    /// Whether so much memory is taken that more of it had better be on disk.
+    /// Whether so much memory is taken that more should go to the disk.
     pub(crate) fn is_memory_scarce(&self) -> bool {
         self.books.lock().memory > self.memory_bytes / 2
     }
 
-    /// Takes a part of the disk, to be given back by [`Totals::free_disk`].
+    /// Takes disk space, to be given back with [`Totals::free_disk`].
     pub(crate) fn take_disk(&self, bytes: u64) -> bool {
         let mut books = self.books.lock();
         let fits = books.disk + bytes <= self.disk_bytes;
@@ -104,12 +104,12 @@ impl Totals {
         self.books.lock().disk -= bytes;
     }
 
-    /// Whether there is, or was, so much in memory that [`Totals::has_receded`] may be true some time.
+    /// Whether so much memory is or was in use that [`Totals::has_receded`] may become true.
     pub(crate) fn may_recede(&self) -> bool {
         self.books.lock().peak >= burst::WORTHWHILE_BYTES
     }
 
-    /// Whether there was much in memory and next to nothing is left: true once for each time.
+    /// Whether much memory was in use and little of it is left. True once per peak.
     pub(crate) fn has_receded(&self) -> bool {
         let mut books = self.books.lock();
         let has_receded = books.has_receded();
@@ -132,7 +132,7 @@ impl Totals {
         }
     }
 
-    /// Gives memory to those that wait, in their order, as far as it goes.
+    /// Grants memory to those in line, in order, as far as it goes.
     fn serve_line(&self, books: &mut Books) {
         while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
             books.memory += ticket.bytes;
@@ -161,9 +161,9 @@ impl Drop for Charge {
 }
 
 impl Claim {
-    /// What was asked for, if it is there.
+    /// Takes the memory, if it was granted.
     pub(crate) fn take(&mut self) -> Option<Charge> {
-        // What is granted leaves the ticket only here, and with it the claim's right to it.
+        // The swap moves ownership of the granted memory from the ticket to the charge.
         self.ticket.is_granted.swap(false, SeqCst).then(|| Charge {
             totals: Arc::clone(&self.totals),
             bytes: self.ticket.bytes,
@@ -174,7 +174,7 @@ impl Claim {
         self.ticket.is_granted.load(SeqCst)
     }
 
-    /// What becomes readable when there is memory.
+    /// Becomes readable when the memory is granted.
     pub(crate) fn signal(&self) -> Option<Arc<OwnedFd>> {
         self.ticket.signal.clone()
     }
@@ -202,7 +202,7 @@ mod tests {
         let mut claims: Vec<Claim> = [60, 10, 40].map(|bytes| totals.wait_for_memory(bytes)).into();
         assert!(claims.iter().all(|claim| !claim.is_granted()));
         drop(all);
-        // The third has to wait, and whoever comes now waits behind it, however little it wants.
+        // The third has to wait, and a request that comes now waits behind it, however small.
         assert_eq!(
             claims.iter().map(Claim::is_granted).collect::<Vec<_>>(),
             [true, true, false]
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_line_lets_the_next_one_in() {
+    fn the_next_in_line_is_served_when_the_first_one_leaves() {
         let totals = Totals::new(100, 0);
         let _most = totals.take_memory(80);
         let (large, small) = (totals.wait_for_memory(50), totals.wait_for_memory(20));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_is_never_overdrawn() {
+    fn the_disk_total_is_never_exceeded() {
         let totals = Totals::new(0, 100);
         assert!(totals.take_disk(60) && !totals.take_disk(41) && totals.take_disk(40));
         totals.free_disk(60);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_recedes_once() {
+    fn the_end_of_a_peak_is_reported_once() {
         let totals = Totals::new(2 * burst::WORTHWHILE_BYTES, 0);
         let much = totals.take_memory(burst::WORTHWHILE_BYTES);
         assert!(!totals.has_receded());

@@ -1,5 +1,5 @@
-//! A stream: one request after another and the response to each, over a transport. A connection of HTTP/1 has one stream to which
-//! it belongs as a whole.
+//! A stream: one request after another, and their responses, over a transport. An HTTP/1 connection has exactly one
+//! stream.
 
 pub(crate) mod output;
 
@@ -17,7 +17,7 @@ pub(crate) struct Stream {
     transport: Link,
     origin: Arc<Origin>,
     peer: Option<SocketAddr>,
-    /// What has come and belongs to no request yet: whoever speaks on the transport next needs it.
+    /// Bytes that have arrived and belong to no request yet. If the transport changes its owner, they go with it.
     pub(crate) input: Vec<u8>,
     pub(crate) request: Request,
     pub(crate) output: Output,
@@ -48,12 +48,12 @@ impl Stream {
         self.peer
     }
 
-    /// The head of a request is at the start of the input: the request takes it.
+    /// Moves the head at the start of the input to the request.
     pub(crate) fn take_head(&mut self) {
         self.request.take_head(&mut self.input);
     }
 
-    /// The request is over. Its buffer is kept for the next one.
+    /// Ends the request. Its buffer is kept for the next one.
     pub(crate) fn forget_request(&mut self) {
         let buffer = self.request.forget();
         if self.input.capacity() == 0 {
@@ -71,7 +71,7 @@ impl Stream {
         self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
     }
 
-    /// Hands the transport what it takes of the output, without waiting.
+    /// Sends as much of the output as the transport takes without waiting.
     pub(crate) fn flush(&mut self, files: FileParts) -> io::Result<Flush> {
         self.output.flush(&*self.transport, files)
     }

@@ -1,9 +1,10 @@
-//! The bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a file that is served.
+//! The bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a file that is
+//! served.
 //!
-//! Whoever owns the connection flushes; no socket blocks here. A thread that runs Ruby writes once and hands the rest to
-//! the reactor, so a slow reader never holds a Ruby thread. What is more than a buffer holds is spooled (`spool/`). That, and
-//! files that are served, may lie on a slow disk: they are the file sender's (`engine/file_sender.rs`), and whoever has
-//! time leaves them alone.
+//! The owner of the connection flushes, and no flush blocks. A thread of the app writes once and leaves the rest to the
+//! reactor, so a slow reader never holds such a thread. What a buffer cannot hold is spooled (`spool/`). What is
+//! spooled, and files that are served, may be on a slow disk, so only the file sender sends them
+//! (`engine/file_sender.rs`), or a thread that may wait.
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 /// Most bytes of a file that one connection sends before others get their turn.
 const FILE_SLICE: u64 = 512 * 1024;
 
-/// Bytes from which on a copy into the buffer costs more than a write of its own; and a buffer that is worth being spooled.
+/// From this size on, a copy to the buffer costs more than a separate write, and a buffer is worth spooling.
 const WRITE_THROUGH: usize = 64 * 1024;
 
-/// A buffer that is sent is kept for what comes next if it is no larger.
+/// The capacity up to which an empty buffer is kept.
 const KEPT_CAPACITY: usize = 32 * 1024;
 
-/// Where a response goes when its connection's buffer does not hold it.
+/// Where a response goes if its connection's buffer cannot hold it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spill<'a> {
     pub(crate) memory_bytes: usize,
@@ -41,27 +42,27 @@ impl<'a> Spill<'a> {
         }
     }
 
-    /// What may wait for the client, in the buffer and spooled.
+    /// Most bytes that may wait for the client, in the buffer and spooled.
     fn bytes(&self) -> u64 {
         self.disk_bytes.saturating_add(self.memory_bytes as u64)
     }
 }
 
-/// Fragments of chunked coding and the like: never worth a file of their own.
+/// Fewer bytes than this (such as the framing of a chunk) are not worth spooling by themselves.
 const SMALL: usize = 64;
 
 /// How a flush ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// Everything is with the kernel.
+    /// The kernel has everything.
     Done,
     /// The socket is full.
     Pending,
-    /// The socket may take more, but it is someone else's turn, or the file sender's.
+    /// The socket may take more, but it is the turn of others, or of the file sender.
     Turn,
 }
 
-/// What a flush does with a file that is served, and with what is spooled.
+/// Whether a flush sends files that are served and what is spooled, or leaves both to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileParts {
     Send,
@@ -70,7 +71,7 @@ pub(crate) enum FileParts {
 
 #[derive(Debug)]
 enum Segment {
-    /// Bytes between `offset` and `end` of a file that is served.
+    /// The bytes from `offset` to `end` of a file that is served.
     File {
         file: Arc<Counted<File>>,
         offset: u64,
@@ -93,9 +94,9 @@ pub(crate) struct Output {
     progress: u64,
     /// When the socket was first full since then, and the progress at that time.
     full: Option<(Millis, u64)>,
-    /// The place in the line for memory of the thread that writes here.
+    /// The place of the thread that writes here in the line for memory.
     claim: Option<Claim>,
-    /// For what the buffer keeps while the client takes its time.
+    /// Counts what the buffer holds while the client takes its time.
     counted: Option<Charge>,
 }
 
@@ -104,18 +105,18 @@ impl Output {
         self.sent == self.buffer.len() && self.segments.is_empty()
     }
 
-    /// Whether the buffer is all there is and none of it was sent, so that its end can be cut off.
+    /// Whether nothing was sent and everything is in the buffer, so that its end can be removed.
     pub(crate) fn is_unsent(&self) -> bool {
         self.sent == 0 && self.segments.is_empty() && self.progress == 0
     }
 
-    /// Bytes taken by the kernel since the output was last empty.
+    /// Bytes that the kernel has taken since the output was last empty.
     pub(crate) fn progress(&self) -> u64 {
         self.progress
     }
 
-    /// Whether what comes next is for the file sender: a file that is served, with what stands right before it, or what is
-    /// spooled.
+    /// Whether the next bytes are for the file sender: a file that is served, with the bytes right before it, or what
+    /// is spooled.
     pub(crate) fn is_at_file(&self) -> bool {
         match self.segments.front() {
             Some(Segment::File { .. }) => true,
@@ -124,7 +125,7 @@ impl Output {
         }
     }
 
-    /// Bytes that lie in memory or in a file of ours.
+    /// Bytes that are in memory or in a temporary file.
     pub(crate) fn pending(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| match segment {
             Segment::Spooled(spooled) => spooled.pending(),
@@ -134,31 +135,31 @@ impl Output {
         (self.buffer.len() - self.sent) as u64 + segments.sum::<u64>()
     }
 
-    /// Whether what is added now is spooled.
+    /// Whether bytes that are added now are spooled.
     pub(crate) fn is_spooling(&self) -> bool {
         matches!(self.segments.back(), Some(Segment::Spooled(_)))
     }
 
-    /// The writer's place in the line for memory, if the last [`Output::push`] was short for want of that.
+    /// The writer's place in the line for memory, if the last [`Output::push`] was short because there was none.
     pub(crate) fn claim(&self) -> Option<&Claim> {
         self.claim.as_ref()
     }
 
-    /// How slow the client is, if it does not take all at once.
+    /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         let (since, before) = self.full?;
         let taken = self.progress - before;
         Some(Slowness::new(now - since, taken, self.pending()))
     }
 
-    /// Whether it keeps memory that others could use.
+    /// Whether this holds memory that others could use.
     pub(crate) fn holds_memory(&self) -> bool {
         let holds = |segment: &Segment| matches!(segment, Segment::Spooled(spooled) if spooled.holds_memory());
         self.counted.is_some() || self.segments.iter().any(holds)
     }
 
-    /// Nothing will be added until the client has taken more: what there is counts as waiting, and goes to the disk if it has
-    /// to.
+    /// Nothing will be added until the client has taken more: counts what waits, and moves it to the disk if memory is
+    /// scarce.
     pub(crate) fn settle(&mut self, spool: &Arc<Spool>) {
         let unsent = self.buffer.len() - self.sent;
         if unsent >= WRITE_THROUGH && self.segments.is_empty() && spool.is_memory_scarce() {
@@ -190,7 +191,7 @@ impl Output {
         }
     }
 
-    /// Adds bytes of which there are so few that they need no room among what waits for clients.
+    /// Adds a few bytes, regardless of the limits.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         match self.segments.back() {
             Some(Segment::Spooled(spooled)) => spooled.push_few(bytes),
@@ -198,13 +199,13 @@ impl Output {
         }
     }
 
-    /// Gives the buffer away when there is nothing in it.
+    /// Takes the buffer; only if there is nothing in it.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         self.sent = 0;
         std::mem::take(&mut self.buffer)
     }
 
-    /// Takes what the buffer holds and nobody has sent.
+    /// Takes the unsent bytes of the buffer.
     pub(crate) fn take_unsent(&mut self) -> Vec<u8> {
         let unsent = self.buffer.split_off(self.sent);
         self.buffer.clear();
@@ -218,8 +219,8 @@ impl Output {
         }
     }
 
-    /// Adds body bytes. Large ones go straight to the socket, as far as it takes them. Returns how many were taken: fewer
-    /// than all when neither the socket nor the spool has room.
+    /// Adds body bytes. Large ones go directly to the socket, as far as it takes them. Returns how many were taken:
+    /// fewer than all if neither the socket nor the spool has room.
     pub(crate) fn push(
         &mut self,
         transport: &dyn Transport,
@@ -243,14 +244,14 @@ impl Output {
         Ok(taken)
     }
 
-    /// Adds a file, to be sent from `offset` to `end` without entering this process.
+    /// Adds a file, to be sent from `offset` to `end` without being copied to user space.
     pub(crate) fn push_file(&mut self, file: Arc<Counted<File>>, offset: u64, end: u64) {
         if offset < end {
             self.segments.push_back(Segment::File { file, offset, end });
         }
     }
 
-    /// Keeps what has room; returns how many bytes that were.
+    /// Keeps as many bytes as there is room for; returns how many.
     fn keep(&mut self, bytes: &[u8], spill: Spill<'_>) -> usize {
         let pending = self.pending();
         let room = spill.bytes().saturating_sub(pending);
@@ -291,7 +292,7 @@ impl Output {
         }
     }
 
-    /// Flushes until the socket is full or everything is sent, whosever turn it is.
+    /// Flushes until the socket is full or everything is sent, without letting others have their turn.
     pub(crate) fn flush_whole(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         loop {
             let flushed = self.flush(transport, files)?;
@@ -301,8 +302,8 @@ impl Output {
         }
     }
 
-    /// Gives the kernel what it takes without blocking; at most one slice of a file. Where files are left alone, so is what
-    /// comes right before one: the head of a response and its file go out together.
+    /// Gives the kernel what it takes without blocking; at most one slice of a file. If files are left alone, so are
+    /// the bytes right before one: the head of a response and its file are sent together.
     pub(crate) fn flush(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         if files == FileParts::Leave && self.is_at_file() {
             return Ok(Flush::Turn);

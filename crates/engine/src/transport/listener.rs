@@ -1,4 +1,4 @@
-//! A listening socket and what the app is told of it; accepting, and what to do when descriptors run out.
+//! A listening socket, and what the app is told about it; accepting, and what to do when descriptors run out.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -7,12 +7,12 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What an app sees of the address that a connection came to.
+/// What the app is told about the address at which a connection was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// `http` (later also `https`).
     pub scheme: String,
-    /// Host or address; for a Unix socket `localhost`.
+    /// Host or address; `localhost` for a Unix socket.
     pub host: String,
     /// Port; 0 for a Unix socket.
     pub port: u16,
@@ -27,20 +27,20 @@ pub struct Listener {
     origin: Arc<Origin>,
 }
 
-/// What came of an attempt to accept.
+/// The result of an attempt to accept.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// A connection, and who is at its other end: `None` only for a Unix socket. Later a peer may be gone, and with it
-    /// what the kernel knows of it.
+    /// A connection and its peer's address: `None` only for a Unix socket. The address is taken now, because the kernel
+    /// no longer has it once the peer is gone.
     Connection(OwnedFd, Option<SocketAddr>),
-    /// Nobody is waiting (any more).
+    /// No connection is waiting (any more).
     Nobody,
     /// This process or the machine is out of descriptors or memory.
     OutOfResources(Errno),
 }
 
 impl Listener {
-    /// Makes the socket non-blocking; it must be listening already.
+    /// Makes the socket non-blocking; it must already be listening.
     ///
     /// # Errors
     /// If the flags of the socket cannot be changed.
@@ -80,8 +80,8 @@ impl Listener {
     }
 }
 
-/// A descriptor held in reserve: given up for a moment, so that a connection for which there is none can be refused
-/// with a response instead of left waiting.
+/// A descriptor held in reserve. It is closed for a moment when no other one is free, so that a connection can be
+/// accepted and refused with a response instead of left waiting.
 #[derive(Default)]
 pub(crate) struct Reserve(Option<OwnedFd>);
 
@@ -92,7 +92,7 @@ impl Reserve {
         }
     }
 
-    /// Refuses one waiting connection; false when there was nothing to give up or nobody to refuse.
+    /// Refuses one waiting connection. False if there was no reserve, or no connection was waiting.
     pub(crate) fn refuse_one(&mut self, listener: &Listener, response: &[u8]) -> bool {
         if self.0.take().is_none() {
             return false;
@@ -109,9 +109,9 @@ impl Reserve {
     }
 }
 
-/// Answers a connection that was never served, as far as its socket takes it, and says that nothing follows.
+/// Sends `response` to a connection that is not served, as far as its socket takes it, and shuts down writing.
 pub(crate) fn refuse(socket: impl AsFd, response: &[u8]) {
-    // What the client has sent already would turn our close into a reset, which could overtake the response.
+    // Unread bytes of the client would turn the close into a reset, which could overtake the response.
     let mut sent = [0u8; 4096];
     let _ = io::read(&socket, &mut sent);
     let _ = net::send(&socket, response, net::SendFlags::NOSIGNAL);

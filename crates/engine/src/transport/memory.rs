@@ -1,5 +1,5 @@
-//! A transport in memory, for tests: as grudging as no socket is by itself. It hands over and takes as few bytes at a time as it is
-//! told, and fails where it is told to. Its descriptor is readable while there is something to receive, and always writable.
+//! A transport in memory, for tests. It transfers as few bytes at a time as it is told, and fails where it is told to.
+//! Its descriptor is readable while there is something to receive, and always writable.
 
 use super::{Shutdown, Transport};
 use parking_lot::{Condvar, Mutex};
@@ -13,16 +13,16 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How grudging it is.
+/// The limits of a transport in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
-    /// Most bytes that are handed over at a time.
+    /// Most bytes that are received at a time.
     pub(crate) receives: usize,
-    /// Most bytes that are taken before it is full, which it is until it is asked again.
+    /// Most bytes that are sent at a time. Then it is full, until the next attempt.
     pub(crate) sends: usize,
-    /// Bytes that are handed over before it fails.
+    /// Bytes that are received before it fails.
     pub(crate) receives_in_all: usize,
-    /// Bytes that are taken before it fails.
+    /// Bytes that are sent before it fails.
     pub(crate) sends_in_all: usize,
 }
 
@@ -63,17 +63,17 @@ struct Wire {
 struct State {
     to_engine: VecDeque<u8>,
     to_peer: VecDeque<u8>,
-    /// No more comes from the peer, from the engine.
+    /// Whether the peer, and the engine, send no more.
     peer_has_ended: bool,
     engine_has_ended: bool,
     was_reset: bool,
     received: usize,
     sent: usize,
-    /// Whether it is full until it is asked again.
+    /// Whether the next attempt to send fails because it is full.
     is_full: bool,
 }
 
-/// Both ends; the client's waits at most for `patience`.
+/// Both ends. The client's end waits at most for `patience`.
 pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Peer) {
     let readable = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
     let shared = Arc::new(Wire {
@@ -190,7 +190,7 @@ impl Drop for MemoryTransport {
 }
 
 impl Peer {
-    /// Says that nothing follows.
+    /// Ends what the engine receives.
     pub(crate) fn shutdown(&self, _how: std::net::Shutdown) -> std::io::Result<()> {
         self.shared.state.lock().peer_has_ended = true;
         self.shared.set_readable();

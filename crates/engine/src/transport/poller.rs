@@ -1,8 +1,8 @@
 //! The operating system's poller: epoll, level-triggered, and an eventfd that interrupts a wait.
 //!
-//! A connection keeps its interest while a thread runs its request, so that the usual request costs no system call for it;
-//! an event that comes meanwhile takes the interest away (`mod.rs`). Any thread may change an interest; only the thread
-//! that holds the reactor waits. This is the one file that a port to kqueue has to replace.
+//! A connection keeps its interest while a thread runs its request, so that a usual request costs no system call for
+//! it. An event that arrives meanwhile silences the connection (`connection/parked.rs`). Any thread may change an
+//! interest; only the thread that has the reactor waits. This is the only file that a port to kqueue has to replace.
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{eventfd, EventfdFlags, Timespec};
@@ -16,8 +16,8 @@ thread_local! {
     static DISPATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as the one that deals with the events of a poll: it sees what it has brought about when it is done, so
-/// nobody has to wake it for that.
+/// Marks this thread as the one that handles the events of a poll. Afterwards it looks at everything that it has
+/// queued, so no other thread has to be woken for that.
 pub(crate) struct Dispatching;
 
 impl Dispatching {
@@ -26,7 +26,7 @@ impl Dispatching {
         Dispatching
     }
 
-    /// Whether this thread deals with events right now.
+    /// Whether this thread is handling events.
     pub(crate) fn is_here() -> bool {
         DISPATCHES.get()
     }
@@ -38,21 +38,21 @@ impl Drop for Dispatching {
     }
 }
 
-/// The key of a connection or a client, which is also its token: the version in the high half, and an index, which is below 2³¹,
-/// in the low.
+/// The key of a connection or a client, which is also its token: the version is in the high half, and an index below
+/// 2³¹ in the low half.
 pub(crate) type Key = u64;
 
-/// What an event belongs to, as the 64 bits that epoll keeps for us.
+/// Identifies what an event belongs to: the 64 bits that epoll keeps with a descriptor.
 pub(crate) mod token {
     pub(crate) const WAKE: u64 = u64::MAX;
     pub(crate) const ROOM: u64 = u64::MAX - 1;
     pub(crate) const SIGNAL: u64 = u64::MAX - 2;
-    /// Listeners count down from here.
+    /// The tokens of listeners count down from here.
     pub(crate) const LISTENER: u64 = u64::MAX - 16;
     pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;
 }
 
-/// What has happened, as far as a client has to know.
+/// The events of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Happened {
     pub(crate) readable: bool,
@@ -74,7 +74,7 @@ impl From<EventFlags> for Happened {
 pub(crate) enum Interest {
     Read,
     Write,
-    /// Only that the peer hangs up, and that once.
+    /// Only for a hang-up, which is reported once.
     Nothing,
 }
 
@@ -88,7 +88,7 @@ impl Interest {
     }
 }
 
-/// No event but a hang-up, which cannot be declined; and that only once.
+/// No event except a hang-up, which cannot be disabled; reported once.
 const SILENT: EventFlags = EventFlags::ONESHOT;
 
 pub(crate) struct Poller {
@@ -96,13 +96,13 @@ pub(crate) struct Poller {
     waker: OwnedFd,
 }
 
-/// Room for the events of one wait.
+/// The buffer for the events of one wait.
 pub(crate) type EventBuffer = [MaybeUninit<epoll::Event>; BATCH];
 
 /// Most events taken in one wait.
 const BATCH: usize = 128;
 
-/// Space for one wait.
+/// An empty buffer.
 pub(crate) const fn events() -> EventBuffer {
     [const { MaybeUninit::uninit() }; BATCH]
 }
@@ -115,7 +115,7 @@ impl Poller {
         Ok(Poller { epoll, waker })
     }
 
-    /// Waits for events, at the most for `timeout` (`None`: for ever).
+    /// Waits for events, for at most `timeout` (`None`: without limit).
     pub(crate) fn wait<'a>(
         &self,
         space: &'a mut EventBuffer,
@@ -137,17 +137,17 @@ impl Poller {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())
     }
 
-    /// Adds a connection of which no event is wanted yet.
+    /// Adds a connection without interest.
     pub(crate) fn add_silent(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), SILENT)
     }
 
-    /// Changes what is wanted of a connection.
+    /// Changes the interest in a connection.
     pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
     }
 
-    /// Changes what is wanted of a client that stays. Of one of which nothing is wanted a hang-up is told, once.
+    /// Changes the interest in a client. Without any, a hang-up is still reported once.
     pub(crate) fn change_client(&self, fd: impl AsFd, token: u64, reads: bool, writes: bool) -> io::Result<()> {
         let flags = match (reads, writes) {
             (true, true) => EventFlags::IN | EventFlags::OUT,
@@ -158,12 +158,13 @@ impl Poller {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)
     }
 
-    /// Wants no more events of a connection until its interest is changed.
+    /// Reports no more events of a connection until its interest is changed.
     pub(crate) fn silence(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), SILENT)
     }
 
-    /// Adds what several workers wait for (a listener, the waiting room): as few of them as possible are woken.
+    /// Adds a descriptor that several workers wait for (a listener, the waiting room): the kernel wakes as few of them
+    /// as possible.
     pub(crate) fn add_shared(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         epoll::add(
             &self.epoll,
@@ -173,17 +174,17 @@ impl Poller {
         )
     }
 
-    /// Forgets a descriptor. Must come before a descriptor that is shared with another process is closed.
+    /// Removes a descriptor. Required before closing a descriptor that is shared with another process.
     pub(crate) fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Ends the wait that is under way, or else the next one.
+    /// Ends the current wait, or else the next one.
     pub(crate) fn wake(&self) {
         let _ = io::write(&self.waker, &1u64.to_ne_bytes());
     }
 
-    /// Takes back what [`Poller::wake`] left.
+    /// Resets the eventfd after [`Poller::wake`].
     pub(crate) fn drain_waker(&self) {
         let _ = io::read(&self.waker, &mut [0u8; 8]);
     }

@@ -1,5 +1,5 @@
-//! What carries the bytes of one peer. Everything that receives from a peer, or sends to one, does it here; whoever uses it does
-//! not know whether it is a plain socket or something on top of one.
+//! The transport: carries the bytes of one peer. Everything that is received from or sent to a peer passes here; its
+//! users do not know whether it is a plain socket or something on top of one.
 
 use crate::limits::descriptors::Counted;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,37 +12,37 @@ use std::io::IoSlice;
 
 pub(crate) use rustix::net::Shutdown;
 
-/// The way to one peer and back. Nothing here blocks: what cannot be done now is [`Errno::AGAIN`]. Its descriptor is what a poller
-/// waits for. Several threads may use it at once, though only one receives.
+/// The connection to one peer. Nothing here blocks: what is not possible now fails with [`Errno::AGAIN`]. The
+/// descriptor is for the poller. Several threads may use it at once, but only one may receive.
 pub(crate) trait Transport: AsFd + Debug + Send + Sync {
-    /// Takes what has come, at most as much as there is space; 0 when no more comes.
+    /// Receives what has arrived, as far as it fits into `space`; 0 at the end of input.
     fn receive(&self, space: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether something has come, which stays; false when no more comes.
+    /// Whether something has arrived, without receiving it; false at the end of input.
     fn has_received(&self) -> io::Result<bool>;
 
-    /// Sends some of it; returns how much. `more`: something else follows at once.
+    /// Sends some of `bytes`; returns how many. `more`: further bytes follow at once.
     fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize>;
 
-    /// Sends some of several pieces, in order.
+    /// Sends some bytes of several pieces, in order; returns how many.
     fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Sends some of a file, at most `length` bytes from `offset`, which moves on; 0 at the end of the file.
+    /// Sends some bytes of a file, at most `length` from `offset`, which is advanced; 0 at the end of the file.
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize>;
 
-    /// Says that nothing follows, in the directions that are named.
+    /// Shuts down the given directions.
     fn shut_down(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Ends the connection so that the peer sees that something is missing (RFC 9293 §3.10.7.4), and the kernel keeps nothing for it,
-    /// whoever else has the socket.
+    /// Resets the connection (RFC 9293 §3.10.7.4), so that the peer sees that something is missing, and the kernel
+    /// keeps no data for it. Works even if another process has the socket, too.
     fn reset(&self);
 
-    /// The socket, where what goes over it is what the peer means: only then can another process, or the app itself, take
-    /// it over.
+    /// The socket, if its bytes are those of the protocol, without another layer: only then can another process or the
+    /// app take it over.
     fn as_plain(&self) -> Option<&OwnedFd>;
 }
 
-/// A socket as it is.
+/// A plain socket.
 #[derive(Debug)]
 pub(crate) struct Socket(Counted<OwnedFd>);
 
@@ -52,7 +52,7 @@ impl Socket {
         Socket(socket)
     }
 
-    /// One whose budget is its own.
+    /// A socket with its own budget.
     #[cfg(test)]
     pub(crate) fn uncounted(socket: OwnedFd) -> Socket {
         let permit = crate::limits::descriptors::Descriptors::with(1, 1).for_connection();
@@ -60,7 +60,7 @@ impl Socket {
     }
 }
 
-/// Whoever has a copy of the descriptor may let it block.
+/// Another process with a copy of the descriptor may make it blocking, so each call says that it must not block.
 const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 impl AsFd for Socket {
@@ -97,7 +97,7 @@ impl Transport for Socket {
     }
 
     fn reset(&self) {
-        // What has no reset, such as a Unix socket, is shut down.
+        // A socket without reset, such as a Unix socket, is shut down.
         if net::connect_unspec(&self.0).is_err() {
             let _ = self.shut_down(Shutdown::Both);
         }
@@ -109,7 +109,7 @@ impl Transport for Socket {
 }
 
 impl dyn Transport + '_ {
-    /// Sends until no more is taken; returns how many bytes were.
+    /// Sends until no more is taken; returns how many bytes were sent.
     pub(crate) fn send_most(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
         let mut sent = 0;
         while sent < bytes.len() {
@@ -123,13 +123,14 @@ impl dyn Transport + '_ {
         Ok(sent)
     }
 
-    /// Sends at most `most` bytes of a file up to `end`; returns how many, and whether fewer were taken than were offered.
+    /// Sends at most `most` bytes of a file up to `end`; returns how many, and whether the socket took fewer than it
+    /// was offered.
     pub(crate) fn send_part(&self, file: &File, offset: &mut u64, end: u64, most: u64) -> io::Result<(u64, bool)> {
         let wanted = (end - *offset).min(most);
         let mut taken = 0;
         while taken < wanted {
             match self.send_file(file, offset, (wanted - taken) as usize) {
-                // The file has become shorter than its announced length: nothing honest can follow.
+                // The file has become shorter than the announced length: the response cannot be completed.
                 Ok(0) => return Err(Errno::PIPE),
                 Ok(count) => taken += count as u64,
                 Err(Errno::AGAIN) => break,

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(crate) struct Timer {
     /// A lower bound of all deadlines.
     earliest: AtomicMillis,
-    /// When the poller that waits now will look; long ago while nobody waits.
+    /// When the waiting poller will check; long ago if none waits.
     looks_at: AtomicMillis,
 }
 
@@ -22,7 +22,7 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// Makes sure that somebody looks at `deadline`. The usual case, a deadline later than others, is one load.
+    /// Makes sure that the poller checks at `deadline`. The usual case, a deadline later than others, is one load.
     pub(crate) fn expect(&self, deadline: Millis, poller: &Poller) {
         if deadline < self.earliest.load(Relaxed) {
             self.earliest.fetch_min(deadline, SeqCst);
@@ -37,12 +37,12 @@ impl Timer {
         self.earliest.load(Relaxed) <= now
     }
 
-    /// Somebody looks now: deadlines that are set from here on count from scratch, so that none is forgotten meanwhile.
+    /// Called before the deadlines are checked. Those that are set from here on are kept, so none is forgotten.
     pub(crate) fn restart(&self) {
         self.earliest.store(Millis::NEVER, SeqCst);
     }
 
-    /// What whoever looked has found to be next.
+    /// Sets the next deadline that the check has found.
     pub(crate) fn set_next(&self, deadline: Millis) {
         self.earliest.fetch_min(deadline, SeqCst);
     }
@@ -52,7 +52,7 @@ impl Timer {
         let now = Millis::now();
         let mut until = self.earliest.load(SeqCst);
         self.looks_at.store(until, SeqCst);
-        // A deadline may have come in between; whoever set it saw no waiting poller.
+        // A deadline may have been set in between, by a thread that saw no waiting poller.
         until = until.min(self.earliest.load(SeqCst));
         let own = (until != Millis::NEVER).then(|| until - now + Duration::from_millis(1));
         match (own, most) {
