@@ -4,6 +4,9 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// How often an idle thread checks whether its engine still exists, in case it was dropped without being stopped.
+pub(crate) const LOOK: Duration = Duration::from_secs(60);
+
 /// The queue of one thread, to which any thread adds.
 #[derive(Debug)]
 pub(crate) struct WorkQueue<T> {

@@ -29,9 +29,6 @@ use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
 use reading::Disk;
 use space::Space;
 
-/// Bytes read in one turn: a peer that sends faster than this must let others have their turn.
-const READ_TURN: usize = 256 * 1024;
-
 /// What the owner of a connection has to do with it next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {

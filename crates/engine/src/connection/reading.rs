@@ -1,7 +1,7 @@
 //! Turns bytes into requests: reads and frames what a peer sends, and stores bodies. What needs the disk is left to the
 //! spooler.
 
-use super::{Connection, Next, State, READ_TURN};
+use super::{Connection, Next, State};
 use crate::clock::{Millis, Nanos};
 use crate::config::Config;
 use crate::http::http1::CONTINUE;
@@ -10,6 +10,7 @@ use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::stream::Stream;
 use crate::transport::poller::Interest;
+use crate::transport::READ_TURN;
 use fairlead_wire::http1::{ChunkedDecoder, Framing};
 use rustix::io::Errno;
 

@@ -1,7 +1,7 @@
 //! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
 //! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
 
-use super::{Connection, Next, State, Then, READ_TURN};
+use super::{Connection, Next, State, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::meter::Meter;
@@ -9,6 +9,7 @@ use crate::spool::Slowness;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::Interest;
 use crate::transport::Shutdown;
+use crate::transport::READ_TURN;
 use rustix::io::Errno;
 
 impl Connection {

@@ -6,17 +6,13 @@
 use super::Engine;
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
-use crate::work_queue::{Turn, WorkQueue};
+use crate::work_queue::{Turn, WorkQueue, LOOK};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// How much lower its priority is than that of the threads that run requests. On an idle processor this makes no
 /// difference.
 const NICENESS: i32 = 5;
-
-/// How often an idle file sender checks whether its engine still exists, in case it was dropped without being stopped.
-const LOOK: Duration = Duration::from_secs(60);
 
 /// The connections that wait for a turn, in order.
 #[derive(Default)]

@@ -162,8 +162,11 @@ impl Workplace for Engine {
     }
 
     fn publish_threads(&self) {
-        let begun = self.scheduler.now().begun();
-        self.counters().threads.store(begun as i64, Relaxed);
+        // A process that the app has forked would write to the slot of its parent.
+        if self.is_at_home() {
+            let begun = self.scheduler.now().begun();
+            self.counters().threads.store(begun as i64, Relaxed);
+        }
     }
 
     fn publish_gauges(&self) {

@@ -11,16 +11,13 @@
 use super::envelope::Envelope;
 use super::hub::Posted;
 use super::mailbox::{space, DatagramBuffer, Mailbox, Put, TakenMail};
+use super::PATIENCE;
 use crate::clock::Millis;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::OnceLock;
-use std::time::Duration;
-
-/// How long a worker may take nothing out of a full mailbox before it is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest wait for a mailbox to become writable before checking again.
 const STEP: Timespec = nanoseconds(20_000_000);

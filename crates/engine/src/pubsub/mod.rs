@@ -31,3 +31,6 @@ pub use fairlead_wire::pattern::Match;
 pub use hub::{Hub, Posted, PubSubStats, Scope};
 pub use publication::{Publication, ENCODINGS};
 pub use subscriber::{Delivery, Subscriber};
+
+/// How long a publisher waits for a process that does not take messages.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);

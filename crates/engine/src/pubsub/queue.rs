@@ -3,6 +3,7 @@
 //! The dispatcher sleeps in poll(2), so a publisher that finds it asleep wakes it through an eventfd.
 
 use super::publication::Publication;
+use super::PATIENCE;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,9 +17,6 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Most publications that may wait: even short ones take time if they have many subscribers.
 const MOST_WAITING: usize = 16 * 1024;
-
-/// How long a publisher waits while the dispatcher takes nothing.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);

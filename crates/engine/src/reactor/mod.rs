@@ -11,6 +11,7 @@ use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Listener, Origin};
 use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
 use crate::transport::Link;
+use crate::transport::SCRATCH_BYTES;
 use crate::worker::Worker;
 use accept::Accepting;
 use rustix::io::Errno;
@@ -18,9 +19,6 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Bytes read at a time. One buffer for all connections; what arrives is copied to the connection, at its actual size.
-const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// Minimum time between two checks for time-outs.
 const EXPIRY_STEP: Duration = Duration::from_millis(50);

@@ -7,20 +7,15 @@
 use super::spooled::{Moved, Spooled};
 use super::Spool;
 use crate::limits::descriptors::Counted;
-use crate::work_queue::Turn;
+use crate::transport::SCRATCH_BYTES;
+use crate::work_queue::{Turn, LOOK};
 use crate::worker::Worker;
 use std::fs::File;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Bytes read from a socket at a time.
-const SCRATCH_BYTES: usize = 64 * 1024;
-
 /// Parts of a response that are written in one turn.
 const PARTS_A_TURN: usize = 4;
-
-/// How often an idle spooler checks whether its engine still exists, in case it was dropped without being stopped.
-const LOOK: Duration = Duration::from_secs(60);
 
 /// How often it checks whether memory can be returned to the system, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);

@@ -18,3 +18,9 @@ pub(crate) type Link = Arc<dyn Transport>;
 
 /// How long what a peer still sends is read and discarded after the last bytes to it, so that no reset overtakes those.
 pub(crate) const LINGER: Duration = Duration::from_millis(2_000);
+
+/// Bytes that are read of one peer in a turn, so that one that sends faster leaves others theirs.
+pub(crate) const READ_TURN: usize = 256 * 1024;
+
+/// Bytes read at a time.
+pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;

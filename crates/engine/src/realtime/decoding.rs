@@ -1,0 +1,164 @@
+//! What a client sends, decoded: messages for the app, control frames that are answered at once, and the close frame or error
+//! that ends it.
+
+use super::client::{Client, State};
+use super::inbox::{Event, LastWord};
+use super::reader::{ReadTurn, Reader};
+use super::Realtime;
+use crate::clock::Millis;
+use crate::limits::request_totals::Taken;
+use fairlead_wire::websocket::{Failure, Incoming, Limits};
+use std::ops::ControlFlow;
+
+/// Most fragments of one message.
+const MOST_FRAGMENTS: usize = 1 << 18;
+
+/// The failure of a peer whose message grows while the messages of others take all the memory for them.
+const NO_MEMORY: Failure = Failure {
+    code: 1013,
+    reason: "no memory for a message as large",
+};
+
+/// A control frame: concerns the connection, not the app.
+enum Remark {
+    Ping(Vec<u8>),
+    Pong,
+    Close(Option<u16>),
+}
+
+impl Remark {
+    fn of(incoming: &Incoming<'_>) -> Option<Remark> {
+        match incoming {
+            Incoming::Ping(data) => Some(Remark::Ping(data.to_vec())),
+            Incoming::Pong(_) => Some(Remark::Pong),
+            Incoming::Close(code, _) => Some(Remark::Close(*code)),
+            Incoming::Text(_) | Incoming::Binary(_) => None,
+        }
+    }
+}
+
+impl Client {
+    /// Decodes as much as may wait for the app and fits into one turn. Returns whether the client has to be put into
+    /// the ready queue, and how many bytes were decoded.
+    pub(super) fn take_in(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut [u8],
+        turn: &mut ReadTurn,
+        realtime: &Realtime,
+        now: Millis,
+    ) -> (bool, usize) {
+        let (Some(decoder), true) = (&mut reader.decoder, self.state() < State::Failed) else {
+            return (false, bytes.len());
+        };
+        let limits = Limits {
+            message_bytes: realtime.worker.config.message_max_bytes,
+            fragments: MOST_FRAGMENTS,
+        };
+        let mut messages = Vec::new();
+        let mut remarks = Vec::new();
+        let keeps = self.keeps_messages();
+        let mut room = self.room(realtime);
+        let fed = decoder.feed_while(bytes, &limits, &mut |incoming| {
+            let (text, data) = match incoming {
+                Incoming::Text(data) => (true, data),
+                Incoming::Binary(data) => (false, data),
+                other => {
+                    remarks.extend(Remark::of(&other));
+                    return ControlFlow::Continue(());
+                }
+            };
+            turn.decoded += data.len();
+            if keeps {
+                let data = data.into_owned();
+                let message = Event::Message { text, data };
+                room = room.less(&message);
+                messages.push(message);
+            }
+            if turn.is_over() || (keeps && room.is_empty()) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        let unfinished = decoder.unfinished();
+        let has_room = reader.taken.memory(&realtime.worker.config.request_totals, unfinished);
+        let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
+        let (schedule, is_sound) = self.pass_on(reader, messages, &remarks, (fed.map(|_| ()), now), realtime);
+        (
+            schedule,
+            if is_sound {
+                fed.unwrap_or(bytes.len())
+            } else {
+                bytes.len()
+            },
+        )
+    }
+
+    /// Handles what was decoded, and the failure in `fed`, if any. Returns whether the client has to be put into the
+    /// ready queue, and whether there is more to decode.
+    fn pass_on(
+        &self,
+        reader: &mut Reader,
+        messages: Vec<Event>,
+        remarks: &[Remark],
+        (fed, now): (Result<(), Failure>, Millis),
+        realtime: &Realtime,
+    ) -> (bool, bool) {
+        // A pong does not wait for the app, not even for an event that runs now and would take the messages at once.
+        let heard = remarks
+            .iter()
+            .try_for_each(|remark| self.answer(reader, remark, realtime, now));
+        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
+        if let Err(failure) = fed.and(heard) {
+            reader.decoder = None;
+            reader.taken = Taken::default();
+            self.receive_last(LastWord::Failure(failure));
+        } else if let Some(Remark::Close(code)) = remarks.last() {
+            self.receive_last(LastWord::Close(*code));
+        }
+        (schedule, reader.decoder.is_some())
+    }
+
+    /// Adds messages to the inbox, and pauses the client if the app does not keep up.
+    fn hand_in(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
+        let mut inbox = self.inbox.lock();
+        if inbox.is_closed() {
+            return false;
+        }
+        realtime.intake.add(messages.iter().map(Event::own_bytes).sum());
+        let mut schedule = false;
+        for message in messages {
+            schedule |= inbox.push(message);
+        }
+        drop(inbox);
+        if self.room(realtime).is_empty() {
+            self.pause(realtime);
+        }
+        schedule
+    }
+
+    fn answer(&self, reader: &mut Reader, remark: &Remark, realtime: &Realtime, now: Millis) -> Result<(), Failure> {
+        if let Remark::Close(_) = remark {
+            return Ok(());
+        }
+        if !reader.count_control(now, realtime.worker.config.max_pings) {
+            return Err(Failure {
+                code: 1008,
+                reason: "too many control frames",
+            });
+        }
+        if let Remark::Ping(data) = remark {
+            self.pong(data);
+        }
+        Ok(())
+    }
+
+    /// Answers a last word after all earlier messages.
+    fn receive_last(&self, last_word: LastWord) {
+        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
+        if !waits {
+            self.answer_last(last_word);
+        }
+    }
+}
