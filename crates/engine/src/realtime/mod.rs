@@ -1,4 +1,4 @@
-//! Connections that stay: WebSockets, event streams, and responses that go on after the app has returned.
+//! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
 //! * `reader.rs` turns what the peer sends into events; `inbox.rs` keeps those in order until a thread runs them, one

@@ -45,7 +45,7 @@ impl HeadProgress {
 ///            └─► EmptyLine ──┘                                   │ ▲
 ///                                                                ▼ └───────────────┐
 ///                                                               Name ──────────► Value
-///                                                                └─► Space (a misdeed, but which?)
+///                                                                └─► Space (an error, but which?)
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!         ┌──────────────────────────────┐
-//! Header ─┴─► Payload ─► (message, ping) ┘      close frame ─► Closed      misdeed ─► Failed
+//! Header ─┴─► Payload ─► (message, ping) ┘      close frame ─► Closed      violation ─► Failed
 //! ```
 //!
 //! A message that arrives in one frame and one read is unmasked in place and passed on from there. Only a split message
