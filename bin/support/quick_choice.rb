@@ -51,6 +51,8 @@ module Fairlead
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/connection" => %w[test/integration/http],
+      "crates/engine/src/exchange" => %w[test/integration/rack],
+      "crates/engine/src/exchange/relay.rs" => %w[test/integration/hijack],
       "crates/engine/src/files" => %w[test/integration/files],
       "crates/engine/src/http" => %w[test/integration/http],
       "crates/engine/src/limits" => %w[test/integration/clients],
@@ -59,12 +61,13 @@ module Fairlead
       "crates/engine/src/realtime" => %w[test/integration/real_time],
       "crates/engine/src/scheduler" => %w[test/integration/scheduling],
       "crates/engine/src/spool" => %w[test/integration/clients],
+      "crates/engine/src/stream" => %w[test/integration/http],
       "crates/load" => %w[test/integration/command/bench_test.rb],
       "crates/wire/src/http1" => %w[test/integration/http],
       "crates/wire/src/websocket" => %w[test/integration/real_time/websocket],
-      "ext/fairlead/src/hijack.rs" => %w[test/integration/hijack],
-      "ext/fairlead/src/request" => %w[test/integration/rack],
-      "ext/fairlead/src/response" => %w[test/integration/rack]
+      "ext/fairlead/src/rack" => %w[test/integration/rack],
+      "ext/fairlead/src/rack/hijack.rs" => %w[test/integration/hijack],
+      "ext/fairlead/src/realtime" => %w[test/integration/real_time/push]
     }.freeze
 
     # Parts of `bin/test` that are never quick.

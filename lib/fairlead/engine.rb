@@ -143,7 +143,7 @@ module Fairlead
       end
     end
 
-    # Ruby then kills every thread, and none is to be replaced.
+    # Whether the process ends: Ruby then kills every thread, and none is replaced.
     def process_ends? = !Thread.main.alive?
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

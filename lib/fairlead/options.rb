@@ -4,10 +4,10 @@ require "etc"
 require "fairlead/options/option"
 
 module Fairlead
-  # Every option there is, once. Flags, the methods of the configuration file, environment variables, validation,
-  # --help, --check, docs/configuration.md and what the engine receives are all derived from this table, and no default
-  # is written anywhere else. options/option.rb says what the attributes of an entry mean. It is longer than a file should be
-  # because it is one table: in parts, nobody would find an option, or see that one is there already.
+  # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help,
+  # --check, docs/configuration.md and the settings of the engine are derived from it, and no default is written anywhere
+  # else. options/option.rb describes the attributes of an entry. The file is long because a single table is easier to
+  # search.
   module Options
     extend Enumerable
 

@@ -26,6 +26,12 @@ module Fairlead
         server
       end
 
+      # Ends a server, which must not wait for its shutdown timeout: that is longer than what it is given here.
+      def assert_ends_before_its_timeout(server)
+        assert_equal 0, server.stop.exitstatus
+        refute_match(/did not finish within/, server.stderr)
+      end
+
       # Waits until a server has logged what is a String or matches a Regexp: a thread of its own writes the log, perhaps after
       # the client has got its response.
       def assert_logged(expected, server)

@@ -16,7 +16,8 @@ pub(crate) fn init() {
         fairlead_engine::note_fork();
     }
 
-    // SAFETY: the function has this signature (POSIX). The handler stays for as long as the process does, as the extension is
-    // never unloaded; it changes one atomic number, which is allowed in the child of a process with threads.
+    // SAFETY: the function has this signature (POSIX). The handler stays for as long as the process does, as the
+    // extension is never unloaded; it changes one atomic number, which is allowed in the child of a process with
+    // threads.
     unsafe { pthread_atfork(None, None, Some(forked)) };
 }

@@ -2,14 +2,14 @@
 //!
 //! # Layout
 //! * `gvl/`: the GVL, who gives it up, and the hook that tells when a thread waits. `protect.rs`: what Ruby raises.
-//! * `rack/`: a request. `app.rs` is the [`fairlead_engine::App`] that calls a Rack application, `request.rs` runs a request,
-//!   `env.rs` and `template.rs` make its env, `response/` writes what the application returns, `hijack.rs` gives sockets away,
-//!   `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
+//! * `rack/`: a request. `app.rs` is the [`fairlead_engine::App`] that calls a Rack application, `request.rs` runs a
+//!   request, `env.rs` and `template.rs` make its env, `response/` writes what the application returns, `hijack.rs`
+//!   gives sockets away, `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
 //! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: what `lib/` calls itself, the engine foremost.
-//! * `objects.rs`: calls of methods. `classes.rs`: classes that the extension needs. `strings.rs`: Strings, and the names that
-//!   live as long as the process.
-//!   `memory.rs`: the allocator. `fork.rs` tells the engine when this process is a child of the one that serves.
+//! * `objects.rs`: calls of methods. `classes.rs`: classes that the extension needs. `strings.rs`: Strings, and the
+//!   names that live as long as the process. `memory.rs`: the allocator. `fork.rs` tells the engine when this process
+//!   is a child of the one that serves.
 //!
 //! # Rules
 //! * Ruby is called only with the GVL held, which a `&Ruby` says (see `gvl`), and inside `protect`.

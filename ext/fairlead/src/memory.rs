@@ -1,6 +1,6 @@
 //! The allocator: gives back to the system what was freed.
 
-/// Gives memory that is free back to the system, where the allocator keeps it otherwise (glibc). Any thread may call it.
+/// Gives free memory back to the system if the allocator keeps it otherwise (glibc). Any thread may call it.
 pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -1,16 +1,16 @@
-//! Ruby objects as `VALUE`s: calling their methods, and asking what they are.
+//! Ruby objects as `VALUE`s: calling their methods, asking what they are, and the entries of Hashes.
 //!
-//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in the
-//! extension is an object that the collector knows of: it is on the stack, or something marks it.
+//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in
+//! the extension is an object that the collector knows of: it is on the stack, or something marks it.
 
 use magnus::Ruby;
-use rb_sys::{Qtrue, ID, VALUE};
+use rb_sys::{Qnil, Qtrue, ID, VALUE};
 
 /// Calls a method. Inside `protect`.
 #[inline]
 pub(crate) fn call(_: &Ruby, receiver: VALUE, method: ID, arguments: &[VALUE]) -> VALUE {
-    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method raises is
-    // stopped by `protect`.
+    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method
+    // raises is stopped by `protect`.
     unsafe { rb_sys::rb_funcallv(receiver, method, arguments.len() as _, arguments.as_ptr()) }
 }
 
@@ -24,4 +24,33 @@ pub(crate) fn responds(_: &Ruby, object: VALUE, method: ID) -> bool {
 pub(crate) fn is_a(_: &Ruby, object: VALUE, class: VALUE) -> bool {
     // SAFETY: the GVL is held; live objects. It calls no Ruby code.
     unsafe { rb_sys::rb_obj_is_kind_of(object, class) == Qtrue as VALUE }
+}
+
+/// Sets an entry of a Hash. Inside `protect`.
+#[inline]
+pub(crate) fn set(_: &Ruby, hash: VALUE, key: VALUE, value: VALUE) {
+    // SAFETY: the GVL is held; live objects. What a key of the application or a frozen Hash raises is stopped by
+    // `protect`.
+    unsafe { rb_sys::rb_hash_aset(hash, key, value) };
+}
+
+/// An entry of a Hash; `None` if it is nil or not there. With Strings and Integers as keys it calls no code of the
+/// application.
+#[inline]
+pub(crate) fn get(_: &Ruby, hash: VALUE, key: VALUE) -> Option<VALUE> {
+    // SAFETY: the GVL is held; live objects.
+    let value = unsafe { rb_sys::rb_hash_lookup(hash, key) };
+    (value != Qnil as VALUE).then_some(value)
+}
+
+/// A copy of a Hash. Inside `protect`.
+pub(crate) fn copy(_: &Ruby, hash: VALUE) -> VALUE {
+    // SAFETY: the GVL is held; a live Hash.
+    unsafe { rb_sys::rb_hash_dup(hash) }
+}
+
+/// A new Array. Inside `protect`.
+pub(crate) fn new_array(_: &Ruby) -> VALUE {
+    // SAFETY: the GVL is held.
+    unsafe { rb_sys::rb_ary_new() }
 }

@@ -67,8 +67,8 @@ pub(crate) fn check_interrupts_of_method(_: &Ruby) -> Result<(), magnus::Error> 
     .map(|_| ())
 }
 
-/// Takes the exception that `protect` has just stopped, if it is of this class: Ruby forgets it. `None` when it is another
-/// one, or no exception, such as the end of the thread.
+/// Takes the exception that `protect` has just stopped, if it is of this class: Ruby forgets it. `None` when it is
+/// another one, or no exception, such as the end of the thread.
 pub(crate) fn take_error(ruby: &Ruby, class: VALUE) -> Option<VALUE> {
     // SAFETY: the GVL is held. rb_errinfo is a number when a thread is being killed, with which is_a copes, and of an
     // internal type, which has no class, for a `throw`.

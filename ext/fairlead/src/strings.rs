@@ -1,4 +1,5 @@
-//! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header fields.
+//! Ruby strings and names that live as long as the process: env keys, method names, and the keys of usual header
+//! fields.
 
 use magnus::Ruby;
 use rb_sys::{
@@ -30,6 +31,12 @@ pub(crate) fn new_text(_: &Ruby, bytes: &[u8]) -> VALUE {
     unsafe { rb_sys::rb_utf8_str_new(pointer, bytes.len() as c_long) }
 }
 
+/// A new frozen binary String with these bytes.
+pub(crate) fn frozen(ruby: &Ruby, bytes: &[u8]) -> VALUE {
+    // SAFETY: the GVL is held; a new String.
+    unsafe { rb_str_freeze(new(ruby, bytes)) }
+}
+
 /// The one frozen UTF-8 String with these bytes, which must not be empty. The caller keeps it alive.
 pub(crate) fn interned(_: &Ruby, bytes: &[u8]) -> VALUE {
     debug_assert!(!bytes.is_empty());
@@ -40,8 +47,7 @@ pub(crate) fn interned(_: &Ruby, bytes: &[u8]) -> VALUE {
 /// A frozen UTF-8 String that is kept for ever.
 fn kept(ruby: &Ruby, text: &str) -> VALUE {
     let value = if text.is_empty() {
-        // SAFETY: a new String. All requests share it, so nobody may change it.
-        unsafe { rb_str_freeze(new(ruby, b"")) }
+        frozen(ruby, b"")
     } else {
         interned(ruby, text.as_bytes())
     };

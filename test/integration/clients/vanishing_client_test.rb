@@ -21,7 +21,7 @@ class VanishingClientTest < Minitest::Test
     run lambda { |env|
       case env["PATH_INFO"]
       when "/large" then [200, {}, Pieces.new(200, 0)]
-      when "/slow" then [200, {}, Pieces.new(100, 0.02)]
+      when "/slow" then [200, {}, Pieces.new(1_000_000, 0.02)]
       when "/stream"
         [200, {}, ->(stream) { 1000.times { stream.write(PIECE) and sleep(0.01) } rescue $stderr.write("\#{$!.class.ancestors}\n") }]
       when "/sleep" then sleep(0.5) and [200, {}, ["late"]]
@@ -42,9 +42,7 @@ class VanishingClientTest < Minitest::Test
       client = connect(server)
       client.request("GET", "/slow").readable?(10)
       client.reset
-      seconds = seconds_of { server.wait_for_output(/body closed/) }
-
-      assert_operator seconds, :<, 1.5, "the whole answer takes 2 s"
+      server.wait_for_output(/body closed/)
     end
   end
 

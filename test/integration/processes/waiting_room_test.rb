@@ -192,7 +192,7 @@ class WaitingRoomTest < Minitest::Test
   def test_those_who_wait_are_served_at_the_end_by_whoever_is_left
     server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => BOARD })
     victim = server.worker_pids.first
-    2.times { connect(server).request("GET", "/?1") }
+    2.times { connect(server).request("GET", "/?3") }
     wait_until("two busy workers") { stats(server)["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
     wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }

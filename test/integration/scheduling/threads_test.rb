@@ -8,15 +8,15 @@ class ThreadsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
-  # Holds each request until +together+ of them run, but not for ever; tells how many there were at most, on which
+  # Holds each request until +together+ of them run, for +seconds+ at most; tells how many there were at most, on which
   # thread it ran, and how many threads there are.
   APP = <<~RUBY
     LOCK = Mutex.new
     RUNNING = [0, 0]
     run lambda { |env|
-      together = env["QUERY_STRING"].to_i
+      together, seconds = env["QUERY_STRING"].split(",").map(&:to_i)
       LOCK.synchronize { RUNNING[0] += 1; RUNNING[1] = RUNNING.max }
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       sleep 0.005 until RUNNING[1] >= together || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       LOCK.synchronize { RUNNING[0] -= 1 }
       threads = Thread.list.count { |thread| thread.name.to_s.match?(/fairlead \\d/) }
@@ -45,23 +45,23 @@ class ThreadsTest < Minitest::Test
   def test_no_more_run_at_once_than_there_are_threads
     server = serve(APP, "-t", 3)
 
-    assert_equal 3, most_at_once(server, clients: 6, together: 4)
+    assert_equal 3, most_at_once(server, clients: 6, together: 4, seconds: 1)
   end
 
   def test_threads_are_started_when_they_are_needed_and_not_before
     server = serve(APP, "-t", "1:5")
     client = connect(server)
-    quick = Array.new(30) { threads(client.get("/?0")) }
+    quick = Array.new(30) { threads(client.get("/?0,0")) }
 
     assert_operator quick.max, :<=, 2
     assert_equal 5, most_at_once(server, clients: 10, together: 5)
-    assert_equal 5, threads(client.get("/?0"))
+    assert_equal 5, threads(client.get("/?0,0"))
   end
 
   def test_the_minimum_is_started_at_once
     server = serve(APP, "-t", "4:8")
 
-    assert_equal 4, threads(get(server, "/?0"))
+    assert_equal 4, threads(get(server, "/?0,0"))
   end
 
   def test_one_thread_takes_one_request_at_a_time_in_the_order_of_arrival
@@ -88,8 +88,8 @@ class ThreadsTest < Minitest::Test
 
   private
 
-  def most_at_once(server, clients:, together:)
-    asked = Array.new(clients) { connect(server).request("GET", "/?#{together}") }
+  def most_at_once(server, clients:, together:, seconds: 10)
+    asked = Array.new(clients) { connect(server).request("GET", "/?#{together},#{seconds}") }
     asked.map { |client| client.answer.body.to_i }.max
   end
 

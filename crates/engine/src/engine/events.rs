@@ -5,7 +5,7 @@ use crate::clock::Millis;
 use crate::connection::Next;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
-use crate::realtime::{is_client, Client, Host, Turn};
+use crate::realtime::{is_client, Client, Host, Scheduled};
 use crate::transport::poller::{Happened, Interest, Key};
 use crate::transport::{Link, Socket};
 use crate::worker::Worker;
@@ -158,7 +158,7 @@ impl Engine {
                 client.writable();
             }
             if happened.readable && client.read(scratch, &self.services.realtime, now) {
-                self.schedule(Turn::Client(Arc::clone(client)));
+                self.schedule(Scheduled::Client(Arc::clone(client)));
             }
         });
         if step.is_none() {

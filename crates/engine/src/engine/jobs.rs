@@ -5,9 +5,9 @@ use crate::app::App;
 use crate::clock::{Millis, Nanos};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
-use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Turn};
+use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
-use crate::scheduler::{self, Scheduler, Workplace};
+use crate::scheduler::{Queued, Scheduler, Workplace};
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -29,7 +29,7 @@ pub(crate) enum Job {
     Task,
 }
 
-impl scheduler::Job for Job {
+impl Queued for Job {
     fn arrived(&self) -> Option<Nanos> {
         match self {
             Job::Request(connection) => Some(connection.arrived()),
@@ -39,10 +39,10 @@ impl scheduler::Job for Job {
 }
 
 impl Host for Engine {
-    fn schedule(&self, turn: Turn) {
+    fn schedule(&self, turn: Scheduled) {
         let job = match turn {
-            Turn::Client(client) => Job::Client(client),
-            Turn::Subscription(subscription) => Job::Subscription(subscription),
+            Scheduled::Client(client) => Job::Client(client),
+            Scheduled::Subscription(subscription) => Job::Subscription(subscription),
         };
         self.scheduler.schedule(job, self);
     }

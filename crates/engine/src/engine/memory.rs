@@ -1,15 +1,10 @@
 //! Returns memory to the system after a burst of clients: the allocator keeps freed memory for the next burst.
 
 use super::Engine;
+use crate::limits::burst;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Weak;
 use std::time::Duration;
-
-/// Smallest burst that is worth the work.
-const WORTHWHILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// A burst is over when memory use has fallen to this fraction (1/n) of its peak.
-const LEFT_PART: u64 = 8;
 
 /// Estimated memory of a connection, in addition to what is counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
@@ -29,7 +24,7 @@ impl Memory {
     /// Whether a burst is over, with `now` bytes in use. True once per burst.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
-        let has_receded = peak >= WORTHWHILE_BYTES && now <= peak / LEFT_PART;
+        let has_receded = burst::is_over(peak, now);
         if has_receded || now > peak {
             self.peak.store(now, Relaxed);
         }
@@ -92,7 +87,7 @@ mod tests {
     #[test]
     fn small_peaks_are_not_bursts() {
         let memory = Memory::default();
-        assert!(!memory.has_receded(WORTHWHILE_BYTES - 1));
+        assert!(!memory.has_receded(burst::WORTHWHILE_BYTES - 1));
         assert!(!memory.has_receded(0));
     }
 }

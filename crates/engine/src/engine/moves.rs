@@ -5,7 +5,7 @@ use super::Engine;
 use crate::clock::{http_date, Millis};
 use crate::connection::{Connection, Next};
 use crate::exchange::HTML;
-use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::refusal::Refusal;
 use crate::http::response::ResponseHead;
 use crate::spool::{Relief, Slowness, Verdict};
@@ -86,7 +86,7 @@ impl Engine {
             head.fields.add(b"retry-after", b"1");
         }
         let date = http_date();
-        let message = Message {
+        let end = HeadEnd {
             framing: Some(BodyFraming::Length(body.len() as u64)),
             connection: ConnectionField::Close,
             date: Some(date.as_bytes()),
@@ -94,7 +94,7 @@ impl Engine {
         };
         self.record_refusal(connection, status, body.len() as u64);
         let buffer = connection.stream.output.buffer();
-        write_head(&head, message, buffer);
+        write_head(&head, end, buffer);
         buffer.extend_from_slice(body);
         connection.refused(Millis::now())
     }

@@ -4,7 +4,7 @@
 use super::upgrade::is_own_field;
 use super::{Exchange, ResponsePhase};
 use crate::files::Named;
-use crate::http::http1::{write_head, BodyFraming, ConnectionField, Message};
+use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::response::FieldError;
 use fairlead_wire::{fields, has_no_body, Version};
 
@@ -34,13 +34,13 @@ impl Exchange<'_> {
     /// Ends the interim response and sends it.
     pub fn end_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
-            let message = Message {
+            let end = HeadEnd {
                 framing: None,
                 connection: ConnectionField::Implied,
                 date: None,
                 is_head_request: false,
             };
-            write_head(self.response, message, self.stream.output.buffer());
+            write_head(self.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
             self.flushed = false;
@@ -163,13 +163,13 @@ impl Exchange<'_> {
     /// Writes the head to the output.
     pub(super) fn write_head(&mut self, framing: Option<BodyFraming>, connection: ConnectionField) {
         let has_date = self.response.fields.has(b"date");
-        let message = Message {
+        let end = HeadEnd {
             framing,
             connection,
             is_head_request: self.request().is_head(),
             date: (!has_date).then(|| self.date.text()),
         };
-        write_head(self.response, message, self.stream.output.buffer());
+        write_head(self.response, end, self.stream.output.buffer());
     }
 
     /// Ends the head of a 101 response, after which the app speaks another protocol on the socket

@@ -112,9 +112,9 @@ impl ConnectionField {
     }
 }
 
-/// What HTTP/1 adds to a head.
+/// How a head of HTTP/1 ends: what is added to the fields of the response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
+pub(crate) struct HeadEnd<'a> {
     /// `None` for a response without a body of its own: an interim one, or one after which the connection is no longer
     /// HTTP.
     pub(crate) framing: Option<BodyFraming>,
@@ -126,26 +126,26 @@ pub(crate) struct Message<'a> {
 }
 
 /// Writes a head.
-pub(crate) fn write_head(head: &ResponseHead, message: Message<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_head(head: &ResponseHead, end: HeadEnd<'_>, out: &mut Vec<u8>) {
     write_status_line(head.status, out);
     out.extend_from_slice(head.fields.as_lines());
-    match message.framing {
+    match end.framing {
         Some(BodyFraming::Length(length)) => {
             out.extend_from_slice(b"content-length: ");
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        Some(BodyFraming::Chunked) if !message.is_head_request => {
+        Some(BodyFraming::Chunked) if !end.is_head_request => {
             out.extend_from_slice(b"transfer-encoding: chunked\r\n");
         }
         _ => {}
     }
-    if let Some(date) = message.date {
+    if let Some(date) = end.date {
         out.extend_from_slice(b"date: ");
         out.extend_from_slice(date);
         out.extend_from_slice(b"\r\n");
     }
-    out.extend_from_slice(message.connection.line());
+    out.extend_from_slice(end.connection.line());
     out.extend_from_slice(b"\r\n");
 }
 
@@ -181,13 +181,13 @@ mod tests {
         head
     }
 
-    fn written(status: u16, message: Message<'_>) -> String {
+    fn written(status: u16, end: HeadEnd<'_>) -> String {
         let mut out = Vec::new();
-        write_head(&head(status), message, &mut out);
+        write_head(&head(status), end, &mut out);
         String::from_utf8(out).expect("text")
     }
 
-    const PLAIN: Message<'_> = Message {
+    const PLAIN: HeadEnd<'_> = HeadEnd {
         framing: None,
         connection: ConnectionField::Implied,
         date: None,
@@ -201,14 +201,14 @@ mod tests {
             written(599, PLAIN),
             format!("HTTP/1.1 599 {}\r\nx: y\r\n\r\n", reason(599))
         );
-        let message = Message {
+        let end = HeadEnd {
             framing: Some(BodyFraming::Length(u64::MAX)),
             connection: ConnectionField::Close,
             date: Some(b"now"),
             ..PLAIN
         };
         assert_eq!(
-            written(404, message),
+            written(404, end),
             "HTTP/1.1 404 Not Found\r\nx: y\r\ncontent-length: 18446744073709551615\r\ndate: now\r\nconnection: close\r\n\r\n"
         );
     }
@@ -219,12 +219,12 @@ mod tests {
             (false, "x: y\r\ntransfer-encoding: chunked\r\n\r\n"),
             (true, "x: y\r\n\r\n"),
         ] {
-            let message = Message {
+            let end = HeadEnd {
                 framing: Some(BodyFraming::Chunked),
                 is_head_request,
                 ..PLAIN
             };
-            assert!(written(200, message).ends_with(expected));
+            assert!(written(200, end).ends_with(expected));
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Descriptors {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum PermitKind {
     Connection,
     File,
 }
@@ -115,35 +115,39 @@ impl Descriptors {
     /// A permit for a connection.
     pub(crate) fn for_connection(self: &Arc<Self>) -> Option<Permit> {
         let share = &self.connections;
-        share.take_below(share.most).then(|| self.permit(Kind::Connection))
+        share
+            .take_below(share.most)
+            .then(|| self.permit(PermitKind::Connection))
     }
 
     /// A permit for a file that is sent, a response that waits on disk, or one end of a relay.
     pub(crate) fn for_file(self: &Arc<Self>) -> Option<Permit> {
-        self.files.take_below(self.files.most).then(|| self.permit(Kind::File))
+        self.files
+            .take_below(self.files.most)
+            .then(|| self.permit(PermitKind::File))
     }
 
     /// A permit for the body of a request.
     pub(crate) fn for_body(self: &Arc<Self>) -> Option<Permit> {
         let most = (self.files.most - self.files.most / 4).max(1);
-        self.files.take_below(most).then(|| self.permit(Kind::File))
+        self.files.take_below(most).then(|| self.permit(PermitKind::File))
     }
 
     /// A permit for a connection from the waiting room, whose descriptor is open already. Each thread exceeds the share
     /// by at most one.
     pub(crate) fn for_transfer(self: &Arc<Self>) -> Permit {
         self.connections.used.fetch_add(1, SeqCst);
-        self.permit(Kind::Connection)
+        self.permit(PermitKind::Connection)
     }
 
     /// A permit for the body of such a request, which another worker has stored. Each thread exceeds the share by at
     /// most one.
     pub(crate) fn for_body_of_transfer(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
-        self.permit(Kind::File)
+        self.permit(PermitKind::File)
     }
 
-    fn permit(self: &Arc<Self>, kind: Kind) -> Permit {
+    fn permit(self: &Arc<Self>, kind: PermitKind) -> Permit {
         Permit {
             descriptors: Arc::clone(self),
             kind,
@@ -162,14 +166,14 @@ fn server_part(limit: usize, open: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Permit {
     descriptors: Arc<Descriptors>,
-    kind: Kind,
+    kind: PermitKind,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         let share = match self.kind {
-            Kind::Connection => &self.descriptors.connections,
-            Kind::File => &self.descriptors.files,
+            PermitKind::Connection => &self.descriptors.connections,
+            PermitKind::File => &self.descriptors.files,
         };
         share.used.fetch_sub(1, SeqCst);
     }

@@ -8,7 +8,7 @@ use super::ending::Ending;
 use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
 use super::reader::Reader;
-use super::{Realtime, Turn};
+use super::{Realtime, Scheduled};
 use crate::clock::{AtomicMillis, Millis};
 use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
@@ -243,7 +243,7 @@ impl Client {
     pub(super) fn tell(&self, event: Event) {
         if self.inbox.lock().push(event) {
             if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
-                realtime.schedule(Turn::Client(client));
+                realtime.schedule(Scheduled::Client(client));
             }
         }
     }

@@ -46,11 +46,11 @@ pub(crate) struct Realtime {
 /// Gives clients their turns.
 pub(crate) trait Host: Send + Sync {
     /// Puts a turn into the ready queue.
-    fn schedule(&self, turn: Turn);
+    fn schedule(&self, turn: Scheduled);
 }
 
-/// A turn of a thread of the app.
-pub(crate) enum Turn {
+/// What is to have a turn of a thread of the app.
+pub(crate) enum Scheduled {
     /// For a client with at least one event.
     Client(Arc<Client>),
     /// For a subscription of the process that has a message.
@@ -82,7 +82,7 @@ impl Realtime {
         &self.clients
     }
 
-    fn schedule(&self, turn: Turn) {
+    fn schedule(&self, turn: Scheduled) {
         if let Some(host) = self.host.upgrade() {
             host.schedule(turn);
         }

@@ -2,7 +2,7 @@
 //! and with the events of clients.
 
 use super::client::next_id;
-use super::{Realtime, Turn};
+use super::{Realtime, Scheduled};
 use crate::pubsub::{Delivery, Publication, Subscriber};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl ProcessSubscription {
         let schedule = waiting.scheduled;
         drop(waiting);
         if let (true, Some(me)) = (schedule, self.me.upgrade()) {
-            realtime.schedule(Turn::Subscription(me));
+            realtime.schedule(Scheduled::Subscription(me));
         }
     }
 
@@ -126,7 +126,7 @@ impl Subscriber for ProcessSubscription {
         let realtime = waiting.realtime.upgrade();
         drop(waiting);
         if let (true, Some(realtime), Some(me)) = (schedule, realtime, self.me.upgrade()) {
-            realtime.schedule(Turn::Subscription(me));
+            realtime.schedule(Scheduled::Subscription(me));
         }
         false
     }

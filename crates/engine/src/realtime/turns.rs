@@ -5,7 +5,7 @@ use super::client::{Beginning, Client, Protocol};
 use super::inbox::Event;
 use super::outbox::Frame;
 use super::process::ProcessSubscription;
-use super::{Realtime, Turn};
+use super::{Realtime, Scheduled};
 use crate::clock::Millis;
 use crate::pubsub::Publication;
 use crate::transport::Link;
@@ -65,7 +65,7 @@ impl Realtime {
         let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
         client.start_reading();
         if is_there || has_more {
-            self.schedule(Turn::Client(Arc::clone(client)));
+            self.schedule(Scheduled::Client(Arc::clone(client)));
         }
         if self.worker.is_draining() {
             client.announce_shutdown();

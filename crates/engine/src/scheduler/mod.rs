@@ -9,7 +9,7 @@ mod serve;
 pub(crate) mod states;
 
 pub(crate) use monitor::start as start_monitor;
-pub(crate) use queue::Job;
+pub(crate) use queue::Queued;
 
 use crate::app::App;
 use crate::transport::poller::Dispatching;
@@ -31,7 +31,7 @@ pub(crate) struct Scheduler<J> {
 
 /// What the threads of a scheduler work on.
 pub(crate) trait Workplace: Site {
-    type Job: Job + Send;
+    type Job: Queued + Send;
 
     /// What a thread keeps from job to job.
     type Workspace: Default;
@@ -69,7 +69,7 @@ pub(crate) trait Workplace: Site {
     fn tick(&self);
 }
 
-impl<J: Job> Scheduler<J> {
+impl<J: Queued> Scheduler<J> {
     pub(crate) fn new(max_threads: usize) -> Scheduler<J> {
         Scheduler {
             ready: ReadyQueue::default(),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// What a thread runs in one turn.
-pub(crate) trait Job {
+pub(crate) trait Queued {
     /// When it arrived, if another worker could run it as well.
     fn arrived(&self) -> Option<Nanos>;
 }
@@ -29,7 +29,7 @@ impl<J> Default for ReadyQueue<J> {
     }
 }
 
-impl<J: Job> ReadyQueue<J> {
+impl<J: Queued> ReadyQueue<J> {
     pub(crate) fn push(&self, job: J) {
         let mut queue = self.queue.lock();
         queue.push_back(job);
@@ -62,7 +62,7 @@ impl<J: Job> ReadyQueue<J> {
             return None;
         }
         let mut queue = self.queue.lock();
-        let arrivals = queue.iter().map(Job::arrived).enumerate();
+        let arrivals = queue.iter().map(Queued::arrived).enumerate();
         let (index, arrived) = arrivals
             .filter_map(|(index, arrived)| Some((index, arrived?)))
             .nth(skipped)?;
@@ -93,16 +93,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Eq)]
-    enum Task {
+    enum TestJob {
         Request(u64),
         Own,
     }
 
-    impl Job for Task {
+    impl Queued for TestJob {
         fn arrived(&self) -> Option<Nanos> {
             match self {
-                Task::Request(arrived) => Some(at(*arrived)),
-                Task::Own => None,
+                TestJob::Request(arrived) => Some(at(*arrived)),
+                TestJob::Own => None,
             }
         }
     }
@@ -112,11 +112,11 @@ mod tests {
     }
 
     /// Requests in order of arrival, and after each a job that cannot leave.
-    fn queue(count: u64) -> ReadyQueue<Task> {
+    fn queue(count: u64) -> ReadyQueue<TestJob> {
         let queue = ReadyQueue::default();
         for arrived in 0..count {
-            queue.push(Task::Request(arrived));
-            queue.push(Task::Own);
+            queue.push(TestJob::Request(arrived));
+            queue.push(TestJob::Own);
         }
         queue
     }
@@ -128,11 +128,11 @@ mod tests {
         let second = queue.pop_older_than(at(9), 0).expect("the second");
         queue.put_back(second);
         queue.put_back(first);
-        assert_eq!(queue.pop_older_than(at(9), 2), Some(Task::Request(2)));
-        let left: Vec<Task> = std::iter::from_fn(|| queue.pop())
-            .filter(|task| *task != Task::Own)
+        assert_eq!(queue.pop_older_than(at(9), 2), Some(TestJob::Request(2)));
+        let left: Vec<TestJob> = std::iter::from_fn(|| queue.pop())
+            .filter(|task| *task != TestJob::Own)
             .collect();
-        assert_eq!(left, [Task::Request(0), Task::Request(1), Task::Request(3)]);
+        assert_eq!(left, [TestJob::Request(0), TestJob::Request(1), TestJob::Request(3)]);
     }
 
     #[test]
@@ -140,6 +140,6 @@ mod tests {
         let queue = queue(3);
         assert_eq!(queue.pop_older_than(at(1), 2), None);
         assert_eq!(queue.pop_older_than(at(9), 3), None);
-        assert_eq!(queue.pop_older_than(at(1), 1), Some(Task::Request(1)));
+        assert_eq!(queue.pop_older_than(at(1), 1), Some(TestJob::Request(1)));
     }
 }

@@ -5,14 +5,14 @@
 //! rules are in `states/`.
 
 use super::states::{Doing, Seat};
-use super::{Job, Scheduler, Workplace};
+use super::{Queued, Scheduler, Workplace};
 use crate::app::App;
 use std::time::Duration;
 
 /// Pause after a turn that panicked, so that one that always does cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
 
-impl<J: Job> Scheduler<J> {
+impl<J: Queued> Scheduler<J> {
     /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
     /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
     pub(crate) fn serve<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) {

@@ -3,15 +3,13 @@
 //! Memory that is taken is a [`Charge`], which gives it back when dropped. Memory is granted in the order in which
 //! threads asked for it: as long as one is in line, no other gets any.
 
+use crate::limits::burst;
 use parking_lot::Mutex;
 use rustix::event::{eventfd, EventfdFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
-
-/// From this peak on, memory is worth returning to the system once most of it is free again.
-const WORTHWHILE: u64 = 16 * 1024 * 1024;
 
 /// The two totals and the line.
 #[derive(Debug)]
@@ -108,7 +106,7 @@ impl Totals {
 
     /// Whether so much memory is or was in use that [`Totals::has_receded`] may become true.
     pub(crate) fn may_recede(&self) -> bool {
-        self.books.lock().peak >= WORTHWHILE
+        self.books.lock().peak >= burst::WORTHWHILE_BYTES
     }
 
     /// Whether much memory was in use and little of it is left. True once per peak.
@@ -150,7 +148,7 @@ impl Totals {
 
 impl Books {
     fn has_receded(&self) -> bool {
-        self.peak >= WORTHWHILE && self.memory <= self.peak / 8
+        burst::is_over(self.peak, self.memory)
     }
 }
 
@@ -238,8 +236,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_peak_is_reported_once() {
-        let totals = Totals::new(2 * WORTHWHILE, 0);
-        let much = totals.take_memory(WORTHWHILE);
+        let totals = Totals::new(2 * burst::WORTHWHILE_BYTES, 0);
+        let much = totals.take_memory(burst::WORTHWHILE_BYTES);
         assert!(!totals.has_receded());
         drop(much);
         assert!(totals.has_receded());

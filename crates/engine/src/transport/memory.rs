@@ -41,18 +41,18 @@ impl Default for Manners {
 #[derive(Debug)]
 pub(crate) struct MemoryTransport {
     manners: Manners,
-    shared: Arc<Shared>,
+    shared: Arc<Wire>,
 }
 
 /// The client's end. Dropping it ends what the engine receives.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    shared: Arc<Shared>,
+    shared: Arc<Wire>,
     patience: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Wire {
     state: Mutex<State>,
     changed: Condvar,
     /// Its counter is above 0 while there is something to receive.
@@ -76,7 +76,7 @@ struct State {
 /// Both ends. The client's end waits at most for `patience`.
 pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Peer) {
     let readable = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(Wire {
         state: Mutex::default(),
         changed: Condvar::new(),
         readable,
@@ -88,7 +88,7 @@ pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Pe
     (transport, Peer { shared, patience })
 }
 
-impl Shared {
+impl Wire {
     fn set_readable(&self) {
         let _ = io::write(&self.readable, &1u64.to_ne_bytes());
     }

@@ -5,7 +5,7 @@ use crate::support::*;
 use fairlead_engine::{Body, Config, Exchange};
 use std::io::Read;
 use std::net::Shutdown;
-use std::time::Duration;
+use std::sync::mpsc;
 
 pub(super) fn echo(exchange: &mut Exchange<'_>) {
     let text = match exchange.take_body() {
@@ -52,11 +52,13 @@ fn pipelined_requests_are_answered_in_order() {
 fn a_pipeline_gets_one_turn_at_a_time() {
     let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = std::sync::Arc::clone(&order);
+    let (release, hold) = mpsc::channel::<()>();
+    let hold = std::sync::Mutex::new(hold);
     let server = Server::start(config(), move |exchange| {
         let path = path(exchange);
         if path == "/first" {
             // While this request runs, the others arrive.
-            std::thread::sleep(Duration::from_millis(100));
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
         }
         seen.lock().expect("no panic").push(path);
         reply(exchange, "ok");
@@ -67,8 +69,10 @@ fn a_pipeline_gets_one_turn_at_a_time() {
         .map(|n| format!("GET /greedy/{n} HTTP/1.1\r\nHost: test\r\n\r\n"))
         .collect();
     greedy.send(&format!("GET /first HTTP/1.1\r\nHost: test\r\n\r\n{pipeline}"));
-    std::thread::sleep(Duration::from_millis(20));
+    eventually("the first one runs", || server.engine.stats().busy_threads == 1);
     modest.send("GET /modest HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("the modest one is queued", || server.engine.stats().queued == 1);
+    release.send(()).expect("it waits");
     (0..51).for_each(|_| assert_eq!(greedy.response().status, 200));
     assert_eq!(modest.response().status, 200);
     let order = order.lock().expect("no panic");
@@ -86,11 +90,11 @@ fn bodies_arrive_whole_in_memory_and_on_disk() {
     assert_eq!(client.response().text(), "/a memory hello");
     client.send("POST /b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n");
     assert_eq!(client.response().text(), "/b memory abcde");
-    let large = "\u{1}".repeat(100_000);
+    let large = "\u{1}".repeat(10_000);
     client.send(&format!(
-        "POST /c HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{large}"
+        "POST /c HTTP/1.1\r\nHost: test\r\nContent-Length: 10000\r\n\r\n{large}"
     ));
-    assert_eq!(client.response().text(), "/c file 100000 100000");
+    assert_eq!(client.response().text(), "/c file 10000 10000");
     assert_eq!(client.get("/d").text(), "/d nothing");
 }
 

@@ -77,8 +77,8 @@ pub(crate) fn init(_: &Ruby) {
         let events = RUBY_INTERNAL_THREAD_EVENT_READY
             | RUBY_INTERNAL_THREAD_EVENT_RESUMED
             | RUBY_INTERNAL_THREAD_EVENT_SUSPENDED;
-        // SAFETY: the GVL is held; called once, by the extension's initialiser. The hook lives as long as the process and
-        // calls no Ruby.
+        // SAFETY: the GVL is held; called once, by the extension's initialiser. The hook lives as long as the process
+        // and calls no Ruby.
         unsafe { rb_internal_thread_add_event_hook(Some(notice), events as u32, std::ptr::null_mut()) };
     }
 }

@@ -1,8 +1,8 @@
 //! The global VM lock: giving it up, and telling the engine when a thread that runs the app does (`in_app.rs`).
 //!
-//! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes one for
-//! each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there is no GVL: what
-//! runs there is `Send`, and a `&Ruby` is not.
+//! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
+//! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
+//! is no GVL: what runs there is `Send`, and a `&Ruby` is not.
 
 mod in_app;
 
@@ -14,8 +14,8 @@ use rb_sys::{rb_nogvl, rb_unblock_function_t, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-/// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it must
-/// make `code` return soon. If Ruby wants it back already, `code` is not run.
+/// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it
+/// must make `code` return soon. If Ruby wants it back already, `code` is not run.
 pub(crate) fn without_gvl(ruby: &Ruby, engine: &Engine, mut code: impl FnMut() + Send) {
     unsafe extern "C" fn unblock(engine: *mut c_void) {
         // SAFETY: `engine` is the reference below, which outlives rb_nogvl; Engine may be used from any thread.
@@ -26,7 +26,8 @@ pub(crate) fn without_gvl(ruby: &Ruby, engine: &Engine, mut code: impl FnMut() +
     call_without_gvl(ruby, &mut code, Some(unblock), engine);
 }
 
-/// The same for `code` that waits in the kernel for a bounded time: a signal ends the wait when Ruby wants this thread back.
+/// The same for `code` that waits in the kernel for a bounded time: a signal ends the wait when Ruby wants this thread
+/// back.
 pub(crate) fn wait_without_gvl(ruby: &Ruby, mut code: impl FnMut() + Send) {
     // SAFETY: RUBY_UBF_IO is this number, which Ruby compares and never calls.
     let unblock = unsafe { std::mem::transmute::<isize, rb_unblock_function_t>(-1) };
@@ -36,8 +37,8 @@ pub(crate) fn wait_without_gvl(ruby: &Ruby, mut code: impl FnMut() + Send) {
 /// What the engine wants to have run without the GVL.
 pub(crate) struct EngineCode<'a>(pub(crate) &'a mut dyn FnMut());
 
-// SAFETY: it never leaves its thread. Code that runs without the GVL is `Send` only so that it has no `&Ruby`, and the engine,
-// which does not know Ruby, has none.
+// SAFETY: it never leaves its thread. Code that runs without the GVL is `Send` only so that it has no `&Ruby`, and the
+// engine, which does not know Ruby, has none.
 unsafe impl Send for EngineCode<'_> {}
 
 impl EngineCode<'_> {
@@ -60,8 +61,8 @@ fn call_without_gvl(_: &Ruby, code: &mut dyn FnMut(), unblock: rb_unblock_functi
     }
 
     let mut call = Call { code, panic: None };
-    // SAFETY: the GVL is held, and again when this returns; both functions have the signatures asked for, and no panic leaves
-    // the first. With INTR_FAIL Ruby raises nothing here: it only returns early.
+    // SAFETY: the GVL is held, and again when this returns; both functions have the signatures asked for, and no panic
+    // leaves the first. With INTR_FAIL Ruby raises nothing here: it only returns early.
     unsafe {
         rb_nogvl(
             Some(trampoline),

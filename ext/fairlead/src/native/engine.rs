@@ -35,8 +35,8 @@ impl DataTypeFunctions for NativeEngine {
             app.template.value(),
             app.clients,
         ] {
-            // SAFETY: called by the collector while it marks, with values that were alive at the last collection. This pins
-            // them, so that their addresses stay good.
+            // SAFETY: called by the collector while it marks, with values that were alive at the last collection. This
+            // pins them, so that their addresses stay good.
             unsafe { rb_sys::rb_gc_mark(value) };
         }
     }
@@ -129,8 +129,9 @@ fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
     Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
 }
 
-/// Serves on this thread until the engine has drained or stopped, and returns true. Returns false if the thread was killed: the
-/// caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised in this one.
+/// Serves on this thread until the engine has drained or stopped, and returns true. Returns false if the thread was
+/// killed: the caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised
+/// in this one.
 fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     let thread = OnThread {
         ruby,
@@ -143,8 +144,8 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     let leave = thread.leave.get();
     drop(thread);
     match leave {
-        // SAFETY: nothing is left on this stack that has a destructor that matters. The exception came from rb_protect on
-        // this thread, which has run no Ruby since.
+        // SAFETY: nothing is left on this stack that has a destructor that matters. The exception came from rb_protect
+        // on this thread, which has run no Ruby since.
         Some(jump) if jump.is_exception() => unsafe { rb_sys::rb_jump_tag(jump.0) },
         Some(_) => {
             // SAFETY: the GVL is held.
@@ -177,8 +178,8 @@ impl NativeEngine {
         process::leave(ruby, &this.engine)
     }
 
-    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out. Raises what
-    /// ends the wait.
+    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
+    /// Raises what ends the wait.
     fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));

@@ -1,5 +1,5 @@
-//! What belongs to the process rather than to one engine: its hub, subscriptions without a client, and tasks. These are methods
-//! of `Fairlead::Native`, which use the engine that runs in this process, if there is one.
+//! What belongs to the process rather than to one engine: its hub, subscriptions without a client, and tasks. These are
+//! methods of `Fairlead::Native`, which use the engine that runs in this process, if there is one.
 
 use crate::gvl::{wait_without_gvl, EngineCode};
 use crate::objects::call;
@@ -97,7 +97,8 @@ pub(super) fn enter(engine: &Arc<Engine>) {
     current().engines.push(Arc::downgrade(engine));
 }
 
-/// Notes that an engine has ended. Another one takes over what it did for the process; with the last one all of that ends.
+/// Notes that an engine has ended. Another one takes over what it did for the process; with the last one all of that
+/// ends.
 pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     let mut process = current();
     process.engines.retain(|known| known.as_ptr() != Arc::as_ptr(engine));
@@ -131,8 +132,8 @@ pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     cleared
 }
 
-/// Subscribes the process; `block` is called with channel and message. Returns the number of this process's subscribers of
-/// that name, nil when no engine runs.
+/// Subscribes the process; `block` is called with channel and message. Returns the number of this process's subscribers
+/// of that name, nil when no engine runs.
 fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
@@ -151,8 +152,8 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     Ok(Some(end(ruby, &hub, &before, &name)?.unwrap_or(count)))
 }
 
-/// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there was
-/// none.
+/// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there
+/// was none.
 fn unsubscribe(ruby: &Ruby, name: RString) -> Result<Option<usize>, Error> {
     // SAFETY: as above.
     let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
@@ -177,8 +178,8 @@ pub(crate) fn block(ruby: &Ruby, id: u64) -> Option<VALUE> {
     ruby.get_inner(&BLOCKS).get(id).map(AsRawValue::as_raw)
 }
 
-/// Publishes, from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False when a process did
-/// not take it in time. Waits, without the GVL, while the mailbox of another process is full.
+/// Publishes, from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False when a process
+/// did not take it in time. Waits, without the GVL, while the mailbox of another process is full.
 fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result<bool, Error> {
     let scope = match scope {
         0 => Scope::Cluster,

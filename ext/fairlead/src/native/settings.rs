@@ -1,5 +1,5 @@
-//! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`]: an implementation for
-//! each type of a field. An option whose type is among them needs nothing here.
+//! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`]: an
+//! implementation for each type of a field. An option whose type is among them needs nothing here.
 
 use fairlead_engine::{
     Compression, Config, Context, Descriptors, FilesConfig, Format, Logs, Overflow, RequestTotals, Setting, Symlinks,
@@ -21,7 +21,8 @@ impl<'a> Settings<'a> {
         Settings { ruby, hash }
     }
 
-    /// The value of `name`, which must be there. (`RHash::fetch` would call the block of the running method if it is not.)
+    /// The value of `name`, which must be there. (`RHash::fetch` would call the block of the running method if it is
+    /// not.)
     pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
         let value = self.hash.get(self.ruby.to_symbol(name));
         T::try_convert(value.ok_or_else(|| self.missing(name))?)
@@ -176,7 +177,7 @@ impl Setting<Option<Compression>> for Settings<'_> {
 }
 
 fn borrow(fd: i32) -> BorrowedFd<'static> {
-    // SAFETY: lib/ keeps the descriptors of the logs open for as long as the process serves; it replaces the file behind a
-    // number when logs are rotated, and never closes the number.
+    // SAFETY: lib/ keeps the descriptors of the logs open for as long as the process serves; it replaces the file
+    // behind a number when logs are rotated, and never closes the number.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

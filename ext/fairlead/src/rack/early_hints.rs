@@ -1,5 +1,6 @@
-//! `rack.early_hints`: a callable that sends header fields ahead, in a response with status 103. It works while the application
-//! is called, in the thread that calls it; it has no effect in another thread, or once the response has begun.
+//! `rack.early_hints`: a callable that sends header fields ahead, in a response with status 103. It works while the
+//! application is called, in the thread that calls it; it has no effect in another thread, or once the response has
+//! begun.
 
 use super::loan::{Access, LoanGuard};
 use super::response::write_hints;

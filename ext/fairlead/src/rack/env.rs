@@ -5,11 +5,12 @@
 
 use super::input;
 use super::template::{text, ThreadTemplate};
+use crate::objects::{get, set};
 use crate::strings::{field_keys, interned, new, strings, Strings};
 use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
-use rb_sys::{rb_hash_aset, rb_hash_lookup, rb_str_buf_append, rb_str_dup, Qnil, VALUE};
+use rb_sys::{rb_str_buf_append, rb_str_dup, Qnil, VALUE};
 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
@@ -31,37 +32,34 @@ impl ThreadTemplate<'_> {
         let keys = strings();
         let env = self.copy(ruby, exchange);
         let is_chunked = exchange.request().is_chunked();
-        // SAFETY: everything made here stays on the stack or in the env.
-        unsafe {
-            set_target(ruby, env, exchange.request(), keys);
-            set_fields(ruby, env, exchange.request(), keys);
-            let body = exchange.take_body();
-            if is_chunked {
-                rb_hash_aset(env, keys.content_length, text(ruby, format_args!("{}", body.len())));
+        set_target(ruby, env, exchange.request(), keys);
+        set_fields(ruby, env, exchange.request(), keys);
+        let body = exchange.take_body();
+        if is_chunked {
+            let length = text(ruby, format_args!("{}", body.len()));
+            set(ruby, env, keys.content_length, length);
+        }
+        let mut file = Qnil as VALUE;
+        if !matches!(body, Body::Empty) {
+            let is_file = matches!(body, Body::File(..));
+            let input = input::make(ruby, body);
+            set(ruby, env, keys.rack_input, input);
+            if is_file {
+                file = input;
             }
-            let mut file = Qnil as VALUE;
-            if !matches!(body, Body::Empty) {
-                let is_file = matches!(body, Body::File(..));
-                let input = input::make(ruby, body);
-                rb_hash_aset(env, keys.rack_input, input);
-                if is_file {
-                    file = input;
-                }
-            }
-            let [after_reply, response_finished] = self.lists();
-            Env {
-                hash: env,
-                after_reply,
-                response_finished,
-                file,
-            }
+        }
+        let [after_reply, response_finished] = self.lists();
+        Env {
+            hash: env,
+            after_reply,
+            response_finished,
+            file,
         }
     }
 }
 
-/// # Safety
-/// As the functions below: inside `protect`, with a live `env`.
-unsafe fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+/// Sets what follows from the request line. Inside `protect`.
+fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
     let (name, path) = (request.method(), request.path());
     let path = match request.target_form() {
         // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
@@ -69,20 +67,17 @@ unsafe fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings)
         _ if path.is_empty() => new(ruby, b"/"),
         _ => new(ruby, path),
     };
-    // SAFETY: see above.
-    unsafe {
-        if name != b"GET" {
-            rb_hash_aset(env, keys.request_method, method(ruby, name, keys));
-        }
-        rb_hash_aset(env, keys.path_info, path);
-        rb_hash_aset(env, keys.request_path, path);
-        rb_hash_aset(env, keys.request_uri, new(ruby, request.target()));
-        if let Some(query) = request.query() {
-            rb_hash_aset(env, keys.query_string, new(ruby, query));
-        }
-        if request.version() == Version::Http10 {
-            rb_hash_aset(env, keys.server_protocol, keys.http10);
-        }
+    if name != b"GET" {
+        set(ruby, env, keys.request_method, method(ruby, name, keys));
+    }
+    set(ruby, env, keys.path_info, path);
+    set(ruby, env, keys.request_path, path);
+    set(ruby, env, keys.request_uri, new(ruby, request.target()));
+    if let Some(query) = request.query() {
+        set(ruby, env, keys.query_string, new(ruby, query));
+    }
+    if request.version() == Version::Http10 {
+        set(ruby, env, keys.server_protocol, keys.http10);
     }
 }
 
@@ -98,7 +93,8 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
     }
 }
 
-unsafe fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+/// Sets what follows from the fields. Inside `protect`.
+fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
     let mut seen = 0u64;
     for (name, value) in request.fields() {
         if fields::has_underscore(name) || is_withheld(name, request) {
@@ -111,14 +107,12 @@ unsafe fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings)
         };
         // A filter with false alarms: only a name that may have come before is looked up.
         let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
-        // SAFETY: see above.
-        unsafe {
-            if seen & bit != 0 && rb_hash_lookup(env, key) != Qnil as VALUE {
-                join(ruby, env, key, value, name);
-            } else {
-                rb_hash_aset(env, key, new(ruby, value));
-            }
-        }
+        let before = if seen & bit == 0 { None } else { get(ruby, env, key) };
+        let value = match before {
+            Some(before) => joined(ruby, before, value, name),
+            None => new(ruby, value),
+        };
+        set(ruby, env, key, value);
         seen |= bit;
     }
 }
@@ -156,18 +150,17 @@ fn unusual_key(ruby: &Ruby, name: &[u8]) -> VALUE {
     key
 }
 
-/// Adds a repeated field to the one before (RFC 9110 §5.3; cookies by RFC 6265 §5.4).
-unsafe fn join(ruby: &Ruby, env: VALUE, key: VALUE, value: &[u8], name: &[u8]) {
+/// The values of a repeated field as one (RFC 9110 §5.3; cookies by RFC 6265 §5.4).
+fn joined(ruby: &Ruby, before: VALUE, value: &[u8], name: &[u8]) -> VALUE {
     let separator: &[u8] = if name.eq_ignore_ascii_case(b"cookie") {
         b"; "
     } else {
         b", "
     };
-    // SAFETY: see above; the value in the env is a String of ours.
+    // SAFETY: the GVL is held; live Strings of ours, and the copy is not frozen.
     unsafe {
-        let joined = rb_str_dup(rb_hash_lookup(env, key));
+        let joined = rb_str_dup(before);
         rb_str_buf_append(joined, new(ruby, separator));
-        rb_str_buf_append(joined, new(ruby, value));
-        rb_hash_aset(env, key, joined);
+        rb_str_buf_append(joined, new(ruby, value))
     }
 }

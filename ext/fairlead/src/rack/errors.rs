@@ -96,8 +96,8 @@ impl OnThread<'_> {
     }
 }
 
-/// Takes the exception that `protect` has stopped; `None` if it was something else, such as the end of the thread. Ruby has to
-/// forget that, too: code that runs in between would clear it, and Ruby crashes if it is then resumed without.
+/// Takes the exception that `protect` has stopped; `None` if it was something else, such as the end of the thread. Ruby
+/// has to forget that, too: code that runs in between would clear it, and Ruby crashes if it is then resumed without.
 fn take_error(ruby: &Ruby) -> Option<VALUE> {
     // SAFETY: the GVL is held; a constant of Ruby.
     unsafe {

@@ -1,5 +1,5 @@
-//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or after
-//! the head of one. Each request has a callable of its own, which works until the application has returned.
+//! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or
+//! after the head of one. Each request has a callable of its own, which works until the application has returned.
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
@@ -8,11 +8,12 @@ use crate::strings::{ids, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
-use rb_sys::{rb_hash_aset, rb_int2inum, Qnil, VALUE};
+use rb_sys::{rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::os::fd::{IntoRawFd, RawFd};
 
-/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans lead to.
+/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans
+/// lead to.
 pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
 }
@@ -20,8 +21,7 @@ pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
 /// Gives the env of a request its callable. Inside `protect`.
 pub(crate) fn offer(response: &Response<'_, '_>) {
     let callable = response.root();
-    // SAFETY: live objects; the GVL is held, as there is a response.
-    unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack, callable) };
+    objects::set(response.ruby, response.env.get(), strings().rack_hijack, callable);
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
@@ -33,12 +33,17 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
         Socket::Taken(taken) => {
             let taken = taken.map_err(|error| Error::new(ruby.exception_io_error(), error.to_string()))?;
             let io = magnus::rb_sys::protect(|| taken.object(ruby))?;
-            // If the response is over by now, the caller still gets the socket.
-            let _ = root.response(|response| {
+            let env = root.response(|response| {
                 response.hijacked_io.set(io);
-                // SAFETY: live objects, the GVL is held; a key that calls no code of the application.
-                unsafe { rb_hash_aset(response.env.get(), strings().rack_hijack_io, io) };
+                response.env.get()
             });
+            // If the response is over by now, the caller still gets the socket.
+            if let Ok(env) = env {
+                magnus::rb_sys::protect(|| {
+                    objects::set(ruby, env, strings().rack_hijack_io, io);
+                    io
+                })?;
+            }
             io
         }
     };

@@ -1,5 +1,5 @@
-//! `rack.input`: a StringIO for a body in memory, a file for one on disk, and an empty input that all other requests share.
-//! All of them are binary, can be rewound and know their size.
+//! `rack.input`: a StringIO for a body in memory, a file for one on disk, and an empty input that all other requests
+//! share. All of them are binary, can be rewound and know their size.
 
 use crate::classes::{EMPTY_INPUT, FILE_INPUT, STRING_IO};
 use crate::objects::call;

@@ -1,17 +1,19 @@
-//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request, but the application
-//! may keep the blocks and callables that lead to it for as long as it likes. So they have no address that they could outlive.
+//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request, but the
+//! application may keep the blocks and callables that lead to it for as long as it likes. So they have no address that
+//! they could outlive.
 //!
 //! ```text
 //!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one response          ──▶ Response, on the stack
 //!                                          emptied with the call   emptied with the response
 //! ```
 //!
-//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. That always happens: Ruby
-//! can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not to the response, because
-//! it may be made on the stack of a Fiber, and a Fiber that nobody resumes never empties it.
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. That always
+//! happens: Ruby can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not
+//! to the response, because it may be made on the stack of a Fiber, and a Fiber that nobody resumes never empties it.
 //!
-//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. One that is used in time gives access to the
-//! response for a moment, in which no Ruby runs and the GVL is held; for what takes longer see `response/turn.rs`.
+//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. One that is used in time gives
+//! access to the response for a moment, in which no Ruby runs and the GVL is held; for what takes longer see
+//! `response/turn.rs`.
 
 use super::{Response, Stop};
 use crate::classes;
@@ -80,14 +82,14 @@ impl<'r> Loan<'r> {
         self.object
     }
 
-    /// Does something with the response. `code` must run no Ruby and keep the GVL: it must not use a `&Ruby` that it has.
+    /// Does something with the response. `code` must keep the GVL and run no code of the application.
     ///
     /// # Errors
     /// When the call or the response is over.
     pub(crate) fn response<T>(self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         let address = address(self.ruby, self.object).ok_or(Stop::Finished)?;
-        // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until `code` is
-        // done. The response belongs to this process: the frame that it is in exists.
+        // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until
+        // `code` is done. The response belongs to this process: the frame that it is in exists.
         Ok(code(unsafe { &*(address as *const Response<'_, '_>) }))
     }
 
@@ -120,7 +122,8 @@ fn empty(ruby: &Ruby, object: VALUE) {
     unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
 }
 
-/// Empties a loan at the end of the call that it was made for. It must not be held across a call that Ruby can jump out of.
+/// Empties a loan at the end of the call that it was made for. It must not be held across a call that Ruby can jump out
+/// of.
 pub(super) struct LoanGuard<'r>(pub(super) Loan<'r>);
 
 impl Drop for LoanGuard<'_> {

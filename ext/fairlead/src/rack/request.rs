@@ -1,11 +1,11 @@
 //! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
 use super::{early_hints, hijack, Env, OnThread, Response, Stop};
-use crate::objects::call;
+use crate::objects::{call, set};
 use crate::protect::protect;
 use crate::strings::{ids, strings};
 use magnus::Ruby;
-use rb_sys::{rb_hash_aset, Qnil, RARRAY_LEN, VALUE};
+use rb_sys::{Qnil, RARRAY_LEN, VALUE};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -43,8 +43,7 @@ impl OnThread<'_> {
         hijack::offer(response);
         if response.with(|exchange| exchange.offers_early_hints()) {
             let hints = early_hints::make(response);
-            // SAFETY: live objects, the GVL is held.
-            unsafe { rb_hash_aset(env, strings().rack_early_hints, hints) };
+            set(self.ruby, env, strings().rack_early_hints, hints);
         }
         self.offer_upgrade(env, response);
         let triple = call(self.ruby, self.app.app, ids().call, &[env]);

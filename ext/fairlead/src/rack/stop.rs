@@ -18,8 +18,8 @@ pub(crate) enum Stop {
     Gone,
     /// The call that a loan was made for is over.
     Finished,
-    /// This thread is writing to it already (a trap or a finalizer interrupts it), or another one is doing what cannot be
-    /// waited for.
+    /// This thread is writing to it already (a trap or a finalizer interrupts it), or another one is doing what cannot
+    /// be waited for.
     Busy,
     /// The application has broken the SPEC.
     Type(&'static CStr),
@@ -66,8 +66,8 @@ pub(crate) fn is_closed_error(ruby: &Ruby, error: VALUE) -> bool {
 /// Runs the code of a block and raises what stops it. A panic becomes an exception, too.
 ///
 /// # Safety
-/// Only in a function that Ruby calls, because this thread has the GVL there. The function must own nothing with a destructor:
-/// Ruby jumps over it.
+/// Only in a function that Ruby calls, because this thread has the GVL there. The function must own nothing with a
+/// destructor: Ruby jumps over it.
 pub(super) unsafe fn called_back(code: impl FnOnce(&Ruby) -> Result<(), Stop>) -> VALUE {
     // SAFETY: by the caller's promise.
     let ruby = unsafe { Ruby::get_unchecked() };

@@ -1,18 +1,16 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
-//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`, the
-//! peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
+//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`,
+//! the peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
 //! application adds what is to be run after the response: if they are still empty then, the next request gets them. The
 //! Strings of a template are frozen; those that a request brings are its own.
 
-use crate::strings::{interned, new, strings};
+use crate::objects::{self, set};
+use crate::strings::{frozen, interned, strings};
 use fairlead_engine::{Exchange, Origin};
 use fairlead_wire::host_and_port;
 use magnus::Ruby;
-use rb_sys::{
-    rb_ary_new, rb_ary_new_capa, rb_ary_push, rb_hash_aset, rb_hash_dup, rb_hash_new, rb_str_freeze, Qfalse, Qnil,
-    Qtrue, VALUE,
-};
+use rb_sys::{rb_ary_new_capa, rb_ary_push, rb_hash_new, rb_str_freeze, Qfalse, Qnil, Qtrue, VALUE};
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -68,42 +66,40 @@ impl Template {
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
-        // SAFETY: plain Hash and Array operations on live objects, with the GVL.
-        unsafe {
+        // SAFETY: the GVL is held; new objects, and a live String. Every request has them, so nobody may change them.
+        let (version, all) = unsafe {
             let version = rb_ary_new_capa(2);
             rb_ary_push(version, rb_sys::rb_uint2inum(1));
             rb_ary_push(version, rb_sys::rb_uint2inum(6));
-            // Every request has them, so nobody may change them.
             rb_sys::rb_ary_freeze(version);
             rb_str_freeze(server_software);
-            let all = rb_hash_new();
-            for (key, value) in [
-                (keys.request_method, keys.get),
-                (keys.script_name, keys.empty),
-                (keys.query_string, keys.empty),
-                (keys.server_protocol, keys.http11),
-                (keys.server_software, server_software),
-                (keys.gateway_interface, keys.cgi12),
-                (keys.rack_version, version),
-                (keys.rack_errors, errors),
-                (keys.rack_input, super::input::empty(ruby)),
-                (keys.rack_multithread, flag(multithread)),
-                (keys.rack_multiprocess, flag(multiprocess)),
-                (keys.rack_run_once, flag(false)),
-                (keys.rack_hijack_p, flag(true)),
-                (keys.rack_hijack, Qnil as VALUE),
-                (keys.rack_upgrade_p, Qnil as VALUE),
-            ] {
-                rb_hash_aset(all, key, value);
-            }
-            Template { all }
+            (version, rb_hash_new())
+        };
+        for (key, value) in [
+            (keys.request_method, keys.get),
+            (keys.script_name, keys.empty),
+            (keys.query_string, keys.empty),
+            (keys.server_protocol, keys.http11),
+            (keys.server_software, server_software),
+            (keys.gateway_interface, keys.cgi12),
+            (keys.rack_version, version),
+            (keys.rack_errors, errors),
+            (keys.rack_input, super::input::empty(ruby)),
+            (keys.rack_multithread, flag(multithread)),
+            (keys.rack_multiprocess, flag(multiprocess)),
+            (keys.rack_run_once, flag(false)),
+            (keys.rack_hijack_p, flag(true)),
+            (keys.rack_hijack, Qnil as VALUE),
+            (keys.rack_upgrade_p, Qnil as VALUE),
+        ] {
+            set(ruby, all, key, value);
         }
+        Template { all }
     }
 
     /// Tells Rack::Sendfile and the like that responses may name files.
-    pub(crate) fn announce_sendfile(&self, _: &Ruby) {
-        // SAFETY: a live Hash and live Strings, with the GVL.
-        unsafe { rb_hash_aset(self.all, strings().sendfile_type, strings().x_sendfile) };
+    pub(crate) fn announce_sendfile(&self, ruby: &Ruby) {
+        set(ruby, self.all, strings().sendfile_type, strings().x_sendfile);
     }
 
     pub(crate) fn value(&self) -> VALUE {
@@ -140,71 +136,62 @@ impl<'a> ThreadTemplate<'a> {
         let host = exchange.request().host().unwrap_or_default();
         let origin = exchange.origin();
         let address = std::ptr::from_ref(origin) as usize;
-        // SAFETY: the Hashes are marked, one by the owner of the engine, one by being on the stack, as is what is made here.
-        unsafe {
-            if self.recent.borrow().are(host, peer, address) {
-                return rb_hash_dup(self.similar.get());
-            }
-            let env = rb_hash_dup(self.template.all);
-            set_server(ruby, env, host, origin);
-            set_peer(ruby, env, peer, origin);
-            self.set_lists(ruby, env);
-            if self.candidate.borrow().are(host, peer, address) {
-                self.similar.set(rb_hash_dup(env));
-                self.recent.borrow_mut().set(host, peer, address);
-            } else {
-                self.candidate.borrow_mut().set(host, peer, address);
-            }
-            env
+        if self.recent.borrow().are(host, peer, address) {
+            return objects::copy(ruby, self.similar.get());
         }
+        let env = objects::copy(ruby, self.template.all);
+        set_server(ruby, env, host, origin);
+        set_peer(ruby, env, peer, origin);
+        self.set_lists(ruby, env);
+        if self.candidate.borrow().are(host, peer, address) {
+            self.similar.set(objects::copy(ruby, env));
+            self.recent.borrow_mut().set(host, peer, address);
+        } else {
+            self.candidate.borrow_mut().set(host, peer, address);
+        }
+        env
     }
 
-    /// # Safety
-    /// Inside `protect`, with a live `env`.
-    unsafe fn set_lists(&self, _: &Ruby, env: VALUE) {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if self.lists.get()[0] == Qnil as VALUE {
-                self.lists.set([rb_ary_new(), rb_ary_new()]);
-            }
-            let [after_reply, response_finished] = self.lists.get();
-            rb_hash_aset(env, strings().rack_after_reply, after_reply);
-            rb_hash_aset(env, strings().rack_response_finished, response_finished);
+    /// Sets the lists, which are made first if there are none. Inside `protect`.
+    fn set_lists(&self, ruby: &Ruby, env: VALUE) {
+        if self.lists.get()[0] == Qnil as VALUE {
+            self.lists.set([objects::new_array(ruby), objects::new_array(ruby)]);
         }
+        let [after_reply, response_finished] = self.lists.get();
+        set(ruby, env, strings().rack_after_reply, after_reply);
+        set(ruby, env, strings().rack_response_finished, response_finished);
     }
 }
 
-/// # Safety
-/// Inside `protect`, with a live `env`.
-unsafe fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], origin: &Origin) {
+/// Sets what follows from `Host` and the listener. Inside `protect`.
+fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], origin: &Origin) {
     let keys = strings();
-    // SAFETY: a new String, by the caller's promise.
-    let frozen = |name: &[u8]| unsafe { rb_str_freeze(new(ruby, name)) };
     let (name, port) = match host_and_port(host) {
-        Some((name, port)) if !name.is_empty() => (frozen(name), port.unwrap_or(80)),
+        Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(80)),
         // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
         _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
-        _ => (frozen(origin.host.as_bytes()), origin.port),
+        _ => (frozen(ruby, origin.host.as_bytes()), origin.port),
     };
-    // SAFETY: by the caller's promise.
-    unsafe {
-        if !host.is_empty() {
-            rb_hash_aset(env, keys.http_host, frozen(host));
-        }
-        rb_hash_aset(env, keys.rack_url_scheme, interned(ruby, origin.scheme.as_bytes()));
-        rb_hash_aset(env, keys.server_name, name);
-        let port = if port == 80 || port == 0 {
-            keys.port80
-        } else {
-            text(ruby, format_args!("{port}"))
-        };
-        rb_hash_aset(env, keys.server_port, port);
+    if !host.is_empty() {
+        set(ruby, env, keys.http_host, frozen(ruby, host));
     }
+    set(
+        ruby,
+        env,
+        keys.rack_url_scheme,
+        interned(ruby, origin.scheme.as_bytes()),
+    );
+    set(ruby, env, keys.server_name, name);
+    let port = if port == 80 || port == 0 {
+        keys.port80
+    } else {
+        text(ruby, format_args!("{port}"))
+    };
+    set(ruby, env, keys.server_port, port);
 }
 
-/// # Safety
-/// As [`set_server`].
-unsafe fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
+/// Sets what follows from the address of the peer. Inside `protect`.
+fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
     let keys = strings();
     let address = match peer {
         Some(peer) => text(ruby, format_args!("{}", peer.to_canonical())),
@@ -212,19 +199,17 @@ unsafe fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origi
         // No list of trusted addresses has this one.
         None => keys.empty,
     };
-    // SAFETY: by the caller's promise.
-    unsafe { rb_hash_aset(env, keys.remote_addr, address) };
+    set(ruby, env, keys.remote_addr, address);
 }
 
-/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack, not in a Rust String.
+/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
     let mut short = Short {
         bytes: [0; 48],
         length: 0,
     };
     let _ = short.write_fmt(arguments);
-    // SAFETY: a new String.
-    unsafe { rb_str_freeze(new(ruby, &short.bytes[..short.length])) }
+    frozen(ruby, &short.bytes[..short.length])
 }
 
 struct Short {

@@ -71,8 +71,8 @@ impl Callbacks {
     }
 }
 
-/// The handler to use for what an application has set, and its callbacks: a class that has none itself, but whose instances
-/// have, is instantiated for each client. Inside `protect`.
+/// The handler to use for what an application has set, and its callbacks: a class that has none itself, but whose
+/// instances have, is instantiated for each client. Inside `protect`.
 pub(crate) fn resolve(ruby: &Ruby, handler: VALUE) -> (VALUE, Callbacks) {
     let callbacks = Callbacks::of(ruby, handler);
     // SAFETY: a constant of Ruby.

@@ -1,8 +1,9 @@
-//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of clients keeps
-//! it alive until the last callback has run; the application may keep it for longer.
+//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of
+//! clients keeps it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
+use crate::objects::set;
 use crate::strings::{bytes, strings};
 use fairlead_engine::{Client, Protocol};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
@@ -11,7 +12,7 @@ use magnus::{
     gc, method, prelude::*, scan_args::get_kwargs, scan_args::scan_args, DataTypeFunctions, Error, RHash, RModule,
     RString, Ruby, Symbol, TypedData, Value,
 };
-use rb_sys::{rb_hash_aset, Qnil, VALUE};
+use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -116,8 +117,8 @@ impl NativeClient {
     }
 }
 
-/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set another
-/// one while `next` was asked for its callbacks.
+/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set
+/// another one while `next` was asked for its callbacks.
 pub(crate) fn take_next_handler(
     object: &Obj<NativeClient>,
     next: VALUE,
@@ -164,21 +165,24 @@ fn handler(this: Obj<NativeClient>) -> Value {
     unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
 }
 
-/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the connection.
-fn set_handler(this: Obj<NativeClient>, handler: Value) {
+/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the
+/// connection.
+fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(), Error> {
     if !handler.to_bool() {
-        return this.client.close(None, "");
-    }
-    if this.client.is_open() {
+        this.client.close(None, "");
+    } else if this.client.is_open() {
         if !env(this).is_frozen() {
-            // SAFETY: live objects, the GVL is held. It raises if the application iterates over the env, and nothing here
-            // has a destructor.
-            unsafe { rb_hash_aset(this.env.get(), strings().rack_upgrade, handler.as_raw()) };
+            // It raises if the application iterates over the env.
+            magnus::rb_sys::protect(|| {
+                set(ruby, this.env.get(), strings().rack_upgrade, handler.as_raw());
+                handler.as_raw()
+            })?;
         }
         this.next.set(Some(handler.as_raw()));
         written(&this, handler.as_raw());
         this.client.replaced();
     }
+    Ok(())
 }
 
 fn timeout(this: Obj<NativeClient>) -> Option<u32> {

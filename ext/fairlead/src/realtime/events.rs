@@ -1,5 +1,5 @@
-//! Calls of the application: for the events of clients, for what is published to the process, and for tasks. An exception is
-//! logged, and the connection stays.
+//! Calls of the application: for the events of clients, for what is published to the process, and for tasks. An
+//! exception is logged, and the connection stays.
 
 use super::callbacks::{Callback, Callbacks};
 use super::client::{self, NativeClient};
@@ -36,8 +36,8 @@ impl OnThread<'_> {
         }
     }
 
-    /// After the last callback: from now on only the application may keep the object alive. `forgotten`: the names that nobody
-    /// in this process is subscribed to any more.
+    /// After the last callback: from now on only the application may keep the object alive. `forgotten`: the names that
+    /// nobody in this process is subscribed to any more.
     pub(crate) fn forget(&self, client: &Client, forgotten: &[Box<[u8]>]) {
         // SAFETY: a marked Array that has that index, because the client was stored there.
         unsafe {

@@ -1,4 +1,5 @@
-//! Connections that stay: upgrades (Rack Push), the object that an application has of a client, and calls of its handler.
+//! Connections that stay: upgrades (Rack Push), the object that an application has of a client, and calls of its
+//! handler.
 
 mod callbacks;
 mod client;

@@ -3,26 +3,27 @@
 use super::client::{store, NativeClient};
 use crate::strings::bytes;
 use fairlead_engine::pubsub::{Delivery, Match};
-use magnus::rb_sys::AsRawValue;
+use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
-use magnus::{prelude::*, Error, RString, Ruby, Value};
-use rb_sys::{rb_hash_aset, rb_hash_delete, rb_hash_lookup, rb_hash_new, rb_uint2inum, Qnil, RB_TYPE_P, VALUE};
+use magnus::{prelude::*, Error, RHash, RString, Ruby, Value};
+use rb_sys::VALUE;
 
 impl NativeClient {
     /// The block of a subscription; `None` if that has ended.
-    pub(crate) fn block(&self, _: &Ruby, id: u64) -> Option<VALUE> {
-        let blocks = self.blocks.get();
-        if blocks == Qnil as VALUE {
-            return None;
-        }
-        // SAFETY: a live Hash with Integers as keys; calls no code of the application.
-        let block = unsafe { rb_hash_lookup(blocks, rb_uint2inum(id as _)) };
-        (block != Qnil as VALUE).then_some(block)
+    pub(super) fn block(&self, ruby: &Ruby, id: u64) -> Option<VALUE> {
+        let block = self.blocks(ruby)?.get(id)?;
+        Some(block.as_raw())
+    }
+
+    /// The blocks, if there are some.
+    fn blocks(&self, _: &Ruby) -> Option<RHash> {
+        // SAFETY: the GVL is held; nil or a Hash, which the object marks.
+        RHash::from_value(unsafe { Value::from_raw(self.blocks.get()) })
     }
 }
 
-/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns the
-/// number of this process's subscribers of that name, nil when the client is closed.
+/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns
+/// the number of this process's subscribers of that name, nil when the client is closed.
 pub(super) fn subscribe(
     ruby: &Ruby,
     this: Obj<NativeClient>,
@@ -33,7 +34,7 @@ pub(super) fn subscribe(
 ) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
     let delivery = match (block.is_nil(), binary) {
-        (false, _) => Delivery::Event(keep_block(&this, block)),
+        (false, _) => Delivery::Event(keep_block(ruby, &this, block)?),
         (true, true) => Delivery::Binary,
         (true, false) => Delivery::Text,
     };
@@ -42,51 +43,47 @@ pub(super) fn subscribe(
         .client
         .subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
     match (subscribed, delivery) {
-        (Some((_, Some(before))), _) => forget_block(ruby, &this, before),
-        (None, Delivery::Event(id)) => forget_block(ruby, &this, id),
+        (Some((_, Some(before))), _) => forget_block(ruby, &this, before)?,
+        (None, Delivery::Event(id)) => forget_block(ruby, &this, id)?,
         _ => {}
     }
     Ok(subscribed.map(|(count, _)| count))
 }
 
-/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when the
-/// client is closed.
-pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Value {
+/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when
+/// the client is closed.
+pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Result<Value, Error> {
     if !this.client.is_open() {
-        return ruby.qnil().as_value();
+        return Ok(ruby.qnil().as_value());
     }
     // SAFETY: as above.
     match this.client.unsubscribe(unsafe { bytes(ruby, name.as_raw()) }) {
         Some((left, id)) => {
-            forget_block(ruby, &this, id);
-            ruby.integer_from_u64(left as u64).as_value()
+            forget_block(ruby, &this, id)?;
+            Ok(ruby.integer_from_u64(left as u64).as_value())
         }
-        None => ruby.qfalse().as_value(),
+        None => Ok(ruby.qfalse().as_value()),
     }
 }
 
 /// Returns the number of the block.
-fn keep_block(this: &Obj<NativeClient>, block: Value) -> u64 {
+fn keep_block(ruby: &Ruby, this: &Obj<NativeClient>, block: Value) -> Result<u64, Error> {
     let id = this.last_block.get() + 1;
     this.last_block.set(id);
-    // SAFETY: live objects, the GVL is held; Integers as keys call no code of the application.
-    unsafe {
-        if this.blocks.get() == Qnil as VALUE {
-            store(this, &this.blocks, rb_hash_new());
-        }
-        rb_hash_aset(this.blocks.get(), rb_uint2inum(id as _), block.as_raw());
-    }
-    id
+    let blocks = this.blocks(ruby).unwrap_or_else(|| {
+        let blocks = ruby.hash_new();
+        store(this, &this.blocks, blocks.as_raw());
+        blocks
+    });
+    blocks.aset(id, block)?;
+    Ok(id)
 }
 
-fn forget_block(_: &Ruby, this: &NativeClient, id: u64) {
-    let blocks = this.blocks.get();
-    // SAFETY: nil or a live Hash with Integers as keys.
-    unsafe {
-        if RB_TYPE_P(blocks, rb_sys::ruby_value_type::RUBY_T_HASH) {
-            rb_hash_delete(blocks, rb_uint2inum(id as _));
-        }
+fn forget_block(ruby: &Ruby, this: &NativeClient, id: u64) -> Result<(), Error> {
+    if let Some(blocks) = this.blocks(ruby) {
+        blocks.delete::<_, Value>(id)?;
     }
+    Ok(())
 }
 
 /// 0: the name of one channel, 1: a glob, 2: a subject with wildcards.

@@ -1,12 +1,13 @@
-//! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a status
-//! below 300. The header fields that it returns are sent, the body is only closed.
+//! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a
+//! status below 300. The header fields that it returns are sent, the body is only closed.
 
 use super::callbacks::resolve;
 use super::client;
+use crate::objects::{get, set};
 use crate::rack::{write_fields, OnThread, Response, Stop};
 use crate::strings::{ids, strings};
 use fairlead_engine::Protocol;
-use rb_sys::{rb_ary_store, rb_hash_aset, rb_hash_lookup, rb_id2sym, Qfalse, Qnil, VALUE};
+use rb_sys::{rb_ary_store, rb_id2sym, Qfalse, VALUE};
 
 /// From this status on a response refuses the upgrade.
 const REFUSAL: i64 = 300;
@@ -29,8 +30,9 @@ impl OnThread<'_> {
             Protocol::WebSocket => ids().websocket,
             _ => ids().sse,
         };
-        // SAFETY: live objects, the GVL is held.
-        unsafe { rb_hash_aset(env, strings().rack_upgrade_p, rb_id2sym(name)) };
+        // SAFETY: the GVL is held, and the name is one of ours.
+        let name = unsafe { rb_id2sym(name) };
+        set(self.ruby, env, strings().rack_upgrade_p, name);
         response.offer.set(Some(Offer {
             env,
             clients: self.app.clients,
@@ -43,11 +45,10 @@ pub(crate) fn accept(response: &Response<'_, '_>, status: i64) -> Result<bool, S
     let Some(offer) = response.offer.get() else {
         return Ok(false);
     };
-    // SAFETY: a live Hash, a key that calls no code of the application.
-    let handler = unsafe { rb_hash_lookup(offer.env, strings().rack_upgrade) };
-    if handler == Qnil as VALUE || handler == Qfalse as VALUE || status >= REFUSAL {
-        return Ok(false);
-    }
+    let handler = match get(response.ruby, offer.env, strings().rack_upgrade) {
+        Some(handler) if handler != Qfalse as VALUE && status < REFUSAL => handler,
+        _ => return Ok(false),
+    };
     let (handler, callbacks) = resolve(response.ruby, handler);
     if !response.with(|exchange| exchange.start_upgrade()) {
         return Ok(false);

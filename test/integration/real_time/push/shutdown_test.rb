@@ -64,9 +64,8 @@ class RealTimeShutdownTest < Minitest::Test
   def test_silent_clients_do_not_delay_the_end
     each_shape do |server|
       clients = Array.new(5) { web_socket(server).tap { |client| client.answers_pings = false } }
-      seconds = seconds_of { assert_equal 0, server.stop.exitstatus }
 
-      assert_operator seconds, :<, 8
+      assert_ends_before_its_timeout server
       assert_equal [1001], clients.map { |client| client.receive_close(skip: true).first }.uniq
     end
   end
@@ -75,9 +74,8 @@ class RealTimeShutdownTest < Minitest::Test
     server = pushing("def on_message(client, data) = (Notes.add('began'); sleep)", "--shutdown-timeout", 1)
     web_socket(server).send_text("hang")
     wait_for_notes(server, 1)
-    seconds = seconds_of { server.stop }
 
-    assert_includes 0.9..8.0, seconds
+    assert_operator seconds_of { server.stop }, :>=, 0.9
   end
 
   def test_who_comes_late_is_told_at_once

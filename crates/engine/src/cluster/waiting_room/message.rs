@@ -143,13 +143,13 @@ pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Transfe
 }
 
 /// A transfer without its socket.
-struct Request {
+struct Contents {
     numbers: [u64; 8],
     input: Vec<u8>,
     body: Body,
 }
 
-impl Request {
+impl Contents {
     fn of(self, socket: OwnedFd) -> Transfer {
         let [arrived, served, _, _, origin_and_kind, peer, high, low] = self.numbers;
         Transfer {
@@ -164,7 +164,7 @@ impl Request {
     }
 }
 
-fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Request> {
+fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Contents> {
     let (header, bytes) = datagram.split_first_chunk::<HEADER>()?;
     let mut numbers = [0; 8];
     for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
@@ -188,7 +188,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Req
         kind::MEMORY => Body::Memory(body),
         _ => Body::File(File::from(files.next()?), body_length),
     };
-    (body.len() == body_length).then_some(Request { numbers, input, body })
+    (body.len() == body_length).then_some(Contents { numbers, input, body })
 }
 
 /// The first `input_length` bytes, and the rest.

@@ -1,6 +1,6 @@
 //! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
-//! something that yields Strings, and something that is called with a stream. A file that a field of the response names goes
-//! before all of them.
+//! something that yields Strings, and something that is called with a stream. A file that a field of the response names
+//! goes before all of them.
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
@@ -55,8 +55,8 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
 
 /// The Array that a body is or becomes, if it is to be written as a whole.
 fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, Stop> {
-    // If the head says already how the body is framed, it is not needed as a whole; and one that is made while it is sent (a
-    // range of a file, a template that is streamed) may not have that.
+    // If the head says already how the body is framed, it is not needed as a whole; and one that is made while it is
+    // sent (a range of a file, a template that is streamed) may not have that.
     let is_framed = response.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
     // SAFETY: a live object.
     let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
@@ -72,8 +72,8 @@ fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, S
     Ok((is_converted && array != Qnil as VALUE).then_some(array))
 }
 
-/// Whether `code`, which belongs to the application, has succeeded. A StandardError that it raises is ignored; anything else is
-/// passed on.
+/// Whether `code`, which belongs to the application, has succeeded. A StandardError that it raises is ignored; anything
+/// else is passed on.
 fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
     match protect(ruby, code) {
         Ok(()) => Ok(true),
@@ -128,7 +128,7 @@ pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     Err(stop)
 }
 
-/// Whether `body` is an Array without methods of its own. It has no `close`, and needs not be asked what it responds to.
+/// Whether `body` is an Array without methods of its own: it has no `close`, and what it responds to is known.
 fn is_plain_array(_: &Ruby, body: VALUE) -> bool {
     // SAFETY: a live object; an Array is no immediate, so that it has a class.
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
@@ -183,8 +183,8 @@ pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> R
     Ok(())
 }
 
-/// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes; see
-/// [`fairlead_engine::Exchange::send_path`].
+/// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes;
+/// see [`fairlead_engine::Exchange::send_path`].
 fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     let named = call(response.ruby, body, ids().to_path, &[]);
     let mut path = Qnil as VALUE;
@@ -229,7 +229,8 @@ fn write_part(loan: &Loan<'_>, part: VALUE) -> Result<(), Stop> {
         }
         loan.exchange(end_head_of_each)?;
     }
-    // Even an empty String sends what is ready: the head, before an application that begins with it waits for something.
+    // Even an empty String sends what is ready: the head, before an application that begins with it waits for
+    // something.
     if !is_empty {
         if loan.exchange(|exchange| exchange.is_coded())? {
             compressed::put(loan, part, Until::Flushed)?;
@@ -266,8 +267,8 @@ pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
         string
     };
     loop {
-        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them. They are
-        // looked up again after each wait, in which another thread may have changed the String.
+        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them.
+        // They are looked up again after each wait, in which another thread may have changed the String.
         let rest = unsafe { string_bytes(access.ruby(), string) }
             .get(done..)
             .unwrap_or_default();

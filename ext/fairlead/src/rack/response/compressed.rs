@@ -1,5 +1,5 @@
-//! Bodies that the server compresses. Their bytes are copied first, and compressed without the GVL, because other threads may
-//! change the Strings meanwhile.
+//! Bodies that the server compresses. Their bytes are copied first, and compressed without the GVL, because other
+//! threads may change the Strings meanwhile.
 
 use super::body::{each_part, string_bytes};
 use super::turn::wait_for_client;
@@ -44,8 +44,8 @@ pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64,
 pub(super) fn put<A: Access>(access: &A, string: VALUE, until: Until) -> Result<(), Stop> {
     let mut done = 0;
     loop {
-        // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread may have
-        // changed it.
+        // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread
+        // may have changed it.
         let all = unsafe { string_bytes(access.ruby(), string) };
         let rest = all.get(done..).unwrap_or_default();
         if rest.is_empty() {

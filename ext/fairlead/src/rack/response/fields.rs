@@ -1,6 +1,6 @@
-//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with `to_s`;
-//! with Rack 2 also a String with several values, one in each line. A field that could split the response is left out and
-//! logged.
+//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with
+//! `to_s`; with Rack 2 also a String with several values, one in each line. A field that could split the response is
+//! left out and logged.
 
 use super::Response;
 use crate::classes::LOAN;
@@ -140,8 +140,9 @@ fn is_for_the_server(name: &[u8]) -> bool {
     name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
 }
 
-/// Writes each line of a value as a field; none of them if lines are no values here, or if one has another control character
-/// that some parsers take for the end of a line. In early hints lines are values with every Rack: Rails joins its links so.
+/// Writes each line of a value as a field; none of them if lines are no values here, or if one has another control
+/// character that some parsers take for the end of a line. In early hints lines are values with every Rack: Rails joins
+/// its links so.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
     let has_lines = value.contains(&b'\n');
     let are_values = HAS_LISTS.load(Relaxed) || exchange.is_hinting();

@@ -1,5 +1,5 @@
-//! Methods of a stream that the SPEC does not ask for. Other servers pass a socket, so libraries expect what a socket has. All
-//! methods that write call `write`; those that read are at the end.
+//! Methods of a stream that the SPEC does not ask for. Other servers pass a socket, so libraries expect what a socket
+//! has. All methods that write call `write`; those that read are at the end.
 
 use magnus::rb_sys::{protect, AsRawValue, FromRawValue};
 use magnus::{exception::ExceptionClass, method, prelude::*, Error, RClass, RHash, RString, Ruby, Value};

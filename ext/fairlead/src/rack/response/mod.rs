@@ -1,4 +1,4 @@
-//! What an application returns becomes bytes (Rack SPEC, "The Response"): status, header fields, and every kind of body.
+//! What an application returns becomes bytes (Rack SPEC, "The Response"): status, header fields, any kind of body.
 
 mod body;
 mod compressed;
@@ -22,8 +22,8 @@ use std::cell::{Cell, RefCell};
 
 pub(super) use stream::init;
 
-/// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other threads get
-/// to it by a [`super::Loan`], so nobody ever borrows it mutably.
+/// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other
+/// threads get to it by a [`super::Loan`], so nobody ever borrows it mutably.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
     /// That the thread which uses this has the GVL.
@@ -78,7 +78,7 @@ impl Response<'_, '_> {
         })
     }
 
-    /// Does something with the exchange. `code` must run no Ruby and keep the GVL.
+    /// Does something with the exchange. `code` must keep the GVL and run no code of the application.
     pub(crate) fn with<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> T {
         code(&mut self.exchange.borrow_mut())
     }

@@ -1,9 +1,9 @@
-//! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`, `close`,
-//! `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when the stream is closed,
-//! which may be long after the call has returned.
+//! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`,
+//! `close`, `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when the
+//! stream is closed, which may be long after the call has returned.
 //!
-//! During the call the Ruby object has a loan of the response; if it is not closed by then, it has the client afterwards. Any
-//! thread may write.
+//! During the call the Ruby object has a loan of the response; if it is not closed by then, it has the client
+//! afterwards. Any thread may write.
 
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
@@ -96,8 +96,8 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     }
 }
 
-/// After the call: a stream that is not closed goes on without this thread, as soon as the kernel has what was written so far
-/// and no thread is writing a String.
+/// After the call: a stream that is not closed goes on without this thread, as soon as the kernel has what was written
+/// so far and no thread is writing a String.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
     while !stream.is_over(response.ruby) {
@@ -120,7 +120,7 @@ fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
     <&Stream>::try_convert(value).ok()
 }
 
-/// The collector closes a stream that the application has forgotten; but not in a forked process, which has only a copy.
+/// The collector closes a stream that the application has forgotten; but not in a forked process, which has a copy.
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.process.get() == std::process::id() {

@@ -1,5 +1,5 @@
-//! Sockets that are given away after the head of a response: to `rack.hijack` in the header (Rack SPEC, partial hijack), or,
-//! if the response switches protocols (101), to a body that responds to `call`.
+//! Sockets that are given away after the head of a response: to `rack.hijack` in the header (Rack SPEC, partial
+//! hijack), or, if the response switches protocols (101), to a body that responds to `call`.
 
 use super::body::unless_gone;
 use super::turn::wait_for_client;
@@ -10,7 +10,8 @@ use crate::rack::stop::Stop;
 use crate::strings::ids;
 use rb_sys::{Qnil, VALUE};
 
-/// Ends the head of a response with status 101 and gives the socket to what speaks the other protocol. Inside `protect`.
+/// Ends the head of a response with status 101 and gives the socket to what speaks the other protocol. Inside
+/// `protect`.
 pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let Some(speaker) = speaker(response) else {
         return Err(Stop::Type(

@@ -1,5 +1,6 @@
-//! Turns: several threads may write to one response, each a whole String at a time. A String takes long if the client is slow
-//! or if it is compressed. Meanwhile the GVL is given up, and the response may end, so nothing is borrowed from it then.
+//! Turns: several threads may write to one response, each a whole String at a time. A String takes long if the client
+//! is slow or if it is compressed. Meanwhile the GVL is given up, and the response may end, so nothing is borrowed from
+//! it then.
 
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};

@@ -17,10 +17,10 @@ module Fairlead
         end
 
         def subscribe(to, match)
-          target = @wanted.add(to, match)
+          entry = @wanted.add(to, match)
           @subscriber.start
           wake
-          @wanted.wait_for(target, CONFIRMATION_TIMEOUT) { @outage.none? }
+          @wanted.wait_for(entry, CONFIRMATION_TIMEOUT) { @outage.none? }
         end
 
         def unsubscribe(to, match)

@@ -3,13 +3,13 @@
 module Fairlead
   module PubSub
     class Redis
-      # What this process wants to be subscribed to at Redis, and what Redis has confirmed. A target is what Redis knows:
-      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same target.
+      # What this process wants to be subscribed to at Redis, and what Redis has confirmed. An entry is what Redis knows:
+      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same entry.
       #
       # Redis has no patterns of tokens, so they become globs. These match a little more; messages that match no
       # subscription are dropped here.
       class Wanted
-        # The kind of target, and whether it is wanted => the command for Redis.
+        # The kind of entry, and whether it is wanted => the command for Redis.
         COMMANDS = {
           [:channel, true] => :subscribe, [:pattern, true] => :psubscribe,
           [:channel, false] => :unsubscribe, [:pattern, false] => :punsubscribe
@@ -18,44 +18,44 @@ module Fairlead
         def initialize
           @lock = Mutex.new
           @confirmed_more = ConditionVariable.new
-          @targets = {} # [name, match] => target
-          @uses = Hash.new(0) # target => the number of subscriptions that have it
-          @changed = {} # target => true, if Redis may have to be told
-          @told = {} # target => true, if Redis has been told to subscribe
-          @confirmed = {} # target => true, if Redis has confirmed it
+          @entries = {} # [name, match] => entry
+          @uses = Hash.new(0) # entry => the number of subscriptions that have it
+          @changed = {} # entry => true, if Redis may have to be told
+          @told = {} # entry => true, if Redis has been told to subscribe
+          @confirmed = {} # entry => true, if Redis has confirmed it
         end
 
-        # Adds a subscription and returns its target.
+        # Adds a subscription and returns its entry.
         def add(to, match)
           @lock.synchronize do
-            @targets[[to, match]] ||= target(to, match).tap do |target|
-              @uses[target] += 1
-              @changed[target] = true
+            @entries[[to, match]] ||= entry(to, match).tap do |entry|
+              @uses[entry] += 1
+              @changed[entry] = true
             end
           end
         end
 
         def remove(to, match)
           @lock.synchronize do
-            target = @targets.delete([to, match]) or next
-            @uses.delete(target) if (@uses[target] -= 1).zero?
-            @changed[target] = true
+            entry = @entries.delete([to, match]) or next
+            @uses.delete(entry) if (@uses[entry] -= 1).zero?
+            @changed[entry] = true
           end
         end
 
         # The next command that Redis needs, for example [:subscribe, names]; nil if there is none.
         def next_command
           @lock.synchronize do
-            @changed.delete_if { |target, _| @uses.key?(target) == @told.key?(target) }
-            targets = @changed.keys.group_by { |target| COMMANDS.fetch([target.first, @uses.key?(target)]) }
-            command, same = targets.first
-            [command, same.each { |target| mark_told(target) }.map(&:last)] if command
+            @changed.delete_if { |entry, _| @uses.key?(entry) == @told.key?(entry) }
+            entries = @changed.keys.group_by { |entry| COMMANDS.fetch([entry.first, @uses.key?(entry)]) }
+            command, same = entries.first
+            [command, same.each { |entry| mark_told(entry) }.map(&:last)] if command
           end
         end
 
-        def confirm(target)
+        def confirm(entry)
           @lock.synchronize do
-            @confirmed[target] = true if @told.key?(target)
+            @confirmed[entry] = true if @told.key?(entry)
             @confirmed_more.broadcast
           end
         end
@@ -69,11 +69,11 @@ module Fairlead
           end
         end
 
-        # Waits until Redis has confirmed +target+, for +seconds+ at most, and only while the block returns true.
-        def wait_for(target, seconds)
+        # Waits until Redis has confirmed +entry+, for +seconds+ at most, and only while the block returns true.
+        def wait_for(entry, seconds)
           deadline = now + seconds
           @lock.synchronize do
-            until @confirmed.key?(target) || !yield
+            until @confirmed.key?(entry) || !yield
               rest = deadline - now
               break unless rest.positive?
 
@@ -89,13 +89,13 @@ module Fairlead
 
         private
 
-        def mark_told(target)
-          @changed.delete(target)
-          @uses.key?(target) ? @told[target] = true : @told.delete(target)
-          @confirmed.delete(target)
+        def mark_told(entry)
+          @changed.delete(entry)
+          @uses.key?(entry) ? @told[entry] = true : @told.delete(entry)
+          @confirmed.delete(entry)
         end
 
-        def target(to, match)
+        def entry(to, match)
           case match
           when nil then [:channel, to]
           when :redis then [:pattern, to]
