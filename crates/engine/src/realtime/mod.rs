@@ -49,11 +49,11 @@ pub(crate) trait Host: Send + Sync {
     fn schedule(&self, turn: Scheduled);
 }
 
-/// What is to have a turn of a thread of the app.
+/// What gets a turn on a thread of the app.
 pub(crate) enum Scheduled {
-    /// For a client with at least one event.
+    /// A client with at least one event.
     Client(Arc<Client>),
-    /// For a subscription of the process that has a message.
+    /// A subscription of the process that has a message.
     Subscription(Arc<ProcessSubscription>),
 }
 
