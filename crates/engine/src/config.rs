@@ -115,7 +115,7 @@ settings! {
         pub client_overflow: Overflow,
         /// Bytes of messages of all clients that may wait for the app; above it no client is read.
         pub messages_pending_bytes: usize,
-        /// Seconds of silence after which a client gets a ping; 0 for never.
+        /// Seconds of silence after which a client gets a ping (or a comment); 0 for never.
         pub ping_interval: u32,
         /// Control frames that a client may send in a second (1008); 0 for no limit.
         pub max_pings: u32,

@@ -1,8 +1,8 @@
-//! The preconditions of a request (RFC 9110 §13): whether what the client has, or thinks that there is, is current.
+//! The preconditions of a request (RFC 9110 §13): whether the client's version of a representation is current.
 //!
-//! Only GET and HEAD are decided here; what a condition means for a request that changes something, the application
-//! knows. A field that cannot be understood never saves a transfer: the client gets the whole response, or 412 where it
-//! insisted (If-Match). How ranges are read is the affair of [`crate::ranges`].
+//! Only GET and HEAD are evaluated here; what a condition means for a request that changes something is up to the
+//! application. An invalid field never saves a transfer: the client gets the complete response, or 412 for If-Match.
+//! [`crate::ranges`] parses ranges.
 
 mod date;
 mod entity_tag;
@@ -13,31 +13,31 @@ use crate::parameters::values;
 use crate::Head;
 use entity_tag::{names, strongly_equal, weakly_equal, EntityTag};
 
-/// What tells one state of a representation from another (RFC 9110 §8.8).
+/// What distinguishes versions of a representation (RFC 9110 §8.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
-    /// The value of its ETag field, strong or weak. What is no entity tag equals none.
+    /// The value of its ETag field, strong or weak. An invalid entity tag equals no other.
     pub etag: Option<&'a [u8]>,
-    /// When it was last modified, in the whole seconds since 1970 that its Last-Modified field tells.
+    /// When it was last modified, in whole seconds since 1970, as in its Last-Modified field.
     pub modified: Option<u64>,
 }
 
-/// What the conditions of a request come to.
+/// The result of evaluating the conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Response as if there were no conditions.
+    /// Respond as if there were no conditions.
     Proceed,
-    /// The client has it already: 304.
+    /// The client has the current version: 304.
     NotModified,
-    /// It is not what the client insists on: 412.
+    /// It is not the version that the client requires: 412.
     Failed,
 }
 
-/// Evaluates the conditions of a request in the order of RFC 9110 §13.2.2, for a representation that exists and would be
-/// answered with 200. For methods other than GET and HEAD always [`Verdict::Proceed`].
+/// Evaluates the conditions of a request in the order of RFC 9110 §13.2.2, for a representation that exists and would
+/// be answered with 200. Always [`Verdict::Proceed`] for methods other than GET and HEAD.
 ///
-/// A field with entity tags takes the place of the one with a date, whatever is in it (§13.1.3, §13.1.4). If-Range
-/// comes after all others: [`permits_range`].
+/// A field with entity tags replaces the one with a date, even if it is invalid (§13.1.3, §13.1.4). If-Range comes
+/// after all others: [`permits_range`].
 pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Verdict {
     if !matches!(head.method.of(bytes), b"GET" | b"HEAD") {
         return Verdict::Proceed;
@@ -63,8 +63,8 @@ pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Verdi
     }
 }
 
-/// Whether the Range field of a request may be obeyed: true unless an If-Range field names another state than the
-/// current one (RFC 9110 §13.1.5). An entity tag has to be equal and strong, a date the very second.
+/// Whether the Range field of a request may be used: true unless an If-Range field names a version other than the
+/// current one (RFC 9110 §13.1.5). An entity tag must be equal and strong, a date must be exactly equal.
 pub fn permits_range(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> bool {
     if values(head, bytes, b"if-range").next().is_none() {
         return true;
@@ -80,8 +80,8 @@ pub fn permits_range(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> 
     date.is_some() && date == validators.modified
 }
 
-/// Whether one of the entity tags in the fields called `name` is `wanted`; `None` without such a field. `*` stands for
-/// whatever exists. Repeated fields are one list (RFC 9110 §5.3), and one with a fault names nothing.
+/// Whether one of the entity tags in the fields called `name` is `wanted`; `None` without such a field. `*` matches
+/// everything that exists. Repeated fields are one list (RFC 9110 §5.3); an invalid list matches nothing.
 fn any_of(head: &Head, bytes: &[u8], name: &'static [u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
     values(head, bytes, name).next()?;
     if only(head, bytes, name) == Some(b"*") {
@@ -92,7 +92,7 @@ fn any_of(head: &Head, bytes: &[u8], name: &'static [u8], wanted: impl Fn(Entity
     found.or(Some(false))
 }
 
-/// The value of a field that counts only if it comes once.
+/// The value of a field that only counts if it occurs once.
 pub(crate) fn only<'a>(head: &'a Head, bytes: &'a [u8], name: &'static [u8]) -> Option<&'a [u8]> {
     let mut found = values(head, bytes, name);
     found.next().filter(|_| found.next().is_none())

@@ -1,5 +1,5 @@
-//! Content codings (RFC 9110 §8.4): which of them a request accepts, which types are worth the work, and [`Encoder`],
-//! which compresses while the content is made.
+//! Content codings (RFC 9110 §8.4): which of them a request accepts, which media types are worth compressing, and
+//! [`Encoder`], which compresses content while it is made.
 
 mod accepted;
 mod brotli;
@@ -12,7 +12,7 @@ pub use accepted::Accepted;
 pub use encoder::Encoder;
 pub use media_type::{is_compressible, matches_type};
 
-/// A content coding this server knows besides `identity`, which is none.
+/// A content coding that this server knows, besides `identity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// RFC 7932.
@@ -24,10 +24,10 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, the one that makes the smallest files first.
+    /// All of them, the one with the smallest results first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
-    /// All of them, the one whose [`Encoder`] takes the least time first. Their sizes are within a tenth of each other.
+    /// All of them, the one with the fastest [`Encoder`] first. Their results differ in size by less than a tenth.
     pub const QUICKEST_FIRST: [Coding; 3] = [Coding::Zstd, Coding::Gzip, Coding::Brotli];
 
     /// Its name in Accept-Encoding and Content-Encoding.
@@ -39,7 +39,7 @@ impl Coding {
         }
     }
 
-    /// What the name of a file that is compressed with it ends in.
+    /// The suffix of files that are compressed with it.
     pub fn suffix(self) -> &'static str {
         match self {
             Coding::Brotli => ".br",
@@ -48,7 +48,7 @@ impl Coding {
         }
     }
 
-    /// The coding of a `token`, in any case. `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
+    /// The coding for a `token`, ignoring case. `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
     fn named(token: &[u8]) -> Option<Coding> {
         let is = |name: &str| token.eq_ignore_ascii_case(name.as_bytes());
         let known = Coding::ALL.into_iter().find(|coding| is(coding.token()));

@@ -1,13 +1,13 @@
-//! [`Error`]: one variant per exact misdeed of a peer, with the status that answers it.
+//! [`Error`]: one variant for each protocol violation of a peer, with the status of the response.
 //!
-//! A log line made from it is a fact, and a test is an `assert_eq!`. Whatever the variant, the connection must be
-//! closed after the response: once framing is in doubt nothing behind it can be trusted (RFC 9112 §11.2).
+//! So log lines are precise, and a test is one `assert_eq!`. After any of them the connection must be closed with the
+//! response: once framing is in doubt, no later byte can be trusted (RFC 9112 §11.2).
 
 use std::fmt;
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $variant:ident = $status:literal, $name:literal;)+) => {
-        /// What a peer did wrong.
+        /// A protocol violation of a peer.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Error {
@@ -15,7 +15,7 @@ macro_rules! errors {
         }
 
         impl Error {
-            /// Every misdeed there is, for tables and tests.
+            /// All variants, for tables and tests.
             pub const ALL: &'static [Error] = &[$(Error::$variant),+];
 
             /// The status code of the response.
@@ -23,7 +23,7 @@ macro_rules! errors {
                 match self { $(Error::$variant => $status,)+ }
             }
 
-            /// The misdeed in words, for a log line.
+            /// A description, for a log line.
             pub fn name(self) -> &'static str {
                 match self { $(Error::$variant => $name,)+ }
             }
@@ -32,7 +32,7 @@ macro_rules! errors {
 }
 
 errors! {
-    /// LF without CR. RFC 9112 §2.2 lets a recipient accept it; then peers disagree about where lines end.
+    /// LF without CR. RFC 9112 §2.2 lets a recipient accept it, but then peers disagree about where lines end.
     BareLineFeed = 400, "bare line feed";
     /// CR that is not followed by LF (RFC 9112 §2.2).
     BareCarriageReturn = 400, "bare carriage return";
@@ -43,11 +43,11 @@ errors! {
     /// More than one empty line before the request line (RFC 9112 §2.2 asks to ignore at least one).
     RepeatedEmptyLine = 400, "repeated empty line before the request";
 
-    /// The method is empty or has a byte that is no token character (RFC 9110 §9.1).
+    /// The method is empty or contains a byte that is no token character (RFC 9110 §9.1).
     InvalidMethod = 400, "invalid method";
     /// A method that only a proxy can serve: CONNECT (RFC 9110 §9.3.6).
     UnsupportedMethod = 501, "unsupported method";
-    /// A method that is longer than any (RFC 9112 §3).
+    /// A method that is longer than any known one (RFC 9112 §3).
     MethodTooLong = 501, "method too long";
     /// The request target has none of the forms of RFC 9112 §3.2, or one that its method may not use.
     InvalidTarget = 400, "invalid request target";
@@ -62,11 +62,12 @@ errors! {
 
     /// White space between the request line and the first field (RFC 9112 §2.2).
     SpaceBeforeFirstField = 400, "space before the first field";
-    /// A field value that goes on in the next line (RFC 9112 §5.2).
+    /// A field value that continues on the next line (RFC 9112 §5.2).
     ObsoleteFold = 400, "obsolete line folding";
     /// White space between a field name and its colon (RFC 9112 §5.1).
     SpaceBeforeColon = 400, "space before colon";
-    /// A field name that is empty, has no colon after it, or has a byte that is no token character (RFC 9110 §5.1).
+    /// A field name that is empty, has no colon after it, or contains a byte that is no token character (RFC 9110
+    /// §5.1).
     InvalidFieldName = 400, "invalid field name";
     /// The head is longer than the limit.
     HeadTooLarge = 431, "head too large";
@@ -77,10 +78,10 @@ errors! {
     MissingHost = 400, "missing host";
     /// More than one Host field (RFC 9112 §3.2).
     DuplicateHost = 400, "repeated host";
-    /// A Host that is no `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
+    /// A Host that is not `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
     InvalidHost = 400, "invalid host";
 
-    /// Content-Length is not a decimal number, or larger than any body can be (RFC 9110 §8.6).
+    /// Content-Length is not a decimal number, or is larger than any body can be (RFC 9110 §8.6).
     InvalidContentLength = 400, "invalid content length";
     /// More than one Content-Length field, even if they agree.
     DuplicateContentLength = 400, "repeated content length";
@@ -90,30 +91,30 @@ errors! {
     TransferEncodingInHttp10 = 400, "transfer encoding in HTTP/1.0";
     /// More than one Transfer-Encoding field, or `chunked` more than once (RFC 9112 §6.1).
     DuplicateTransferEncoding = 400, "repeated transfer encoding";
-    /// Transfer-Encoding is no list of codings that ends with a plain `chunked` (RFC 9112 §6.3).
+    /// Transfer-Encoding is not a list of codings that ends with a plain `chunked` (RFC 9112 §6.3).
     InvalidTransferEncoding = 400, "invalid transfer encoding";
     /// A well-formed transfer coding other than `chunked` (RFC 9112 §6.1).
     UnsupportedTransferCoding = 501, "unsupported transfer coding";
-    /// `Content_Length` or `Transfer_Encoding`: CGI naming makes them the real field to whoever comes next.
+    /// `Content_Length` or `Transfer_Encoding`: CGI names do not distinguish them from the real fields.
     FramingLookalike = 400, "framing field spelt with underscore";
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
     UnsupportedExpectation = 417, "unsupported expectation";
 
-    /// The chunk size is not just hexadecimal digits (RFC 9112 §7.1).
+    /// The chunk size contains something other than hexadecimal digits (RFC 9112 §7.1).
     InvalidChunkSize = 400, "invalid chunk size";
     /// The chunk size has too many digits or is larger than any body can be.
     ChunkSizeOverflow = 400, "chunk size overflow";
     /// A chunk extension that is not `;name[=value]` (RFC 9112 §7.1.1).
     InvalidChunkExtension = 400, "invalid chunk extension";
-    /// Chunk extensions of one chunk, or of the whole body, exceed what anyone could mean by them.
+    /// Chunk extensions of one chunk, or of the whole body, exceed the limit.
     ChunkExtensionTooLong = 400, "chunk extension too long";
     /// The data of a chunk is not followed by CRLF (RFC 9112 §7.1).
     MissingChunkTerminator = 400, "missing chunk terminator";
-    /// A trailer line that is no field line (RFC 9112 §7.1.2).
+    /// A trailer line that is not a field line (RFC 9112 §7.1.2).
     InvalidTrailer = 400, "invalid trailer";
     /// The trailer section is longer than the limit.
     TrailerTooLarge = 431, "trailer too large";
-    /// A trailer field that may only stand in the head, because it frames or routes (RFC 9110 §6.5.1).
+    /// A trailer field that is only allowed in the head, because it frames or routes (RFC 9110 §6.5.1).
     ForbiddenTrailer = 400, "forbidden trailer field";
 }
 
@@ -130,7 +131,7 @@ mod tests {
     use super::Error;
 
     #[test]
-    fn every_misdeed_has_a_client_or_server_status_and_a_name_of_its_own() {
+    fn every_error_has_a_client_or_server_status_and_its_own_name() {
         let mut names: Vec<_> = Error::ALL.iter().map(|error| error.name()).collect();
         names.sort_unstable();
         names.dedup();

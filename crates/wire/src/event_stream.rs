@@ -1,13 +1,13 @@
-//! Server-sent events (WHATWG HTML §9.2): whether a request asks for them, and how one is written.
+//! Server-sent events (WHATWG HTML §9.2): whether a request asks for them, and how to write them.
 //!
-//! Whatever the application passes in, one call writes one event: no line end in it can begin a field or an event.
+//! Whatever the application passes, one call writes one event: no line end in it can begin a field or an event.
 
 use crate::parameters::{pieces, values};
 use crate::Head;
 use std::io::Write;
 
-/// Whether this is a request for an event stream: a GET that accepts `text/event-stream` and names no other type
-/// before it. Ranges such as `*/*` and what is declined with `q=0` do not count.
+/// Whether this is a request for an event stream: a GET that accepts `text/event-stream` and names no other type before
+/// it. Ranges such as `*/*` and types declined with `q=0` do not count.
 pub fn wants_event_stream(head: &Head, bytes: &[u8]) -> bool {
     if head.method.of(bytes) != b"GET" {
         return false;
@@ -31,8 +31,8 @@ fn is_zero_weight(parameter: &[u8]) -> bool {
     matches!(parameter, [b'q' | b'Q', b'=', b'0', rest @ ..] if rest.iter().all(|byte| matches!(byte, b'.' | b'0')))
 }
 
-/// Appends one event. Each line of `data` becomes a field of its own, so that it arrives as it is but for the kind of
-/// its line ends. Line ends and NUL in `event` and `id` are left out; `retry` is in milliseconds.
+/// Appends one event. Each line of `data` becomes a separate field, so it arrives unchanged except for the kind of its
+/// line ends. Line ends and NUL in `event` and `id` are left out; `retry` is in milliseconds.
 pub fn event(out: &mut Vec<u8>, data: &[u8], event: Option<&[u8]>, id: Option<&[u8]>, retry: Option<u64>) {
     out.reserve(data.len() + 16);
     if let Some(name) = event {
@@ -49,7 +49,7 @@ pub fn event(out: &mut Vec<u8>, data: &[u8], event: Option<&[u8]>, id: Option<&[
     out.push(b'\n');
 }
 
-/// Appends a comment, which clients ignore: something to send so that nobody takes the connection for dead.
+/// Appends a comment, which clients ignore: keeps the connection from being taken for dead.
 pub fn comment(out: &mut Vec<u8>, text: &[u8]) {
     lines(out, b": ", text);
     out.push(b'\n');
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_stream_is_wanted_when_it_is_the_first_type_named() {
+    fn an_event_stream_is_wanted_if_it_is_the_first_type_named() {
         for accept in [
             &["text/event-stream"][..],
             &["Text/Event-Stream"],
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_come_before_the_data_and_cannot_be_ended_from_within() {
+    fn fields_come_before_the_data_and_cannot_contain_line_ends() {
         let all = written("a", Some("name"), Some("7"), Some(1500));
         assert_eq!(all, "event: name\nid: 7\nretry: 1500\ndata: a\n\n");
         assert_eq!(

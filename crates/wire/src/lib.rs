@@ -1,13 +1,13 @@
-//! Bytes to values: the protocols Fairlead speaks, as pure functions over byte slices.
+//! The protocols that Fairlead speaks, as pure functions over byte slices.
 //!
-//! This crate opens no socket, reads no clock, allocates nothing it can avoid and knows nothing of Ruby, so every
-//! rule in it can be tested and fuzzed alone. It never panics on what a peer sends: each misdeed is one [`Error`].
+//! This crate opens no socket, reads no clock, avoids allocations and knows nothing of Ruby, so every rule in it can be
+//! tested and fuzzed alone. It never panics on input of a peer: each protocol violation is one [`Error`].
 //!
 //! - [`http1`]: request heads ([`Head`]), message framing, chunked bodies ([`ChunkedDecoder`]);
 //! - [`fields`]: names, values and token lists of header fields;
 //! - [`reason`], [`has_no_body`]: what a status code implies for a response;
 //! - [`websocket`]: handshake, frames, compressed messages;
-//! - [`content_encoding`]: compressed content, and who accepts it;
+//! - [`content_encoding`]: compressed content, and which requests accept it;
 //! - [`event_stream`]: server-sent events;
 //! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
 //! - [`path`]: which paths may name a file, and which file;

@@ -1,13 +1,13 @@
-//! How part of a file is told and sent: Content-Range, and the pieces of a multipart/byteranges body (RFC 9110 §14.4,
-//! §14.6). The bytes of the file go in between, from wherever they are.
+//! Writes parts of a file: Content-Range, and the framing of a multipart/byteranges body (RFC 9110 §14.4, §14.6). The
+//! caller adds the bytes of the file in between.
 //!
-//! The boundary is the caller's. It must not occur in the file, so it has to be one that nobody could foresee.
+//! The boundary is chosen by the caller. It must not occur in the file, so it must be unpredictable.
 
 use std::io::Write;
 use std::ops::Range;
 
-/// Appends what comes before the bytes of a part: boundary, fields, and an empty line. `content_type` is that of the
-/// file, if it has one; `range` is not empty.
+/// Appends what precedes the bytes of a part: boundary, fields, and an empty line. `content_type` is that of the file,
+/// if it has one; `range` is not empty.
 pub fn part_head(boundary: &[u8], content_type: Option<&[u8]>, range: &Range<u64>, size: u64, out: &mut Vec<u8>) {
     delimiter(boundary, out);
     if let Some(content_type) = content_type {
@@ -19,13 +19,13 @@ pub fn part_head(boundary: &[u8], content_type: Option<&[u8]>, range: &Range<u64
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Appends what comes behind the last part.
+/// Appends what follows the last part.
 pub fn closing(boundary: &[u8], out: &mut Vec<u8>) {
     delimiter(boundary, out);
     out.extend_from_slice(b"--\r\n");
 }
 
-/// The exact length of a body: all of its heads, parts, and the closing. More than 2^64 becomes the greatest number.
+/// The exact length of a body: all part headers, parts, and the closing. `u64::MAX` if it is greater.
 pub fn length(boundary: &[u8], content_type: Option<&[u8]>, ranges: &[Range<u64>], size: u64) -> u64 {
     let mut between = Vec::new();
     for range in ranges {
@@ -42,7 +42,7 @@ pub fn content_range(range: &Range<u64>, size: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
 }
 
-/// Appends the value of Content-Range for a response of 416.
+/// Appends the value of Content-Range for a 416 response.
 pub fn unsatisfied(size: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "bytes */{size}");
 }
@@ -50,8 +50,8 @@ pub fn unsatisfied(size: u64, out: &mut Vec<u8>) {
 const CONTENT_TYPE: &[u8] = b"\r\ncontent-type: ";
 const CONTENT_RANGE: &[u8] = b"\r\ncontent-range: ";
 
-/// The line end in front belongs to the delimiter (RFC 2046 §5.1.1). Before the first part it ends a preamble of
-/// nothing, which RFC 9110 §14.6 permits.
+/// The line end in front belongs to the delimiter (RFC 2046 §5.1.1). Before the first part it ends an empty preamble,
+/// which RFC 9110 §14.6 permits.
 fn delimiter(boundary: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n--");
     out.extend_from_slice(boundary);

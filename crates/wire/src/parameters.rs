@@ -1,20 +1,20 @@
-//! Lists whose members carry parameters, as Accept and Sec-WebSocket-Extensions are: `a;b=c, d;e="f,g"`.
+//! Lists whose members have parameters, such as Accept and Sec-WebSocket-Extensions: `a;b=c, d;e="f,g"`.
 //!
-//! Members and parameters are cut where the separator stands outside quotation marks (RFC 9110 §5.6.4, §5.6.6).
+//! Members and parameters are split at separators outside quotation marks (RFC 9110 §5.6.4, §5.6.6).
 
 use crate::fields::{is_valid_field_name, trim};
 use crate::{Head, Span};
 use std::borrow::Cow;
 
-/// The values of all fields of `head` that bear `name` (lower case), in their order.
+/// The values of all fields of `head` called `name` (lower case), in order.
 pub(crate) fn values<'a>(head: &'a Head, bytes: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let named = move |span: Span| span.len() == name.len() && span.of(bytes).eq_ignore_ascii_case(name);
     let fields = head.fields.iter().filter(move |field| named(field.name));
     fields.map(|field| field.value.of(bytes))
 }
 
-/// What `value` has between separators, without white space around it; also what is empty. A quoted string that does
-/// not end swallows the rest.
+/// The parts of `value` between separators, including empty ones, without white space around them. A quoted string
+/// without an end extends to the end of the value.
 pub(crate) fn pieces(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(value);
     std::iter::from_fn(move || {
@@ -43,8 +43,8 @@ pub(crate) struct Parameter<'a> {
     pub(crate) value: Option<Cow<'a, [u8]>>,
 }
 
-/// The parameter in `text`; `None` unless its name is a token and its value a token or a quoted one. No white space may
-/// stand around the `=`.
+/// Parses a parameter; `None` unless its name is a token and its value a token or a quoted token. White space around
+/// the `=` is not allowed.
 pub(crate) fn parameter(text: &[u8]) -> Option<Parameter<'_>> {
     let Some(equals) = memchr::memchr(b'=', text) else {
         let bare = Parameter {
@@ -65,7 +65,7 @@ pub(crate) fn parameter(text: &[u8]) -> Option<Parameter<'_>> {
     })
 }
 
-/// The inside of a quoted string; `None` if its last quotation mark belongs to an escape.
+/// The content of a quoted string; `None` if its last quotation mark is escaped.
 fn unescaped(quoted: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(quoted.len());
     let mut bytes = quoted.iter();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn separators_count_outside_quotation_marks() {
+    fn separators_count_only_outside_quotation_marks() {
         assert_eq!(cut(""), [""]);
         assert_eq!(cut("a"), ["a"]);
         assert_eq!(cut(" a ,\tb;c=d , ,"), ["a", "b;c=d", "", ""]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_a_token_with_or_without_a_token_as_value() {
+    fn a_parameter_is_a_token_with_an_optional_token_as_value() {
         let value = |text: &'static str| {
             let parameter = parameter(text.as_bytes())?;
             Some((parameter.name, parameter.value.map(Cow::into_owned)))

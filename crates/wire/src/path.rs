@@ -1,14 +1,15 @@
-//! Paths as names of files: what a request may name, decided by the text of its path, before any file system is asked.
+//! Paths as names of files: what a request may name, decided by the text of its path, before any file system is
+//! accessed.
 //!
 //! ```text
 //! path as sent ─► percent-decoded once ─► characters ─► names ─► relative path, or a fault
 //! ```
 //!
-//! What is accepted means the same to every system that might read it: what stands between its slashes are names of
-//! files on Linux, macOS and Windows alike, none of which leads upwards or is another way to write a different one, but
-//! for letter case and composed characters. Nothing is repaired: a path that would need it is refused, or two spellings
-//! would reach one file, and rules about one of them would miss the other. What a name leads to (links, devices,
-//! permissions) is up to whoever opens it.
+//! An accepted path means the same on every system that might read it. The names between its slashes are valid file
+//! names on Linux, macOS and Windows; none of them leads upwards or is another spelling of a different name, except for
+//! letter case and composed characters. Nothing is repaired: a path that would need it is refused, because otherwise
+//! two spellings would reach one file, and rules about one of them would miss the other. What a name leads to (links,
+//! devices, permissions) must be checked by the code that opens it.
 
 mod character;
 mod decode;
@@ -20,29 +21,29 @@ pub use fault::PathFault;
 
 use character::{Class, CLASSES};
 
-/// The longest path, decoded: PATH_MAX of Linux and more than that of others.
+/// The longest path, decoded: PATH_MAX of Linux, which is more than that of other systems.
 pub const MAX_PATH_BYTES: usize = 4096;
 
-/// What may be named besides the usual.
+/// What paths may name in addition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathRules {
-    /// Names that begin with a dot or end with `~`. Without it only `.well-known` (RFC 8615) may begin with a dot, and
+    /// Names that begin with a dot or end with `~`. Otherwise only `.well-known` (RFC 8615) may begin with a dot, and
     /// only as the first name.
     pub hidden: bool,
 }
 
-/// What a path says of the thing it names.
+/// The kind of thing that a path names, by its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// No slash at the end: a file, or a folder named in the wrong way.
+    /// No slash at the end: a file, or a folder without its slash.
     File,
-    /// A slash at the end, or nothing but a slash.
+    /// A slash at the end, or only a slash.
     Folder,
 }
 
 /// Decodes the path of a request target, without its query, to a path relative to a folder: `/a%20b/c` to `a b/c`, `/`
-/// to nothing. A slash at the end is left out. `out` is cleared first, and empty when the path is refused; if the path
-/// has several faults, any one of them is told.
+/// to an empty path. A slash at the end is removed. `out` is cleared first, and is empty if the path is refused; if the
+/// path has several faults, any one of them is returned.
 pub fn relative_path(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<PathKind, PathFault> {
     out.clear();
     let outcome = decode_and_check(path, rules, out);
@@ -68,8 +69,8 @@ fn decode_and_check(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<
     check_path(out, rules).map(|()| kind)
 }
 
-/// Checks a path that is decoded and relative, as an application names a file: `a b/c`. Nothing at all is the folder
-/// itself. What [`relative_path`] makes is accepted.
+/// Checks a path that is decoded and relative, as an application names a file: `a b/c`. An empty path is the folder
+/// itself. Accepts every result of [`relative_path`].
 pub fn check_path(path: &[u8], rules: PathRules) -> Result<(), PathFault> {
     if path.is_empty() {
         return Ok(());

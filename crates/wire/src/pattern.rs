@@ -1,17 +1,17 @@
-//! Texts that may stand for more than one name (globs, subjects), compared with a name: always the whole of it, byte by byte.
+//! Patterns of names (globs, subjects): a pattern is always compared with the whole name, byte by byte.
 //!
-//! A glob is read once. Matching goes back to the last `*` only, never to one before it: what that one
-//! took can be no worse than what it would take on a second try. So the time is bounded by the product of the lengths.
+//! A glob is parsed once. Matching goes back to the last `*` only, never to an earlier one: a second attempt of that
+//! one could not help. So the time is bounded by the product of the lengths.
 
-/// What a text is: a name, or a pattern of names.
+/// The kind of a text: a name, or a pattern of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Match {
     /// One name.
     Exact,
-    /// A glob, as Redis and iodine have it: `?` is any byte, `*` any run of them, `[a-z]` one of these, `[^x]` any other,
-    /// `\` takes the next byte as it is.
+    /// A glob, as in Redis and iodine: `?` matches any byte, `*` any number of bytes, `[a-z]` one of these, `[^x]` any
+    /// other, `\` takes the next byte literally.
     Glob,
-    /// Tokens with `.` between them, as in NATS and agoo: `*` is any one token, `>` one or more to the end.
+    /// Tokens separated by `.`, as in NATS and agoo: `*` matches any one token, `>` one or more up to the end.
     Subject,
 }
 
@@ -38,7 +38,7 @@ pub enum Element {
 }
 
 impl Pattern {
-    /// `None` when the text is just a name.
+    /// `None` if the text is just a name.
     pub fn new(text: &[u8], kind: Match) -> Option<Pattern> {
         let is_wild = |token: &[u8]| matches!(token, b"*" | b">");
         match kind {
@@ -75,7 +75,7 @@ impl Element {
 
 fn matches_glob(elements: &[Element], name: &[u8]) -> bool {
     let (mut element, mut byte) = (0, 0);
-    // Where to go on when the last run has to take one byte more.
+    // Where to continue if the last run has to take one more byte.
     let mut retry = None;
     loop {
         match (elements.get(element), name.get(byte)) {
@@ -132,7 +132,7 @@ fn read(text: &[u8]) -> Box<[Element]> {
     elements.into()
 }
 
-/// Reads what follows `[`, up to the `]` that ends it or to the end. A `]` that comes first is one of the class.
+/// Reads what follows `[`, up to the closing `]` or to the end. A `]` in the first position belongs to the class.
 fn read_class(rest: &mut &[u8]) -> [u64; 4] {
     let mut set = [0u64; 4];
     let inverted = rest.first() == Some(&b'^');
@@ -163,7 +163,7 @@ fn read_class(rest: &mut &[u8]) -> [u64; 4] {
     set
 }
 
-/// The byte that is meant: the next one after `\`, unless there is none.
+/// The byte itself, or the next one after `\`, if there is one.
 fn unescape(byte: u8, rest: &mut &[u8]) -> u8 {
     if byte == b'\\' {
         next(rest).unwrap_or(byte)
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn many_runs_take_no_exponential_time() {
+    fn many_runs_do_not_take_exponential_time() {
         let text = "*a".repeat(2000) + "*b";
         let name = "a".repeat(8000);
         let begun = std::time::Instant::now();

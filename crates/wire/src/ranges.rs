@@ -1,32 +1,32 @@
-//! Range requests (RFC 9110 §14): which bytes of a file a request asks for.
+//! Range requests (RFC 9110 §14): the bytes of a file that a request asks for.
 //!
-//! A server may ignore Range whenever it likes, so what is malformed or excessive gets the whole file, which costs no
-//! more than any other request. How the parts are written is the affair of [`crate::multipart`].
+//! A server may always ignore Range, so a malformed or excessive request gets the whole file, which costs no more than
+//! any other request. [`crate::multipart`] writes the parts.
 
 use crate::conditions::{only, permits_range, Validators};
 use crate::fields::members;
 use crate::Head;
 use std::ops::Range;
 
-/// The most ranges that one request gets: enough for any reader of PDF files, too few to be a burden.
+/// Most ranges in one request: enough for PDF viewers, and too few to be a burden.
 pub const MAX_RANGES: usize = 100;
 
-/// What to send of a file.
+/// The parts of a file to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
     /// All of it, as without Range: 200.
     Whole,
-    /// Nothing, because all that was asked for lies behind its end: 416.
+    /// Nothing, because all requested ranges start after its end: 416.
     Unsatisfiable,
-    /// These parts, in the order they were asked for: 206. There is at least one, and none is empty or goes beyond the
-    /// end; together they have no more bytes than the file, though they may overlap.
+    /// These parts, in the requested order: 206. There is at least one, and none is empty or extends beyond the end.
+    /// They may overlap, but together have no more bytes than the file.
     Parts(Vec<Range<u64>>),
 }
 
 impl Ranges {
-    /// What a request asks for of a file of `size` bytes, if nothing else keeps it from being answered with 200.
+    /// The ranges of a file of `size` bytes that a request asks for, if it would otherwise be answered with 200.
     ///
-    /// Range means something only for GET and when it comes once (RFC 9110 §14.2), and only if If-Range agrees.
+    /// Range only applies to GET, if it occurs once (RFC 9110 §14.2), and only if If-Range agrees.
     pub fn of(head: &Head, bytes: &[u8], validators: &Validators<'_>, size: u64) -> Ranges {
         match only(head, bytes, b"range") {
             Some(value) if head.method.of(bytes) == b"GET" && permits_range(head, bytes, validators) => {
@@ -37,10 +37,10 @@ impl Ranges {
     }
 }
 
-/// What the value of a Range field asks for of a file of `size` bytes (RFC 9110 §14.1.2).
+/// The ranges of a file of `size` bytes that the value of a Range field asks for (RFC 9110 §14.1.2).
 ///
-/// [`Ranges::Whole`] also for another unit than bytes, more than [`MAX_RANGES`], more bytes than the file has, and the
-/// empty file, no part of which could be told in a Content-Range.
+/// [`Ranges::Whole`] also for a unit other than bytes, for more than [`MAX_RANGES`] ranges or more bytes than the file
+/// has, and for an empty file, none of whose ranges could be written in a Content-Range.
 pub fn ranges(value: &[u8], size: u64) -> Ranges {
     parts(value, size).map_or(Ranges::Whole, |parts| match parts.is_empty() {
         true => Ranges::Unsatisfiable,
@@ -71,7 +71,7 @@ fn parts(value: &[u8], size: u64) -> Option<Vec<Range<u64>>> {
     (asked > 0).then_some(parts)
 }
 
-/// The bytes that a range-spec selects of `size`, none if it cannot be satisfied; `None` if it is malformed.
+/// The bytes that a range-spec selects of `size`; empty if it cannot be satisfied, `None` if it is malformed.
 fn part(spec: &[u8], size: u64) -> Option<Range<u64>> {
     let (first, last) = spec.split_at(memchr::memchr(b'-', spec)?);
     match (Position::parse(first)?, Position::parse(&last[1..])?) {
@@ -85,7 +85,7 @@ fn part(spec: &[u8], size: u64) -> Option<Range<u64>> {
     }
 }
 
-/// A number of any length, by its digits without the zeros in front. Of two, the one with more digits is greater.
+/// A number of any length: its digits without leading zeros. Of two numbers, the one with more digits is greater.
 #[derive(PartialEq, PartialOrd)]
 struct Position<'a> {
     length: usize,
@@ -93,7 +93,7 @@ struct Position<'a> {
 }
 
 impl<'a> Position<'a> {
-    /// `Some(None)` for nothing at all, `None` for what is not digits alone.
+    /// `Some(None)` for an empty text, `None` for anything but digits.
     fn parse(text: &'a [u8]) -> Option<Option<Position<'a>>> {
         if !text.iter().all(u8::is_ascii_digit) {
             return None;
@@ -104,7 +104,7 @@ impl<'a> Position<'a> {
         Some((!text.is_empty()).then_some(Position { length, digits }))
     }
 
-    /// The number, or the greatest there is: no file is that long.
+    /// The number, or `u64::MAX` if it is greater: no file is that long.
     fn value(&self) -> u64 {
         let digits = self.digits.iter().map(|digit| u64::from(digit - b'0'));
         digits.fold(0, |value: u64, digit| value.saturating_mul(10).saturating_add(digit))

@@ -1,16 +1,16 @@
-//! [`Span`]: a piece of a buffer by position, so that a parsed head borrows nothing and can be kept and reused.
+//! [`Span`]: a part of a buffer by position, so that a parsed head borrows nothing and can be kept and reused.
 
 /// A range of bytes in the buffer that was parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Position of the first byte.
     pub start: u32,
-    /// Position behind the last byte.
+    /// Position after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The bytes of this span; empty when `bytes` is not the buffer (or too short to be the buffer) it was made from.
+    /// The bytes of this span; empty if `bytes` is too short to be the buffer from which it was made.
     #[inline]
     pub fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -22,14 +22,14 @@ impl Span {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether there is no byte in it.
+    /// Whether it has no bytes.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The span of `part`, a slice of a buffer that begins at address `base`.
-    /// The caller has made sure that positions in that buffer fit 32 bits.
+    /// The span of `part`, a slice of a buffer that begins at address `base`. The caller must make sure that positions
+    /// in that buffer fit 32 bits.
     #[inline]
     pub(crate) fn within(base: usize, part: &[u8]) -> Span {
         let start = (part.as_ptr() as usize).wrapping_sub(base) as u32;
@@ -54,7 +54,7 @@ mod tests {
     use super::Span;
 
     #[test]
-    fn a_span_gives_its_bytes_and_nothing_of_a_shorter_buffer() {
+    fn a_span_returns_its_bytes_or_nothing_if_the_buffer_is_too_short() {
         let span = Span { start: 2, end: 5 };
         assert_eq!(span.of(b"abcdef"), b"cde");
         assert_eq!(span.of(b"abcd"), b"");

@@ -1,11 +1,11 @@
-//! WebSocket as RFC 6455 defines it, with the compression of RFC 7692: from the handshake to single frames.
+//! WebSocket (RFC 6455) with compression (RFC 7692): from the handshake to single frames.
 //!
 //! ```text
 //! handshake ─► bytes ─► Decoder: header ─► unmask ─► (inflate) ─► UTF-8 ─► Incoming
 //!              bytes ◀─ frame, close_frame ◀─ (Deflater) ◀─ message
 //! ```
 //!
-//! Nothing here answers by itself: that a ping asks for a pong and a close for a close is up to the caller.
+//! Nothing here responds by itself: the caller must answer a ping with a pong, and a close with a close.
 
 mod close;
 mod decoder;

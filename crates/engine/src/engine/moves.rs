@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Answers a request without the app.
+    /// Responds to a request without the app.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let peer = connection

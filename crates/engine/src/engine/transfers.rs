@@ -257,7 +257,7 @@ impl Engine {
     fn take_in(&self, transfer: Transfer) -> Option<Box<Connection>> {
         let origin = self.origins.get(transfer.origin);
         let Some(origin) = origin.filter(|origin| origin.unix || transfer.peer.is_some()) else {
-            self.refuse_transfer(Some(transfer.socket), "nobody knows where it came from");
+            self.refuse_transfer(Some(transfer.socket), "its origin is unknown");
             return None;
         };
         let (origin, peer) = (Arc::clone(origin), transfer.peer);

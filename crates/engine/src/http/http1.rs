@@ -112,7 +112,7 @@ impl ConnectionField {
     }
 }
 
-/// How a head of HTTP/1 ends: what is added to the fields of the response.
+/// The end of an HTTP/1 head: what is added after the fields of the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadEnd<'a> {
     /// `None` for a response without a body of its own: an interim one, or one after which the connection is no longer

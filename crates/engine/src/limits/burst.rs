@@ -1,10 +1,10 @@
-//! When a burst of memory is over. An allocator keeps what was freed, as if the next burst were about to come; once a burst is
-//! over, the memory is given back to the system.
+//! When a burst of memory use is over. The allocator keeps freed memory for the next burst; once a burst is over, it is
+//! returned to the system.
 
-/// A burst that took less is not worth the work.
+/// Smallest burst that is worth the work.
 pub(crate) const WORTHWHILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A burst is over when this part of it is left.
+/// A burst is over when memory use has fallen to this fraction (1/n) of its peak.
 const LEFT_PART: u64 = 8;
 
 /// Whether a burst that has reached `peak` bytes is over, with `left` bytes in use.

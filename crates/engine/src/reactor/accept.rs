@@ -183,8 +183,8 @@ impl Accepting {
         self.resting = (0..self.listeners.len()).collect();
     }
 
-    /// Accepts all connections in the kernel's backlog, because clients take those for accepted. Then closes the
-    /// listeners, so that the kernel refuses further ones. False if that was done before.
+    /// Accepts all connections in the backlog, because the kernel has already accepted them. Then closes the listeners,
+    /// so that the kernel refuses further ones. False if that was done before.
     pub(super) fn drain(&mut self, handler: &impl Handler, now: Millis) -> bool {
         if self.listeners.is_empty() {
             return false;

@@ -3,12 +3,12 @@
 //! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has
 //! accepted leaves the line, and joins its end before it waits again. The rules:
 //!
-//! 1. A worker that is *ahead* (another one has fewer connections) rests outside the line for a millisecond: a worker that
-//!    is running already would take a whole burst before sleeping ones are awake. It rejoins at once when it is no longer
-//!    ahead.
-//! 2. If the millisecond passes, the worker is still ahead, and a connection is there *at once* after it has rejoined, then
-//!    the rest was *in vain*: that connection has waited for it, and the other worker may hang. So the next connection is
-//!    accepted without such a rest; after another rest in vain the next two, then four, up to 64.
+//! 1. A worker that is *ahead* (another one has fewer connections) rests outside the line for a millisecond: a worker
+//!    that is running already would take a whole burst before sleeping ones are awake. It rejoins at once when it is no
+//!    longer ahead.
+//! 2. If the millisecond passes, the worker is still ahead, and a connection is there *at once* after it has rejoined,
+//!    then the rest was *in vain*: that connection has waited for it, and the other worker may hang. So the next
+//!    connection is accepted without such a rest; after another rest in vain the next two, then four, up to 64.
 //! 3. A rest that was not in vain, because the others have caught up, resets the count to one.
 
 use crate::clock::Nanos;

@@ -49,7 +49,7 @@ pub(crate) trait Handler {
     /// An event of a connection or a client. `scratch` is space to read into.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
-    /// A request may be in the waiting room. `signalled`: another worker leaves it to this one.
+    /// A request may be in the waiting room. `signalled`: another worker leaves it to others.
     fn transfer_waits(&self, signalled: bool);
 
     /// Whether there is data to read for which no event will come.

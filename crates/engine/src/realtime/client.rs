@@ -31,7 +31,7 @@ pub enum Protocol {
         /// Whether each event is a chunk (RFC 9112 §7.1).
         chunked: bool,
     },
-    /// The body of a response that goes on after the app has returned.
+    /// The body of a response that continues after the app has returned.
     Stream {
         /// Whether each piece is a chunk.
         chunked: bool,

@@ -1,4 +1,4 @@
-//! Connections that stay: WebSockets, event streams, and responses that go on after the app has returned.
+//! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread runs them, one
@@ -50,11 +50,11 @@ pub(crate) trait Host: Send + Sync {
     fn schedule(&self, turn: Scheduled);
 }
 
-/// What is to have a turn of a thread of the app.
+/// What gets a turn on a thread of the app.
 pub(crate) enum Scheduled {
-    /// For a client with at least one event.
+    /// A client with at least one event.
     Client(Arc<Client>),
-    /// For a subscription of the process that has a message.
+    /// A subscription of the process that has a message.
     Subscription(Arc<ProcessSubscription>),
 }
 

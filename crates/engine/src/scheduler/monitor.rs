@@ -1,7 +1,7 @@
 //! The monitor: one native thread that wakes every millisecond while something runs, and parks when nothing does.
 //!
-//! * If no job has ended during a tick, it wakes a thread, or polls in place of all of them, so that a long request never
-//!   stops reads, time-outs, files and refusals (`states/help.rs`).
+//! * If no job has ended during a tick, it wakes a thread, or polls in place of all of them, so that a long request
+//!   never stops reads, time-outs, files and refusals (`states/help.rs`).
 //! * It sends jobs that have waited too long, because no thread here can run them, to the waiting room.
 
 use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};

@@ -110,7 +110,10 @@ mod tests {
         let seen: Vec<bool> = (0..6).map(|tick| starved.see(true, at(1_000 + tick * 50))).collect();
         assert_eq!(seen, [false, false, false, false, false, true]);
         assert!(!starved.see(false, at(1_300)) && !starved.see(true, at(1_350)));
-        assert!(!starved.see(true, at(1_350) + STARVED), "nobody has looked meanwhile");
+        assert!(
+            !starved.see(true, at(1_350) + STARVED),
+            "no thread has looked meanwhile"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Socket {
     #[cfg(test)]
     pub(crate) fn uncounted(socket: OwnedFd) -> Socket {
         let permit = crate::limits::descriptors::Descriptors::with(1, 1).for_connection();
-        Socket(Counted::new(socket, permit.expect("nobody else draws from it")))
+        Socket(Counted::new(socket, permit.expect("the budget is unused")))
     }
 }
 

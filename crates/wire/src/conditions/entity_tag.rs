@@ -1,6 +1,6 @@
-//! Entity tags: their grammar, to the letter, and the two ways to compare them (RFC 9110 §8.8.3).
+//! Entity tags: their exact grammar, and the two ways to compare them (RFC 9110 §8.8.3).
 //!
-//! They look like quoted strings but know no escapes: `"\"` is a whole tag, and `"a,b"` is one and not two.
+//! They look like quoted strings but have no escapes: `"\"` is a complete tag, and `"a,b"` is one tag, not two.
 
 use crate::fields::trim;
 
@@ -8,17 +8,17 @@ use crate::fields::trim;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntityTag<'a> {
     weak: bool,
-    /// What stands between the quotation marks.
+    /// The bytes between the quotation marks.
     opaque: &'a [u8],
 }
 
 impl<'a> EntityTag<'a> {
-    /// The tag that `text` is, nothing before or behind it.
+    /// Parses `text`, which must be exactly one tag.
     pub(super) fn parse(text: &'a [u8]) -> Option<EntityTag<'a>> {
         EntityTag::split(text).and_then(|(tag, rest)| rest.is_empty().then_some(tag))
     }
 
-    /// The tag that `text` begins with, and what is behind it.
+    /// The tag at the start of `text`, and the bytes after it.
     fn split(text: &'a [u8]) -> Option<(EntityTag<'a>, &'a [u8])> {
         let strong = text.strip_prefix(b"W/");
         let inside = strong.unwrap_or(text).strip_prefix(b"\"")?;
@@ -32,18 +32,18 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// The strong comparison of RFC 9110 §8.8.3.2: the same bytes.
+/// The strong comparison of RFC 9110 §8.8.3.2: both are strong, with identical bytes.
 pub(super) fn strongly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
     !one.weak && !other.weak && one.opaque == other.opaque
 }
 
-/// The weak comparison: as good as the same.
+/// The weak comparison: identical bytes, weak or strong.
 pub(super) fn weakly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
     one.opaque == other.opaque
 }
 
-/// Whether a list of entity tags, without white space around it, has one that is `wanted`; `None` if it is no such list.
-/// Members may be empty (RFC 9110 §5.6.1.2).
+/// Whether a list of entity tags, without white space around it, contains one that is `wanted`; `None` if the list is
+/// invalid. Members may be empty (RFC 9110 §5.6.1.2).
 pub(super) fn names(list: &[u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
     let mut found = false;
     let mut rest = list;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_holds_any_byte_but_controls_the_space_and_the_quotation_mark() {
+    fn a_tag_may_contain_any_byte_except_controls_space_and_quotation_mark() {
         let refused: Vec<u8> = (0..=255)
             .filter(|&byte| EntityTag::parse(&[b'"', byte, b'"']).is_none())
             .collect();

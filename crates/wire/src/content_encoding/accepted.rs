@@ -1,4 +1,4 @@
-//! [`Accepted`]: what Accept-Encoding says (RFC 9110 §12.5.3).
+//! [`Accepted`]: the value of Accept-Encoding (RFC 9110 §12.5.3).
 
 use super::Coding;
 use crate::fields::{members, trim};
@@ -11,19 +11,19 @@ type Weight = u16;
 
 const FULL: Weight = 1_000;
 
-/// What codings a request accepts, and how much it likes each. Without Accept-Encoding, and with an empty one, that is
-/// none: a client that says nothing might understand nothing.
+/// The codings that a request accepts, with their weights. Without Accept-Encoding, or with an empty one, none is
+/// accepted: such a client may not understand any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// In the order of [`Coding::ALL`]; 0 is declined or never mentioned.
+    /// In the order of [`Coding::ALL`]; 0 if declined or not mentioned.
     weights: [Weight; Coding::ALL.len()],
-    /// Of content without a coding. That is acceptable even if it is not mentioned, but comes last then.
+    /// The weight of content without a coding. That is acceptable even if it is not mentioned, but then comes last.
     identity: Weight,
 }
 
 impl Accepted {
-    /// What the head of a request, parsed from `bytes`, accepts. All its fields count, as if they were one (RFC 9110 §5.3);
-    /// members that are malformed do not.
+    /// What the head of a request, parsed from `bytes`, accepts. Repeated fields are one list (RFC 9110 §5.3);
+    /// malformed members are ignored.
     pub fn of(head: &Head, bytes: &[u8]) -> Accepted {
         let mut named = Named::default();
         for member in values(head, bytes, b"accept-encoding").flat_map(members) {
@@ -32,18 +32,18 @@ impl Accepted {
         named.accepted()
     }
 
-    /// What is accepted by somebody who accepts no coding.
+    /// Accepts no coding.
     pub fn none() -> Accepted {
         Named::default().accepted()
     }
 
-    /// The codings to choose from, the most liked one first; of those that are liked as much, in the order of
-    /// [`Coding::ALL`]. What the client would rather have without any coding is not among them.
+    /// The accepted codings, the preferred one first, equal ones in the order of [`Coding::ALL`]. Codings that the
+    /// client likes less than no coding at all are left out.
     pub fn best_first(&self) -> impl Iterator<Item = Coding> {
         self.ranked(Coding::ALL)
     }
 
-    /// The same, with those that are liked as much in the order of `ties`.
+    /// As [`Accepted::best_first`], with equal ones in the order of `ties`.
     pub fn ranked(&self, ties: [Coding; 3]) -> impl Iterator<Item = Coding> {
         let weights = self.weights;
         let least = self.identity.max(1);
@@ -55,8 +55,8 @@ impl Accepted {
     }
 }
 
-/// The weights that are named, while the field is read. Of something named twice the lowest counts, so that what was
-/// declined stays declined.
+/// The weights that were found so far. If one is named twice, the lower weight counts, so that what was declined stays
+/// declined.
 #[derive(Default)]
 struct Named {
     codings: [Option<Weight>; Coding::ALL.len()],
@@ -78,7 +78,7 @@ impl Named {
         *place = Some(place.unwrap_or(FULL).min(weight));
     }
 
-    /// `*` stands for all that is not named, `identity` too.
+    /// `*` stands for everything that is not named, including `identity`.
     fn accepted(&self) -> Accepted {
         let unnamed = self.others.unwrap_or(0);
         Accepted {
@@ -88,7 +88,7 @@ impl Named {
     }
 }
 
-/// A member in its parts: `gzip`, `gzip;q=0.5`, `gzip ; Q=1.000`.
+/// The parts of a member: `gzip`, `gzip;q=0.5`, `gzip ; Q=1.000`.
 fn weighted(member: &[u8]) -> Option<(&[u8], Weight)> {
     let Some(semicolon) = memchr::memchr(b';', member) else {
         return Some((member, FULL));
@@ -99,7 +99,7 @@ fn weighted(member: &[u8]) -> Option<(&[u8], Weight)> {
     }
 }
 
-/// 0 to 1 with three decimals at most (RFC 9110 §12.4.2).
+/// 0 to 1 with at most three decimals (RFC 9110 §12.4.2).
 fn weight(text: &[u8]) -> Option<Weight> {
     let (whole, decimals) = match text {
         [whole @ (b'0' | b'1')] => (whole, &[][..]),

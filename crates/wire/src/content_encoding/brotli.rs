@@ -3,14 +3,14 @@
 use brotli::enc::encode::{BrotliEncoderOperation, BrotliEncoderParameter, BrotliEncoderStateStruct};
 use brotli::enc::StandardAlloc;
 
-/// One more takes twice as long and is a tenth smaller.
+/// The next level takes twice as long and is a tenth smaller.
 const QUALITY: u32 = 4;
 
-/// Log2 of the window: 128 KiB. With all that belongs to it the library holds 2.3 MiB at most; with twice the window it
-/// would be 3.7, for next to no gain.
+/// Log2 of the window: 128 KiB. The library then uses 2.3 MiB at most in total; with twice the window it would be 3.7,
+/// for hardly any gain.
 const WINDOW_BITS: u32 = 17;
 
-/// What the library is told about the length of the content. From 1 MiB on it would take a table of 4 MiB.
+/// The content length that the library is told. From 1 MiB on it would allocate a table of 4 MiB.
 const LENGTH: u32 = 1 << 19;
 
 pub(super) struct Brotli {
@@ -38,8 +38,8 @@ impl Brotli {
         self.run(&[], BrotliEncoderOperation::BROTLI_OPERATION_FINISH, out);
     }
 
-    /// Goes on until `input` is taken and no output is left. The library gets no room for output, so that it keeps it
-    /// until it is fetched, which saves a copy.
+    /// Continues until `input` is consumed and no output is left. The library gets no output buffer, so it keeps the
+    /// output until it is fetched, which saves a copy.
     fn run(&mut self, input: &[u8], operation: BrotliEncoderOperation, out: &mut Vec<u8>) {
         let mut left = input.len();
         let mut taken = 0;
@@ -58,7 +58,7 @@ impl Brotli {
             let mut made = 0;
             let output = self.stream.take_output(&mut made);
             out.extend_from_slice(output.get(..made).unwrap_or_default());
-            // It refuses only what must not come at this point of a stream, and nothing does.
+            // The library refuses only operations that are invalid at this point of a stream, and none is.
             if !going_on || (left == 0 && !self.stream.has_more_output()) {
                 return;
             }

@@ -1,20 +1,19 @@
-//! [`Encoder`]: content to its coded form, while the content is made.
+//! [`Encoder`]: encodes content while it is made.
 
 use super::brotli::Brotli;
 use super::gzip::Gzip;
 use super::zstd::Zstd;
 use super::Coding;
 
-/// Compresses one content. What it makes is appended to the buffer it is given; when, is its own affair, except that a
-/// flush lets nothing wait.
+/// Compresses one content. Output is appended to the given buffer; the encoder may delay it, except in a flush.
 ///
-/// It holds memory until the end of the stream and none after: 0.4 MiB for gzip, 1.2 for zstd, 0.5 and up to 2.3 for brotli,
-/// which depends on the content. No call fails. Where there is no memory the process ends, as with any other allocation of
-/// Rust's; the library that is not Rust allocates in [`Encoder::new`] only.
+/// It uses memory until the end of the stream, and none afterwards: 0.4 MiB for gzip, 1.2 for zstd, 0.5 to 2.3 for
+/// brotli, depending on the content. No call fails. If there is no memory, the process ends, as with any other
+/// allocation in Rust; the library that is not written in Rust allocates only in [`Encoder::new`].
 pub struct Encoder {
     /// `None` once the stream has ended.
     stream: Option<Stream>,
-    /// Something has been written since the last flush.
+    /// Whether something has been written since the last flush.
     unflushed: bool,
 }
 
@@ -38,7 +37,7 @@ impl Encoder {
         }
     }
 
-    /// Takes the next bytes of the content. Without effect after [`Encoder::finish`].
+    /// Encodes the next bytes of the content. Without effect after [`Encoder::finish`].
     pub fn write(&mut self, input: &[u8], out: &mut Vec<u8>) {
         if input.is_empty() {
             return;
@@ -52,8 +51,8 @@ impl Encoder {
         }
     }
 
-    /// Appends what is still missing for the peer to read all that was written so far. Appends nothing when that is
-    /// nothing, and after [`Encoder::finish`].
+    /// Appends what the peer still needs to read everything that was written. Appends nothing if there is nothing, and
+    /// after [`Encoder::finish`].
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if !std::mem::take(&mut self.unflushed) {
             return;

@@ -1,19 +1,20 @@
-//! gzip (RFC 1952), by zlib's algorithm. Its header has no time and no name, so the same content is the same bytes.
+//! gzip (RFC 1952), with zlib's algorithm. The header has no time and no name, so equal content results in equal bytes.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// One more takes half as long again, for little.
+/// The next level takes half as long again, for little gain.
 const LEVEL: u32 = 5;
 
-/// Log2 of the window: 32 KiB, the largest there is.
+/// Log2 of the window: 32 KiB, the maximum.
 const WINDOW_BITS: u8 = 15;
 
-/// Output is fetched in pieces of this many bytes at most.
+/// Output is fetched in pieces of at most this many bytes.
 const PIECE: usize = 8 * 1024;
 
 pub(super) struct Gzip {
     stream: Compress,
-    /// Where the library writes to. It would clear all room it is given, each time, and `out` may have much of it.
+    /// The buffer for output. The library clears all the space that it is given each time, and `out` may have much of
+    /// it.
     piece: Box<[u8; PIECE]>,
 }
 
@@ -37,7 +38,8 @@ impl Gzip {
         self.run(&[], FlushCompress::Finish, out);
     }
 
-    /// Goes on until `input` is taken and the output leaves room free, which means that there is no more of it.
+    /// Continues until `input` is consumed and the output does not fill the buffer, which means that there is no more
+    /// of it.
     fn run(&mut self, input: &[u8], operation: FlushCompress, out: &mut Vec<u8>) {
         let mut rest = input;
         loop {
@@ -47,7 +49,7 @@ impl Gzip {
             let made = (self.stream.total_out() - made) as usize;
             rest = rest.get(taken..).unwrap_or_default();
             out.extend_from_slice(self.piece.get(..made).unwrap_or_default());
-            // Anything else than `Ok` says that the stream has ended, or that there is nothing left to do.
+            // Any other result than `Ok` means that the stream has ended, or that nothing is left to do.
             if (rest.is_empty() && made < PIECE) || !matches!(status, Ok(Status::Ok)) {
                 return;
             }

@@ -4,17 +4,18 @@ use std::alloc::{handle_alloc_error, Layout};
 use std::io;
 use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
-/// Beyond it, time goes up and size hardly down.
+/// Higher levels take longer and are hardly smaller.
 const LEVEL: i32 = 3;
 
-/// Log2 of the window: 256 KiB. No client needs to understand more than 8 MiB (RFC 9659 §3); this bounds what is held here.
+/// Log2 of the window: 256 KiB. Clients need not support more than 8 MiB (RFC 9659 §3); this bounds the memory used
+/// here.
 const WINDOW_LOG: u32 = 18;
 
-/// Log2 of the tables' entries: a quarter of what belongs to the level. They have to be cleared first, which was a third
-/// of the time for small contents, and large ones are no larger with these.
+/// Log2 of the tables' entries: a quarter of the level's defaults. The tables must be cleared first, which took a third
+/// of the time for small contents; large contents do not get larger with these.
 const TABLES: [CParameter; 2] = [CParameter::HashLog(15), CParameter::ChainLog(14)];
 
-/// Room for output is made in pieces of this many bytes at most.
+/// Space for output is reserved in pieces of at most this many bytes.
 const PIECE: usize = 16 * 1024;
 
 pub(super) struct Zstd {
@@ -29,8 +30,8 @@ impl Zstd {
         }
     }
 
-    /// A stream with all the memory it will ever need, which the library takes when it is first called. That is the one
-    /// thing that can go wrong in its life.
+    /// A stream with all the memory that it will ever need, which the library allocates when it is first called.
+    /// Nothing else can fail later.
     fn allocated() -> io::Result<Encoder<'static>> {
         let mut stream = Encoder::new(LEVEL)?;
         stream.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
@@ -58,12 +59,12 @@ impl Zstd {
     }
 }
 
-/// Repeats `step`, which tells how many bytes are left to do, until none are. At first there are about `left`.
+/// Repeats `step`, which returns how many bytes are left, until none are. `left` is an estimate at first.
 fn drain(out: &mut Vec<u8>, mut left: usize, mut step: impl FnMut(&mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>) {
     while left > 0 {
         out.reserve(PIECE.min(left / 2 + 64));
         let filled = out.len();
-        // See `allocated`: there are no errors.
+        // No errors are possible here, see `allocated`.
         left = step(&mut OutBuffer::around_pos(out, filled)).unwrap_or(0);
     }
 }

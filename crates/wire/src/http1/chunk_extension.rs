@@ -1,15 +1,15 @@
-//! Chunk extensions (RFC 9112 §7.1.1): nobody means anything by them, but their grammar is where smugglers hide, so
-//! it is checked, and their amount is bounded.
+//! Chunk extensions (RFC 9112 §7.1.1): no one uses them, but request smuggling hides in their grammar. So it is
+//! checked, and their size is bounded.
 
 use super::fields::{is_token_byte, is_value_byte};
 use crate::Error;
 
-/// Bytes of extensions that one chunk may have.
+/// Most bytes of extensions in one chunk.
 const MOST_PER_CHUNK: usize = 4 * 1024;
-/// Bytes of extensions that all chunks of a body may have together.
+/// Most bytes of extensions in all chunks of a body.
 const MOST_PER_BODY: usize = 16 * 1024;
 
-/// Reads the extensions of a chunk byte by byte, from behind the size to the CR.
+/// Parses the extensions of a chunk byte by byte, from the end of the size to the CR.
 #[derive(Debug, Default)]
 pub(super) struct Extensions {
     state: State,
@@ -17,8 +17,8 @@ pub(super) struct Extensions {
     in_body: usize,
 }
 
-/// `chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] )`. White space is a state of its own where only more
-/// of an extension may follow it, because the line must not end in white space.
+/// `chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] )`. White space has a state of its own where only more of an
+/// extension may follow, because the line must not end in white space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -35,13 +35,13 @@ enum State {
 }
 
 impl Extensions {
-    /// Begins the next chunk.
+    /// Starts the next chunk.
     pub(super) fn start(&mut self) {
         self.state = State::AfterSize;
         self.in_chunk = 0;
     }
 
-    /// Takes the byte behind what was taken so far, which is not CR.
+    /// Takes the next byte, which is not CR.
     pub(super) fn take(&mut self, byte: u8) -> Result<(), Error> {
         self.in_chunk += 1;
         self.in_body += 1;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_no_extension_has_are_refused_at_once() {
+    fn invalid_bytes_in_extensions_are_refused_at_once() {
         for bad in [
             &b";;"[..],
             b";=",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_and_a_body_have_only_so_many() {
+    fn extensions_are_limited_per_chunk_and_per_body() {
         let mut reader = Extensions::default();
         let mut chunks = 0;
         let error = loop {

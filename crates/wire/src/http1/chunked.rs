@@ -1,34 +1,34 @@
-//! The chunked transfer coding (RFC 9112 §7.1), decoded as the bytes come, over any split.
+//! The chunked transfer coding (RFC 9112 §7.1), decoded as the bytes arrive, however they are split.
 //!
 //! ```text
 //! Size ─► Extension ─► SizeLineFeed ─┬─► Data ─► DataReturn ─► DataLineFeed ─► Size …
 //!   └───────────────────►┘           └─► Trailer ─► Done            (size 0)
 //! ```
 //!
-//! Data goes to a sink piece by piece and is never copied here. Trailer fields are checked and dropped: an
-//! application has read its body as data and could only be misled by fields that come after it.
+//! Data is passed to a sink in pieces and is not copied here. Trailer fields are checked and dropped: an application
+//! has already read the body as data, and fields that come after it could only mislead.
 
 use super::chunk_extension::Extensions;
 use super::fields::{is_token_byte, is_valid_field_name, is_value_byte};
 use crate::Error;
 
-/// Digits of a chunk size; leading zeros count, or they would be a way to send for ever and say nothing.
+/// Most digits of a chunk size. Leading zeros count, because otherwise a peer could send them without end.
 const MOST_DIGITS: u8 = 16;
 
-/// How far one call of [`ChunkedDecoder::decode`] got.
+/// The progress of one call of [`ChunkedDecoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the input that belong to the body: all of them unless it is done.
     pub consumed: usize,
-    /// Whether the body has ended, trailers included.
+    /// Whether the body has ended, including trailers.
     pub done: bool,
 }
 
-/// Decodes one chunked body. After an error every further call gives the same error.
+/// Decodes one chunked body. After an error every further call returns the same error.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: State,
-    /// What the size line says so far, then what is left of the chunk.
+    /// The chunk size read so far, then what is left of the chunk.
     size: u64,
     extensions: Extensions,
     /// The trailer line that is arriving.
@@ -51,14 +51,14 @@ enum State {
 }
 
 impl Default for ChunkedDecoder {
-    /// A decoder that takes 8 KiB of trailers.
+    /// A decoder that accepts 8 KiB of trailers.
     fn default() -> ChunkedDecoder {
         ChunkedDecoder::new(8 * 1024)
     }
 }
 
 impl ChunkedDecoder {
-    /// A decoder for one body whose trailer lines take at most `max_trailer_bytes`.
+    /// A decoder for one body with at most `max_trailer_bytes` of trailer lines.
     pub fn new(max_trailer_bytes: usize) -> ChunkedDecoder {
         ChunkedDecoder {
             state: State::Size { digits: 0 },
@@ -70,8 +70,8 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Decodes what `input` has of the body and gives the data in it to `sink`, in pieces that are never empty.
-    /// On an error the sink may already have got data that came before the misdeed.
+    /// Decodes the part of the body in `input`, and passes its data to `sink`, in pieces that are never empty. On an
+    /// error the sink may already have got data from before it.
     pub fn decode(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<Progress, Error> {
         let mut rest = input;
         while !rest.is_empty() && !matches!(self.state, State::Done) {
@@ -89,7 +89,7 @@ impl ChunkedDecoder {
         })
     }
 
-    /// Takes the next byte of `input`, which is not empty, or as many as go together. Returns how many.
+    /// Takes the next byte of `input`, which is not empty, or several at once. Returns how many.
     fn step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
         let byte = input[0];
         self.state = match self.state {
@@ -118,7 +118,7 @@ impl ChunkedDecoder {
             self.extensions.start();
             return self.extension(byte);
         };
-        // A size beyond a signed 64-bit number would be negative to peers that count in one.
+        // A size above the signed 64-bit range would be negative for peers that use a signed number.
         if digits == MOST_DIGITS || self.size > i64::MAX as u64 >> 4 {
             return Err(Error::ChunkSizeOverflow);
         }
@@ -153,7 +153,7 @@ impl ChunkedDecoder {
         let line_feed = memchr::memchr(b'\n', input);
         let taken = line_feed.map_or(input.len(), |at| at + 1);
         self.trailer_bytes += taken;
-        // The empty line that ends the section comes on top of the limit.
+        // The empty line that ends the section is not counted.
         if self.trailer_bytes > self.max_trailer_bytes.saturating_add(2) {
             return Err(Error::TrailerTooLarge);
         }
@@ -168,7 +168,7 @@ impl ChunkedDecoder {
     }
 }
 
-/// Checks a line up to its line feed; true if it is the empty one that ends the section.
+/// Checks a line including its line feed; true for the empty line that ends the section.
 fn check_trailer_line(line: &[u8]) -> Result<bool, Error> {
     let Some(line) = line.strip_suffix(b"\r\n") else {
         return Err(Error::BareLineFeed);
@@ -209,8 +209,8 @@ fn check_trailer_line(line: &[u8]) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Fields that frame, route, authenticate or describe the content: too late behind it (RFC 9110 §6.5.1).
-/// Underscores count as dashes, as they do for whoever builds CGI names.
+/// Fields that frame, route, authenticate or describe the content: it is too late for them after it (RFC 9110 §6.5.1).
+/// Underscores count as dashes, as they do in CGI names.
 fn is_forbidden(name: &[u8]) -> bool {
     const FORBIDDEN: [&[u8]; 22] = [
         b"authorization",

@@ -1,6 +1,6 @@
-//! Header fields by themselves: which bytes names and values may have, token lists, and CGI naming.
+//! Header fields: which bytes names and values may have, token lists, and CGI names.
 
-/// What a byte may be part of; one table look-up instead of a chain of comparisons.
+/// The classes of a byte: one table look-up instead of a chain of comparisons.
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 
@@ -33,7 +33,7 @@ pub fn is_token_byte(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & TOKEN != 0
 }
 
-/// Whether a field value of a request may hold `byte`: HTAB, SP, visible ASCII or obs-text (RFC 9110 §5.5).
+/// Whether a field value of a request may contain `byte`: HTAB, SP, visible ASCII or obs-text (RFC 9110 §5.5).
 #[inline]
 pub fn is_value_byte(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & VALUE != 0
@@ -44,18 +44,18 @@ pub fn is_valid_field_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|&byte| is_token_byte(byte))
 }
 
-/// Whether an application may send `value` in a response: no NUL, CR or LF (Rack SPEC). These are the bytes that
-/// would split the response; other control characters are the application's own affair.
+/// Whether an application may send `value` in a response: no NUL, CR or LF (Rack SPEC). These bytes would split the
+/// response; other control characters are up to the application.
 pub fn is_valid_field_value(value: &[u8]) -> bool {
     memchr::memchr3(b'\r', b'\n', 0, value).is_none()
 }
 
-/// Whether `name` has an underscore, so that it shares its CGI name with the field spelt with dashes.
+/// Whether `name` has an underscore, so that its CGI name is the same as that of the field spelt with dashes.
 pub fn has_underscore(name: &[u8]) -> bool {
     memchr::memchr(b'_', name).is_some()
 }
 
-/// Replaces `out` by the CGI name of a request field: `HTTP_` and the name in upper case, dashes as underscores.
+/// Replaces `out` by the CGI name of a request field: `HTTP_` and the name in upper case, with dashes as underscores.
 pub fn env_key(name: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(b"HTTP_");
@@ -65,7 +65,7 @@ pub fn env_key(name: &[u8], out: &mut Vec<u8>) {
     }));
 }
 
-/// The members of a comma-separated list without white space around them; empty members are left out (RFC 9110 §5.6.1).
+/// The members of a comma-separated list, without white space around them; empty members are skipped (RFC 9110 §5.6.1).
 pub fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&byte| byte == b',')
@@ -73,7 +73,7 @@ pub fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|member| !member.is_empty())
 }
 
-/// Whether a comma-separated list has `token`, in any case.
+/// Whether a comma-separated list contains `token`, ignoring case.
 pub fn has_member(value: &[u8], token: &[u8]) -> bool {
     members(value).any(|member| member.eq_ignore_ascii_case(token))
 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn request_values_hold_tabs_and_high_bytes_but_no_control_characters() {
+    fn request_values_may_contain_tabs_and_high_bytes_but_no_controls() {
         let refused: Vec<u8> = (0..=255).filter(|&byte| !is_value_byte(byte)).collect();
         let expected: Vec<u8> = (0..=8).chain(10..=31).chain([127]).collect();
         assert_eq!(refused, expected);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_ignore_case_space_and_empty_members() {
+    fn lists_ignore_case_white_space_and_empty_members() {
         let value = b" ,Keep-Alive ,\tUpgrade,, ";
         let found: Vec<&[u8]> = members(value).collect();
         assert_eq!(found, [&b"Keep-Alive"[..], b"Upgrade"]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_takes_spaces_and_tabs_only() {
+    fn trimming_removes_only_spaces_and_tabs() {
         assert_eq!(trim(b" \t a b\t "), b"a b");
         assert_eq!(trim(b" \t "), b"");
         assert_eq!(trim(b"\x0ba"), b"\x0ba");

@@ -1,6 +1,6 @@
 //! Where a request ends: Content-Length and Transfer-Encoding (RFC 9112 §6).
 //!
-//! Every leniency the RFC permits here has been a request-smuggling advisory for some server, so none is used.
+//! Every leniency that the RFC permits here has led to a request-smuggling advisory for some server, so none is used.
 
 use super::fields;
 use super::head::Version;
@@ -19,12 +19,12 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Whether body bytes follow the head. A chunked body may still turn out empty.
+    /// Whether body bytes follow the head. A chunked body may still be empty.
     pub fn has_body(self) -> bool {
         !matches!(self, Framing::Empty | Framing::Length(0))
     }
 
-    /// The framing that the values of the two fields, where present, give a request.
+    /// The framing of a request, from the values of the two fields, if present.
     pub(super) fn of(
         version: Version,
         content_length: Option<&[u8]>,
@@ -40,8 +40,8 @@ impl Framing {
     }
 }
 
-/// Digits only; no leading zero, which some peers take for octal; and no more than a signed 64-bit number holds,
-/// since peers that count in one would read a negative length.
+/// Digits only; no leading zero, which some peers read as octal; and at most a signed 64-bit number, because peers that
+/// use one would read a negative length.
 fn parse_content_length(digits: &[u8]) -> Result<u64, Error> {
     const MOST_DIGITS: usize = 19;
     if digits.is_empty() || digits.len() > MOST_DIGITS || (digits[0] == b'0' && digits.len() > 1) {
@@ -60,7 +60,7 @@ fn parse_content_length(digits: &[u8]) -> Result<u64, Error> {
     Ok(length)
 }
 
-/// Accepts exactly `chunked`. Anything else is named by what is wrong with it.
+/// Accepts exactly `chunked`. Other values result in the error that describes them.
 fn check_codings(codings: &[u8]) -> Result<(), Error> {
     if codings.eq_ignore_ascii_case(b"chunked") {
         return Ok(());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn both_fields_or_an_old_version_are_refused_before_the_values_are_read() {
+    fn both_fields_or_an_old_version_are_refused_before_values_are_parsed() {
         let both = Framing::of(Version::Http11, Some(b"x"), Some(b"gzip"));
         assert_eq!(both, Err(Error::ContentLengthWithTransferEncoding));
         let old = Framing::of(Version::Http10, None, Some(b"chunked"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_bytes_to_come_count_as_a_body() {
+    fn only_a_length_above_zero_or_chunked_means_a_body() {
         assert!(!Framing::Empty.has_body());
         assert!(!Framing::Length(0).has_body());
         assert!(Framing::Length(1).has_body());

@@ -1,7 +1,8 @@
 //! The request head: request line and fields, parsed at once when complete (RFC 9112 §3, §5).
 //!
-//! `httparse` finds the pieces; what it tolerates and this server does not (bare line feeds, several empty lines,
-//! fragments, bytes beyond ASCII in a target) is checked on its result. When it does not accept, `scan` says precisely why.
+//! `httparse` finds the parts. What it tolerates and this server does not (bare line feeds, several empty lines,
+//! fragments, bytes beyond ASCII in a target) is checked on its result. If it does not accept a head, `scan` finds the
+//! exact error.
 
 use super::fields::{has_member, members};
 use super::framing::Framing;
@@ -10,13 +11,13 @@ use super::target::{host_and_port, is_target_byte, Target};
 use crate::{Error, Span};
 use std::mem::MaybeUninit;
 
-/// The most fields a head can have, whatever [`HeadLimits::fields`] says.
+/// Most fields of a head, whatever [`HeadLimits::fields`] says.
 pub const MAX_FIELDS: usize = 128;
 
-/// The most bytes a method can have; the longest that is registered has 17.
+/// Most bytes of a method; the longest registered one has 17.
 pub const MAX_METHOD_BYTES: usize = 64;
 
-/// How large a head may be.
+/// The limits of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes from the first byte to the end of the empty line.
@@ -32,7 +33,7 @@ pub struct HeadLimits {
 pub enum Version {
     /// HTTP/1.0
     Http10,
-    /// HTTP/1.1, and what later minor versions there may be: they are treated alike (RFC 9110 §2.5).
+    /// HTTP/1.1, and later minor versions, which are treated alike (RFC 9110 §2.5).
     #[default]
     Http11,
 }
@@ -40,17 +41,17 @@ pub enum Version {
 /// A header field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Field {
-    /// The name, in the case it was sent in.
+    /// The name, in its original case.
     pub name: Span,
     /// The value, without white space around it.
     pub value: Span,
 }
 
-/// A request head. Its spans are positions in the bytes it was parsed from. Meant to be reused: a connection parses
-/// all its requests into the same `Head`, so the fields need memory once.
+/// A request head. Its spans are positions in the bytes from which it was parsed. Meant to be reused: a connection
+/// parses all its requests into the same `Head`, so memory for the fields is allocated once.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Bytes the head takes, with an empty line before it and the one that ends it: the body begins here.
+    /// Bytes of the head, including an empty line before it and the one that ends it: the body begins here.
     pub len: usize,
     /// The method, case-sensitive; any token (RFC 9110 §9.1).
     pub method: Span,
@@ -60,34 +61,35 @@ pub struct Head {
     pub parts: Target,
     /// The version.
     pub version: Version,
-    /// All fields in the order they came in.
+    /// All fields, in the order in which they were sent.
     pub fields: Vec<Field>,
     /// How the body is delimited.
     pub framing: Framing,
     /// Whether the client lets the connection persist (RFC 9112 §9.3).
     pub keep_alive: bool,
-    /// Whether the client waits for `100 Continue` before it sends the body. False when there is no body to send.
+    /// Whether the client waits for `100 Continue` before it sends the body. False if there is no body.
     pub expect_continue: bool,
-    /// The authority the request is for: that of an absolute-form target, else Host. `None` only in HTTP/1.0.
+    /// The authority of the request: that of an absolute-form target, otherwise Host. `None` only in HTTP/1.0.
     pub host: Option<Span>,
     /// Whether the client offers another protocol: `Connection: upgrade` and Upgrade, in HTTP/1.1 (RFC 9110 §7.8).
     pub upgrade: bool,
 }
 
 impl Head {
-    /// Parses a request head at the start of `bytes`, which must be all that has arrived of it.
+    /// Parses a request head at the start of `bytes`, which must be everything that has arrived.
     ///
-    /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes are the beginning of a head that has
-    /// no fault so far. After that and after an error the contents of `self` mean nothing.
+    /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes are the beginning of a head,
+    /// without errors so far. In this case and after an error the contents of `self` are meaningless.
     ///
-    /// The verdict depends on the bytes alone, not on earlier calls: a head fed in any pieces gets the same one as at
-    /// once. Every call reads from the start; see [`Head::parse_on`] for one that comes in pieces.
+    /// The result depends only on the bytes, not on earlier calls: it is the same however a head is split. Every call
+    /// reads from the start; see [`Head::parse_on`] for one that arrives in pieces.
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
         self.parse_on(bytes, limits, &mut HeadProgress::default())
     }
 
-    /// The same for a head of which more has come: what `progress` has seen is not looked at again until the head is
-    /// complete, and then once. `progress` is a new one for each head, and given with all that has arrived of it.
+    /// As [`Head::parse`], for a head that arrives in pieces: bytes that `progress` has covered are not read again
+    /// until the head is complete, and then once. `progress` must be new for each head; `bytes` are always everything
+    /// that has arrived of it.
     pub fn parse_on(&mut self, bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgress) -> Result<bool, Error> {
         let longest = limits.head_bytes.min(u32::MAX as usize);
         let window = &bytes[..bytes.len().min(longest)];
@@ -104,17 +106,17 @@ impl Head {
             Scanned::Incomplete => Ok(false),
             Scanned::Complete if !is_new && self.find(window, limits) => self.interpret(window).map(|()| true),
             Scanned::Later { minor, len } => {
-                // `httparse` knows the versions that there are. No client sends others, so this may cost a copy.
+                // `httparse` accepts only known versions. No client sends others, so a copy does not matter.
                 let mut known = window[..len].to_vec();
                 known[minor] = b'1';
                 self.parse(&known, limits)
             }
-            // Not reached as long as `httparse` accepts every head that `scan` accepts.
+            // Unreachable as long as `httparse` accepts every head that `scan` accepts.
             Scanned::Complete => Err(Error::InvalidFieldName),
         }
     }
 
-    /// Finds the pieces of a head that is complete and has nothing that only `httparse` tolerates.
+    /// Finds the parts of a head that is complete and has nothing that only `httparse` tolerates.
     #[inline]
     fn find(&mut self, window: &[u8], limits: &HeadLimits) -> bool {
         #[cfg(test)]
@@ -128,7 +130,7 @@ impl Head {
         }
     }
 
-    /// Copies the positions of what `httparse` found. False if the head has something that only `httparse` tolerates.
+    /// Copies the positions that `httparse` found. False if the head has something that only `httparse` tolerates.
     #[inline]
     fn take(
         &mut self,
@@ -166,7 +168,7 @@ impl Head {
         strict
     }
 
-    /// Works out what the fields and the target mean for the server itself.
+    /// Derives what the fields and the target mean for the server itself.
     fn interpret(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let method = self.method.of(bytes);
         if method == b"CONNECT" {
@@ -186,10 +188,10 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1, and ignored beside an absolute-form target, which says where
-    /// the request goes; but it must be valid there, too.
+    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1. It is ignored if an absolute-form target says where the
+    /// request goes, but must still be valid.
     ///
-    /// An empty Host is legal grammar for targets without authority, but it names no server and has no place
+    /// The grammar allows an empty Host for targets without authority, but it names no server and cannot be represented
     /// in an env, so it is refused like any other invalid Host.
     fn authority(&self, bytes: &[u8], host: Option<Span>) -> Result<Option<Span>, Error> {
         match host {
@@ -201,13 +203,13 @@ impl Head {
     }
 }
 
-/// Whether CRLF stands right before position `at`.
+/// Whether CRLF precedes position `at`.
 #[inline]
 fn follows_line_end(bytes: &[u8], at: usize) -> bool {
     at >= 2 && bytes.get(at - 2..at) == Some(b"\r\n".as_slice())
 }
 
-/// What the fields that concern the server itself say.
+/// What the fields say that concern the server itself.
 #[derive(Default)]
 struct Noted<'a> {
     host: Option<Span>,
@@ -221,7 +223,7 @@ struct Noted<'a> {
 }
 
 impl<'a> Noted<'a> {
-    /// Looks at one field; by the length of its name first, which is the end of it for most fields.
+    /// Checks one field; the length of its name first, which rules out most fields.
     #[inline]
     fn note(&mut self, bytes: &'a [u8], field: Field) -> Result<(), Error> {
         let name = field.name.of(bytes);
@@ -265,7 +267,7 @@ impl<'a> Noted<'a> {
     }
 }
 
-/// Keeps the value of a field that may come only once.
+/// Stores the value of a field that may occur only once.
 #[inline]
 fn once<T>(place: &mut Option<T>, value: T, repeated: Error) -> Result<(), Error> {
     match place.replace(value) {
@@ -274,7 +276,8 @@ fn once<T>(place: &mut Option<T>, value: T, repeated: Error) -> Result<(), Error
     }
 }
 
-/// Whether `name` is `field` (lower case) in any case; a misdeed if it is so only with an underscore for the dash.
+/// Whether `name` is `field` (lower case), ignoring case. An error if it only differs by an underscore instead of a
+/// dash.
 #[inline]
 fn is_spelt(name: &[u8], field: &[u8]) -> Result<bool, Error> {
     if name.eq_ignore_ascii_case(field) {
@@ -302,7 +305,7 @@ mod tests {
         target_bytes: 64 * 1024,
     };
 
-    /// Bytes that were looked at until the verdict, when they come in such pieces.
+    /// Bytes that were read until the result, if they arrive in pieces of this size.
     fn work(bytes: &[u8], piece: usize) -> (usize, Result<bool, Error>) {
         let (mut head, mut progress) = (Head::default(), HeadProgress::default());
         let before = looked_at(0);
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn however_a_head_trickles_in_each_byte_is_looked_at_but_a_few_times() {
+    fn however_a_head_is_split_each_byte_is_read_only_a_few_times() {
         let long = "a".repeat(60_000);
         let request = "GET / HTTP/1.1\r\nHost: a\r\n";
         let fields: String = (0..120)

@@ -1,6 +1,6 @@
 //! Status codes of responses: their reason phrases, and which of them carry no body.
 
-/// The reason phrase of `status` as IANA registers it; empty when it is not registered.
+/// The reason phrase of `status` as registered with IANA; empty if it is not registered.
 pub fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
@@ -79,7 +79,7 @@ mod tests {
     use crate::Error;
 
     #[test]
-    fn every_misdeed_is_answered_with_a_registered_status() {
+    fn every_error_has_a_registered_status() {
         for error in Error::ALL {
             assert_ne!(reason(error.status()), "", "{error:?}");
         }

@@ -1,39 +1,40 @@
-//! What exactly is wrong with a head: a strict scan, byte by byte, for heads the fast path did not accept.
+//! Finds out what exactly is wrong with a head: a strict scan, byte by byte, for heads that the fast path did not
+//! accept.
 //!
-//! It decides each misdeed at one certain byte, so that the verdict never depends on how the bytes were split on
-//! their way. It goes on where it stopped: however a head trickles in, each byte is looked at once.
+//! Each error is detected at one particular byte, so the result never depends on how the bytes were split. The scan
+//! continues where it stopped, so each byte is read once, however slowly a head arrives.
 
 use super::fields::{is_token_byte, is_value_byte};
 use super::head::{HeadLimits, MAX_METHOD_BYTES};
 use super::target::is_target_byte;
 use crate::Error;
 
-/// What a faultless piece of a head is.
+/// The result for a head, or part of one, without errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scanned {
-    /// A head that ends within the bytes.
+    /// The head is complete.
     Complete,
-    /// The same of a later minor version than 1: where that digit is, and where the head ends.
+    /// Complete, with a minor version above 1: where that digit is, and where the head ends.
     Later { minor: usize, len: usize },
-    /// The beginning of one.
+    /// The head is incomplete.
     Incomplete,
 }
 
-/// How far a head has been looked at that goes on behind the bytes that have come. A new one for each head.
+/// How much of an incomplete head was scanned. Start with a new one for each head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadProgress {
-    /// The first byte that was not.
+    /// The first byte that was not scanned.
     at: usize,
     part: Part,
     /// Where that part begins.
     start: usize,
     fields: usize,
-    /// Where the minor version is, if it is a later one than 1.
+    /// Where the minor version is, if it is above 1.
     later_minor: Option<usize>,
 }
 
 impl HeadProgress {
-    /// Whether nothing has been looked at yet.
+    /// Whether nothing was scanned yet.
     pub(super) fn is_new(&self) -> bool {
         self.part == Part::Beginning && self.at == 0
     }
@@ -44,7 +45,7 @@ impl HeadProgress {
 ///            └─► EmptyLine ──┘                                   │ ▲
 ///                                                                ▼ └───────────────┐
 ///                                                               Name ──────────► Value
-///                                                                └─► Space (a misdeed, but which?)
+///                                                                └─► Space (an error, but which?)
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
@@ -60,7 +61,7 @@ enum Part {
     Value,
 }
 
-/// Why the scan stopped early: the bytes ended, or a misdeed.
+/// Why the scan stopped early: the end of the bytes, or an error.
 enum Stop {
     End,
     Misdeed(Error),
@@ -72,8 +73,8 @@ impl From<Error> for Stop {
     }
 }
 
-/// Reads `bytes` up to the end of the head, the end of the bytes, or the first misdeed. They begin with those that
-/// `progress` comes from.
+/// Scans `bytes` up to the end of the head, the end of the bytes, or the first error. They must begin with the bytes
+/// for which `progress` was made.
 pub(super) fn scan(bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgress) -> Result<Scanned, Error> {
     let HeadProgress {
         at,
@@ -168,13 +169,13 @@ impl<'a> Scan<'a> {
                 self.at += 1;
                 Ok(Part::Version)
             }
-            // A request line that ends behind the target is HTTP/0.9's.
+            // A request line that ends after the target is HTTP/0.9.
             b'\r' => Err(self.misplaced(Error::InvalidVersion)),
             _ => Err(self.misplaced(Error::InvalidTarget)),
         }
     }
 
-    /// The version and the end of its line: so few bytes that it begins anew when they have not all come.
+    /// The version and the end of its line: these are so few bytes that incomplete ones are scanned again.
     fn version(&mut self) -> Result<Part, Stop> {
         self.at = self.start;
         for &expected in b"HTTP/" {
@@ -191,7 +192,7 @@ impl<'a> Scan<'a> {
         let minor = self.digit()?;
         match (major, minor) {
             (b'1', b'0' | b'1') => {}
-            // RFC 9110 §2.5: to be treated as the highest minor version that is known.
+            // RFC 9110 §2.5: treated as the highest minor version that is known.
             (b'1', _) => self.later_minor = Some(self.at - 1),
             (b'0', _) => return Err(Error::InvalidVersion.into()),
             _ => return Err(Error::UnsupportedVersion.into()),
@@ -212,7 +213,7 @@ impl<'a> Scan<'a> {
         Ok(byte)
     }
 
-    /// The beginning of a line that is not the empty one.
+    /// The beginning of a line that is not empty.
     fn field(&mut self, limits: &HeadLimits) -> Result<Part, Stop> {
         if matches!(self.peek()?, b' ' | b'\t') {
             return Err(match self.fields {
@@ -258,7 +259,7 @@ impl<'a> Scan<'a> {
         Err(self.misplaced(Error::ControlCharacter))
     }
 
-    /// Takes CRLF if it is next; a bare CR or LF is a misdeed, anything else is left alone.
+    /// Consumes CRLF if it is next. A bare CR or LF is an error, anything else is left alone.
     fn line_end(&mut self) -> Result<bool, Stop> {
         match self.peek()? {
             b'\r' => match self.bytes.get(self.at + 1) {
@@ -274,7 +275,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Names the byte here, which does not belong: by its nature if it is a control character, else by `expected`.
+    /// The error for the byte here, which is not allowed: a specific one for control characters, otherwise `expected`.
     fn misplaced(&mut self, expected: Error) -> Stop {
         match self.line_end() {
             Err(stop) => stop,
@@ -305,7 +306,7 @@ thread_local! {
     static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts bytes that were looked at; returns how many it were before.
+/// Counts bytes that were scanned; returns the previous count.
 #[cfg(test)]
 pub(super) fn looked_at(bytes: usize) -> usize {
     LOOKED_AT.replace(LOOKED_AT.get() + bytes)

@@ -1,15 +1,15 @@
-//! The request target (RFC 9112 §3.2) and the authority it or the Host field names (RFC 9110 §7.2).
+//! The request target (RFC 9112 §3.2), and the authority that it or the Host field names (RFC 9110 §7.2).
 
 use crate::{Error, Span};
 use std::net::Ipv6Addr;
 
-/// Which form of request target was sent.
+/// The form of a request target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetForm {
-    /// `/path?query`, what every client sends to a server.
+    /// `/path?query`, what clients send to servers.
     #[default]
     Origin,
-    /// `http://authority/path?query`, what clients send to proxies and servers must accept.
+    /// `http://authority/path?query`, what clients send to proxies; servers must accept it.
     Absolute,
     /// `*`, with OPTIONS only.
     Asterisk,
@@ -20,16 +20,17 @@ pub enum TargetForm {
 pub struct Target {
     /// The form it was sent in.
     pub form: TargetForm,
-    /// The path as sent, not decoded. Empty for an absolute-form without one, where `/` is meant; `*` for asterisk-form.
+    /// The path as sent, not decoded. Empty for an absolute-form without a path, which means `/`; `*` for
+    /// asterisk-form.
     pub path: Span,
-    /// What follows the `?`, if there is one; may be empty.
+    /// What follows the first `?`, if there is one; may be empty.
     pub query: Option<Span>,
     /// Host and port of an absolute-form.
     pub authority: Option<Span>,
 }
 
 impl Target {
-    /// Takes apart the target that `span` marks in `bytes`, each of which is known to be a target byte.
+    /// Splits the target that `span` marks in `bytes`; all of its bytes are known to be target bytes.
     pub(super) fn split(method: &[u8], bytes: &[u8], span: Span) -> Result<Target, Error> {
         let target = span.of(bytes);
         match target {
@@ -74,14 +75,14 @@ impl Target {
     }
 }
 
-/// Whether a target may have `byte`: visible ASCII but `#`. That is more than RFC 3986 permits, because browsers send
-/// `|`, `^`, `{` and the like as they are; but no byte beyond ASCII, which they never do.
+/// Whether a target may contain `byte`: visible ASCII except `#`. That is more than RFC 3986 permits, because browsers
+/// send `|`, `^`, `{` and others unencoded; but they never send bytes beyond ASCII.
 #[inline]
 pub(super) fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }
 
-/// Length of `http://` or `https://` at the start of `target`.
+/// The length of `http://` or `https://` at the start of `target`.
 fn scheme(target: &[u8]) -> Option<usize> {
     let begins = |scheme: &&[u8]| {
         target
@@ -93,7 +94,7 @@ fn scheme(target: &[u8]) -> Option<usize> {
 }
 
 /// Splits `uri-host [ ":" port ]` (RFC 9110 §7.2) into the host, with the brackets of an IPv6 address, and the port.
-/// `None` when it is anything else: user information, an empty host, a byte no host has, a port beyond 65535.
+/// `None` for anything else: user information, an empty host, a byte that no host has, a port above 65535.
 pub fn host_and_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_length = match authority {
         [b'[', rest @ ..] => {
@@ -114,8 +115,8 @@ pub fn host_and_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     }
 }
 
-/// `reg-name` of RFC 3986 §3.2.2, which IPv4 addresses are a case of; at least one byte, and no comma: that is what a
-/// proxy makes of two Host fields.
+/// `reg-name` of RFC 3986 §3.2.2, which includes IPv4 addresses; at least one byte, and no comma, because some proxies
+/// join two Host fields with one.
 fn is_registered_name(host: &[u8]) -> bool {
     let mut rest = host;
     loop {

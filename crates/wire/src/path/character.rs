@@ -1,17 +1,17 @@
-//! Which characters a path may have, wherever they stand in it.
+//! Which characters a path may have, at any position.
 
 use super::PathFault;
 
-/// What a byte asks for.
+/// What a byte requires.
 #[derive(Clone, Copy)]
 pub(super) enum Class {
     /// Nothing.
     Plain,
-    /// To look at the name that it ends.
+    /// To check the name that it ends.
     Slash,
-    /// To look whether the name is a short one.
+    /// To check whether the name is a short one.
     Tilde,
-    /// To look at the path as UTF-8.
+    /// To check the path as UTF-8.
     NonAscii,
     /// To refuse the path.
     Refused(PathFault),
@@ -44,7 +44,7 @@ const fn class(byte: u8) -> Class {
     }
 }
 
-/// Checks a path that is more than ASCII.
+/// Checks a path with bytes beyond ASCII.
 pub(super) fn check_text(path: &[u8]) -> Result<(), PathFault> {
     let text = std::str::from_utf8(path).map_err(|_| PathFault::InvalidUtf8)?;
     text.chars().try_for_each(|character| match character {
@@ -54,12 +54,12 @@ pub(super) fn check_text(path: &[u8]) -> Result<(), PathFault> {
     })
 }
 
-/// Whether a character beyond ASCII is something else to some file system, or to whoever reads the path.
+/// Whether a character beyond ASCII is equivalent to another one for some file system or reader.
 fn is_deceptive(character: char) -> bool {
     is_dot_or_slash(character) || is_invisible(character)
 }
 
-/// Characters that are dots or slashes, of either direction, elsewhere.
+/// Characters that are dots, slashes or backslashes in other contexts.
 #[rustfmt::skip]
 fn is_dot_or_slash(character: char) -> bool {
     matches!(
@@ -67,27 +67,27 @@ fn is_dot_or_slash(character: char) -> bool {
         // By compatibility folding (Unicode NFKC), which ZFS can do: leaders, a/c, a/s, c/o, c/u, small and full width.
         '\u{2024}'..='\u{2026}' | '\u{2100}' | '\u{2101}' | '\u{2105}' | '\u{2106}'
         | '\u{fe19}' | '\u{fe30}' | '\u{fe52}' | '\u{fe68}' | '\u{ff0e}' | '\u{ff0f}' | '\u{ff3c}'
-        // By their looks, which code pages go by: of fractions, division, sets, and the big ones.
+        // By their looks, which conversions to code pages use: fraction, division, set minus, and the big ones.
         | '\u{2044}' | '\u{2215}' | '\u{2216}' | '\u{29f5}' | '\u{29f8}' | '\u{29f9}'
-        // The yen and won signs, which stand where the backslash is in code pages 932 and 949.
+        // The yen and won signs, which are at the position of the backslash in code pages 932 and 949.
         | '\u{a5}' | '\u{20a9}'
-        // For private use: what Cygwin and clients of Windows file servers write for characters that Windows forbids.
+        // Private use: what Cygwin and clients of Windows file servers write for characters that Windows forbids.
         | '\u{f000}'..='\u{f0ff}'
     )
 }
 
-/// Characters that show nothing, or change how others are shown.
+/// Characters that are invisible, or change how others are shown.
 #[rustfmt::skip]
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
-        // Default_Ignorable_Code_Point of Unicode. HFS+, and ext4 with case folding, leave such out when they compare
+        // Default_Ignorable_Code_Point of Unicode. HFS+, and ext4 with case folding, ignore these when they compare
         // names: `.g\u{200c}it` is `.git`.
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        // Separators of lines and paragraphs, marks of interlinear annotation.
+        // Separators of lines and paragraphs, interlinear annotation.
         | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}'
     )
 }

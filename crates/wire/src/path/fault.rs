@@ -1,4 +1,4 @@
-//! [`PathFault`]: one variant per reason why a path names no file, whatever is in the folder.
+//! [`PathFault`]: one variant for each reason why a path can never name a file.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ macro_rules! faults {
         }
 
         impl PathFault {
-            /// Every fault there is, for tables and tests.
+            /// All variants, for tables and tests.
             pub const ALL: &'static [PathFault] = &[$(PathFault::$variant),+];
 
-            /// The fault in words, for a log line.
+            /// A description, for a log line.
             pub fn reason(self) -> &'static str {
                 match self { $(PathFault::$variant => $reason,)+ }
             }
@@ -23,46 +23,46 @@ macro_rules! faults {
 }
 
 faults! {
-    /// What was sent does not begin with a slash: `*`, nothing, or the name of something else.
+    /// The path does not begin with a slash: `*`, an empty path, or another form of target.
     NoLeadingSlash = "no leading slash";
     /// `#`, not encoded: it ends a path (RFC 3986 §3.3), and is never sent.
     Fragment = "fragment in path";
-    /// `%` without two hexadecimal digits behind it (RFC 3986 §2.1), which includes `%u002e`.
+    /// `%` that is not followed by two hexadecimal digits (RFC 3986 §2.1), including `%u002e`.
     InvalidEscape = "invalid percent-encoding";
-    /// `%2f`: a slash for whoever decodes before splitting, part of a name for whoever splits before decoding.
+    /// `%2f`: a slash if decoded before splitting, part of a name if decoded afterwards.
     EncodedSlash = "encoded slash";
-    /// More bytes than any kernel takes for a path.
+    /// More bytes than any kernel accepts for a path.
     PathTooLong = "path too long";
-    /// More bytes than a file system takes for a name.
+    /// More bytes than a file system accepts for a name.
     NameTooLong = "name too long";
 
-    /// A NUL byte, where the path ends for the kernel.
+    /// A NUL byte, which ends the path for the kernel.
     NulByte = "NUL byte in path";
-    /// Another control character, of ASCII or of U+0080 to U+009F.
+    /// Another control character: of ASCII, or U+0080 to U+009F.
     ControlCharacter = "control character in path";
     /// A backslash, which separates on Windows.
     Backslash = "backslash in path";
-    /// A colon: drives and alternate data streams on Windows, a slash in disguise on macOS.
+    /// A colon: drives and alternate data streams on Windows, a slash in another representation on macOS.
     Colon = "colon in path";
-    /// One of `<>"|?*`, which no name has on Windows.
+    /// One of `<>"|?*`, which are not allowed in names on Windows.
     ReservedCharacter = "reserved character in path";
     /// The path is not UTF-8: overlong forms, surrogates, other encodings.
     InvalidUtf8 = "path not in UTF-8";
-    /// A character that some file system takes for a dot or a slash, or leaves out; or one that changes how the path is
+    /// A character that some file system treats as a dot or a slash, or ignores; or one that changes how the path is
     /// shown.
     DeceptiveCharacter = "deceptive character in path";
 
-    /// Nothing between two slashes, or before the first.
+    /// Nothing between two slashes, or before the first one.
     EmptyName = "empty name in path";
     /// The name `.`.
     CurrentFolder = "single dot as name in path";
-    /// A name that begins with two dots: `..` itself, `...` as some take it, `..namedfork` on macOS.
+    /// A name that begins with two dots: `..` itself, `...`, which some systems treat like it, `..namedfork` on macOS.
     ParentFolder = "name beginning with two dots in path";
-    /// A name that ends with a dot or a space, which Windows leaves out.
+    /// A name that ends with a dot or a space, which Windows removes.
     TrailingDotOrSpace = "trailing dot or space in path";
     /// A name in the form of the short aliases that FAT and NTFS give to long names: `CONFIG~1.YML`.
     ShortName = "short name in path";
-    /// The name of a device of DOS, with any extension.
+    /// The name of a DOS device, with any extension.
     DeviceName = "device name in path";
     /// A name that begins with a dot or ends with `~`, unless such names are allowed.
     HiddenName = "hidden name in path";
@@ -81,7 +81,7 @@ mod tests {
     use super::PathFault;
 
     #[test]
-    fn every_fault_has_a_reason_of_its_own() {
+    fn every_fault_has_its_own_reason() {
         let mut reasons: Vec<_> = PathFault::ALL.iter().map(|fault| fault.to_string()).collect();
         reasons.sort_unstable();
         reasons.dedup();

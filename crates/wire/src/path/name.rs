@@ -1,11 +1,11 @@
-//! Which names a path may have between its slashes.
+//! Which names a path may contain.
 
 use super::{PathFault, PathRules};
 
 /// The longest name: NAME_MAX of Linux.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Checks one name, whose bytes are known to be allowed. `may_be_short` is false if there is no `~` so far in the path.
+/// Checks one name, whose bytes are known to be allowed. `may_be_short` is false if no `~` occurred in the path so far.
 #[inline]
 pub(super) fn check(name: &[u8], is_first: bool, may_be_short: bool, rules: PathRules) -> Result<(), PathFault> {
     let (Some(&first), Some(&last)) = (name.first(), name.last()) else {
@@ -42,8 +42,8 @@ fn check_leading_dot(name: &[u8], is_first: bool, rules: PathRules) -> Result<()
     }
 }
 
-/// Whether this is what FAT and NTFS make of a longer name: at most eight characters that end with `~` and digits, then
-/// an extension of at most three.
+/// Whether a name has the form of FAT and NTFS aliases of longer names: at most eight characters that end with `~` and
+/// digits, then an extension of at most three characters.
 fn is_short_name(name: &[u8]) -> bool {
     let (stem, extension) = split_at_dot(name);
     let is_numbered = stem
@@ -53,12 +53,12 @@ fn is_short_name(name: &[u8]) -> bool {
     is_numbered && characters(stem) <= 8 && characters(extension) <= 3 && !extension.contains(&b'.')
 }
 
-/// How many characters there are in UTF-8: each has one byte that does not continue another.
+/// The number of characters in UTF-8 text: counts the bytes that are not continuation bytes.
 fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
-/// Whether Windows takes the name for a device: what is before the first dot, without spaces behind it, in any case.
+/// Whether Windows treats the name as a device: the part before the first dot, without trailing spaces, ignoring case.
 fn is_device_name(name: &[u8]) -> bool {
     let Some(beginning) = name.first_chunk::<3>() else {
         return false;
@@ -81,7 +81,7 @@ fn is_one_digit(text: &[u8]) -> bool {
     matches!(text, [b'0'..=b'9']) || ["¹", "²", "³"].iter().any(|digit| text == digit.as_bytes())
 }
 
-/// What is before the first dot, and behind it.
+/// The parts before and after the first dot.
 fn split_at_dot(name: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'.', name) {
         Some(at) => (&name[..at], &name[at + 1..]),

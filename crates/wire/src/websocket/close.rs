@@ -1,19 +1,19 @@
-//! Close frames: their codes and reasons, read and written (RFC 6455 §5.5.1, §7.4).
+//! Close frames: parses and writes their codes and reasons (RFC 6455 §5.5.1, §7.4).
 
 use super::failure::Failure;
 use super::frame::{frame, Opcode};
 
-/// What a control frame has room for beside the code (RFC 6455 §5.5).
+/// Space for the reason in a control frame, after the code (RFC 6455 §5.5).
 const LONGEST_REASON: usize = 123;
 
-/// Whether a close frame may have this code: those of RFC 6455 §7.4.1 and the IANA registry that are meant to be sent
-/// (1004 to 1006 and 1015 are not), and those for libraries and applications, 3000 to 4999.
+/// Whether a close frame may contain this code: the codes of RFC 6455 §7.4.1 and the IANA registry that may be sent
+/// (1004 to 1006 and 1015 may not), and those for libraries and applications, 3000 to 4999.
 pub fn is_sendable_close_code(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
-/// Appends the close frame of a server. A reason beyond 123 bytes is cut between two characters; without a code there
-/// can be no reason, and a code that must not be sent counts as none.
+/// Appends the close frame of a server. A reason of more than 123 bytes is truncated between two characters. Without a
+/// code there can be no reason, and a code that must not be sent is left out.
 pub fn close_frame(out: &mut Vec<u8>, code: Option<u16>, reason: &str) {
     let Some(code) = code.filter(|&code| is_sendable_close_code(code)) else {
         return frame(out, Opcode::Close, false, &[]);
@@ -28,7 +28,7 @@ pub fn close_frame(out: &mut Vec<u8>, code: Option<u16>, reason: &str) {
     frame(out, Opcode::Close, false, &payload[..2 + end]);
 }
 
-/// Code and reason in the payload of a close frame.
+/// The code and reason in the payload of a close frame.
 pub(super) fn parse_close(payload: &[u8]) -> Result<(Option<u16>, &str), Failure> {
     let (code, reason) = match payload {
         [] => return Ok((None, "")),

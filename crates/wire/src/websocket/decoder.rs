@@ -1,13 +1,13 @@
-//! [`Decoder`]: the bytes of a connection to messages, however they are cut into frames and reads.
+//! [`Decoder`]: turns the bytes of a connection into messages, however they are split into frames and reads.
 //!
 //! ```text
 //!         ┌──────────────────────────────┐
-//! Header ─┴─► Payload ─► (message, ping) ┘      close frame ─► Closed      misdeed ─► Failed
+//! Header ─┴─► Payload ─► (message, ping) ┘      close frame ─► Closed      violation ─► Failed
 //! ```
 //!
-//! A message that arrives in one frame and one read is unmasked where it is and handed out from there. Only what is cut
-//! is assembled, in memory that never exceeds what the limits allow nor twice what has arrived: what is compressed stays so
-//! until its message is whole, and whoever gets messages may stop after each of them.
+//! A message that arrives in one frame and one read is unmasked in place and passed on from there. Only a split message
+//! is assembled, in memory that exceeds neither the limits nor twice what has arrived: a compressed message stays
+//! compressed until it is complete, and the caller may stop after each message.
 
 use super::close::parse_close;
 use super::extension::Deflate;
@@ -21,43 +21,43 @@ use std::borrow::Cow;
 use std::mem::take;
 use std::ops::ControlFlow;
 
-/// What a message may take.
+/// The limits of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a message, inflated if it is compressed.
+    /// Bytes of a message, after inflating if it is compressed.
     pub message_bytes: usize,
     /// Frames of a message.
     pub fragments: usize,
 }
 
-/// What a peer has sent. A message is owned if it had to be assembled, and borrowed from the bytes that were fed if not.
+/// What a peer has sent. A message is owned if it had to be assembled, otherwise borrowed from the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
-    /// A message in UTF-8, which has been checked.
+    /// A message in UTF-8, which was checked.
     Text(Cow<'a, [u8]>),
     /// A message of any bytes.
     Binary(Cow<'a, [u8]>),
-    /// To be answered by a pong with the same bytes (RFC 6455 §5.5.2).
+    /// Must be answered with a pong with the same bytes (RFC 6455 §5.5.2).
     Ping(&'a [u8]),
-    /// The response to a ping, or a sign of life.
+    /// The response to a ping, or an unsolicited pong.
     Pong(&'a [u8]),
-    /// The last thing the peer says: a code that may be sent, if any, and a reason.
+    /// The close frame: a code that may be sent, if any, and a reason.
     Close(Option<u16>, &'a str),
 }
 
-/// Reads one direction of a connection. Allocates nothing until a message comes in pieces or compressed, and keeps
-/// nothing of it afterwards but the window of a compression with context.
+/// Decodes one direction of a connection. Allocates nothing until a message arrives in pieces or compressed, and
+/// afterwards keeps nothing of it except the window of a compression with context.
 pub struct Decoder {
     rules: Rules,
     /// Whether compressed messages may refer to earlier ones.
     keep_context: bool,
     state: State,
-    /// The beginning of a header that has not come whole.
+    /// The beginning of an incomplete header.
     header: [u8; LONGEST_HEADER],
     header_length: u8,
     frame: Frame,
     message: Message,
-    /// The beginning of a control frame.
+    /// The beginning of an incomplete control frame.
     control: Vec<u8>,
     inflater: Option<Box<Inflater>>,
 }
@@ -74,7 +74,7 @@ enum State {
 struct Frame {
     opcode: Opcode,
     fin: bool,
-    /// The part of the key that the next byte meets comes first.
+    /// Rotated, so that the next byte is combined with the first byte of the key.
     mask: [u8; 4],
     left: u64,
 }
@@ -82,11 +82,11 @@ struct Frame {
 /// The message whose frames are arriving.
 #[derive(Default)]
 struct Message {
-    /// What has come of it and could not be handed out at once.
+    /// The part of an assembled message that has arrived.
     bytes: Vec<u8>,
-    /// Bytes of all its frames so far, as announced.
+    /// Bytes announced by all its frames so far.
     announced: u64,
-    /// 0: there is none.
+    /// 0 if there is no message.
     frames: u32,
     text: bool,
     compressed: bool,
@@ -94,7 +94,7 @@ struct Message {
 }
 
 impl Decoder {
-    /// A decoder for what the peer of `role` sends after the handshake has settled on `deflate`.
+    /// A decoder for what the peer of `role` sends, after the handshake has settled on `deflate`.
     pub fn new(role: Role, deflate: Option<Deflate>) -> Decoder {
         let no_context = |deflate: Deflate| match role {
             Role::Server => deflate.client_no_context,
@@ -121,14 +121,14 @@ impl Decoder {
         }
     }
 
-    /// Bytes that are kept of a message that has not come whole.
+    /// Bytes kept of an incomplete message.
     pub fn unfinished(&self) -> usize {
         self.message.bytes.len()
     }
 
-    /// Takes the next bytes, which it unmasks where they are, and gives `on` what is complete, in order. That and the
-    /// failure depend on the bytes alone, not on how they are split. After a failure every call gives the same one; what
-    /// comes after a close frame is ignored (RFC 6455 §5.5.1).
+    /// Decodes the next bytes, which are unmasked in place, and passes everything complete to `on`, in order. Messages
+    /// and the failure depend only on the bytes, not on how they are split. After a failure every call returns the same
+    /// one; bytes after a close frame are ignored (RFC 6455 §5.5.1).
     pub fn feed(&mut self, bytes: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
         self.feed_while(bytes, limits, &mut |incoming| {
             on(incoming);
@@ -137,8 +137,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// The same until `on` wants no more. Returns how many bytes were taken; the rest is as it was, to be fed before what
-    /// comes behind it.
+    /// As [`Decoder::feed`], until `on` breaks. Returns how many bytes were taken; the rest is unchanged, and must be
+    /// fed before any bytes that follow it.
     pub fn feed_while(
         &mut self,
         bytes: &mut [u8],
@@ -163,7 +163,7 @@ impl Decoder {
         Ok(length - rest.len())
     }
 
-    /// Takes a frame, or what there is of it. `input` is not empty. Returns how many bytes that were.
+    /// Decodes a frame, or the part of it that is there. `input` is not empty. Returns how many bytes were taken.
     fn step(&mut self, input: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, Failure> {
         let start = match self.state {
             State::Header => match self.read_header(input)? {
@@ -220,7 +220,7 @@ impl Decoder {
         }
     }
 
-    /// Checks a header against what came before it and against the limits, before any of its payload is kept.
+    /// Checks a header against earlier frames and the limits, before any of its payload is kept.
     fn begin(&mut self, header: Header, limits: &Limits) -> Result<(), Failure> {
         self.frame = Frame {
             opcode: header.opcode,
@@ -295,7 +295,7 @@ impl Decoder {
         let inflater = self.inflater.get_or_insert_with(|| Box::new(Inflater::new()));
         let mut bytes = Vec::new();
         let inflated = inflater.inflate(&compressed, &mut bytes, limits.message_bytes);
-        // What came before the fault of the compression counts first, as it would if it had come alone.
+        // A fault in the text before the broken data is reported first, as if the text had arrived alone.
         if self.message.text && !self.message.utf8.feed(&bytes) {
             return Err(Failure::INVALID_UTF8);
         }
@@ -307,7 +307,7 @@ impl Decoder {
         self.message.end(Cow::Owned(bytes), on)
     }
 
-    /// Adds to the message; gives all of it, as it came, when it is whole.
+    /// Adds to the message; returns all of it, as it was sent, when it is complete.
     fn assemble<'a>(&mut self, payload: &'a [u8], limits: &Limits) -> Option<Cow<'a, [u8]>> {
         let message = &mut self.message;
         let ends = self.frame.fin && self.frame.left == 0;
@@ -333,8 +333,8 @@ impl Decoder {
         self.release();
     }
 
-    /// Gives up what is held of a message that will not be completed. Of a control frame nothing is left: it can only fail
-    /// or close when it is whole.
+    /// Frees what is held of a message that will not be completed. Nothing is held of a control frame: it can only fail
+    /// or close when it is complete.
     fn release(&mut self) {
         self.message = Message::default();
         self.inflater = None;
@@ -356,8 +356,8 @@ impl Message {
     }
 }
 
-/// How much the frames of a message may announce together. What cannot be compressed gets larger: five bytes for each
-/// block, and there may be many small ones.
+/// How many bytes the frames of a message may announce together. Incompressible data gets larger: by five bytes for
+/// each block, of which there may be many small ones.
 fn most_announced(limits: &Limits, compressed: bool) -> u64 {
     let most = limits.message_bytes as u64;
     if compressed {
@@ -383,7 +383,7 @@ mod tests {
         bytes
     }
 
-    /// A text, a ping and a compressed message: what the decoder holds when they are cut is not in the same place.
+    /// A text, a ping and a compressed message: the decoder keeps the parts of each in a different place.
     fn frames() -> [Vec<u8>; 3] {
         let mut compressed = Vec::new();
         Deflater::new(15).message(&[b'a'; 500], false, &mut compressed);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_held_between_messages() {
+    fn no_memory_is_held_between_messages() {
         for bytes in frames() {
             let mut decoder = decoder();
             let (beginning, end) = bytes.split_at(bytes.len() - 1);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_message_that_goes_on_takes_no_more_than_has_come() {
+    fn an_incomplete_compressed_message_takes_no_more_than_has_arrived() {
         let mut compressed = Vec::new();
         Deflater::new(15).message(&vec![0; 1 << 20], false, &mut compressed);
         let limits = Limits {
@@ -441,10 +441,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_held_after_a_failure_or_a_close_frame() {
+    fn no_memory_is_held_after_a_failure_or_a_close_frame() {
         let [text, ping, compressed] = frames();
         for mut bytes in [text, compressed] {
-            // A fragment, so that a frame may come after it.
+            // A fragment, so that a frame may follow it.
             bytes[0] &= 0x7f;
             let close = [0x88, 0x80, 0, 0, 0, 0];
             for (end, verdict) in [(&close[..], Ok(())), (&[0xff], Err(Failure::RESERVED_BIT))] {

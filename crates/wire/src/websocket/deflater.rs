@@ -1,18 +1,17 @@
-//! [`Deflater`]: messages to what permessage-deflate sends of them (RFC 7692 §7.2.1).
+//! [`Deflater`]: compresses messages for permessage-deflate (RFC 7692 §7.2.1).
 
 use flate2::{Compress, Compression, FlushCompress};
 
-/// From here on up the output gets little smaller and takes much longer; level 1 is a third larger.
+/// Higher levels take much longer and are little smaller; level 1 is a third larger.
 const LEVEL: u32 = 2;
 
-/// What a flush ends with and the receiver adds again.
+/// The end of a flush, which the receiver adds again.
 const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
 
-/// Output is made in pieces of this many bytes at most.
+/// Output is made in pieces of at most this many bytes.
 const PIECE: usize = 16 * 1024;
 
-/// Compresses messages. Takes a quarter of a megabyte, so that where no context is kept one serves all connections of a
-/// thread.
+/// Compresses messages. Uses a quarter of a megabyte, so if no context is kept, one serves all connections of a thread.
 pub struct Deflater {
     stream: Compress,
 }
@@ -25,10 +24,11 @@ impl Deflater {
         }
     }
 
-    /// Appends `payload` in compressed form, for a frame with RSV1. Without `keep_context` the next message will not refer
-    /// to this one.
+    /// Appends `payload` in compressed form, for a frame with RSV1. Without `keep_context` the next message will not
+    /// refer to this one.
     pub fn message(&mut self, payload: &[u8], keep_context: bool, out: &mut Vec<u8>) {
-        // A second flush with nothing between is none; this is the block it would have written (RFC 7692 §7.2.3.6).
+        // A second flush without data in between writes nothing; this is the block that it would have written (RFC 7692
+        // §7.2.3.6).
         if payload.is_empty() {
             out.push(0);
             return;
@@ -39,7 +39,8 @@ impl Deflater {
             let room = PIECE.min(rest.len() + 64);
             out.resize(start + room, 0);
             let (taken, made) = (self.stream.total_in(), self.stream.total_out());
-            // The stream is never finished and has room, so all it can report is that it needs more of either.
+            // The stream is never finished and has space, so the only possible result is that it needs more input or
+            // space.
             let _ = self.stream.compress(rest, &mut out[start..], FlushCompress::Sync);
             let made = (self.stream.total_out() - made) as usize;
             out.truncate(start + made);

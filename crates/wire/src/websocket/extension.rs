@@ -1,4 +1,4 @@
-//! The negotiation of permessage-deflate (RFC 7692 §5, §7.1), from either side.
+//! The negotiation of permessage-deflate (RFC 7692 §5, §7.1), for both sides.
 
 use crate::parameters::{parameter, pieces, values, Parameter};
 use crate::Head;
@@ -9,28 +9,29 @@ const CLIENT_NO_CONTEXT: &str = "client_no_context_takeover";
 const SERVER_BITS: &str = "server_max_window_bits";
 const CLIENT_BITS: &str = "client_max_window_bits";
 
-/// Log2 of the largest window, which is what counts where none is named.
+/// Log2 of the largest window, which is the default.
 const MOST_BITS: u8 = 15;
 
-/// Log2 of the smallest window that the compressor can keep to; RFC 7692 has 8 too.
+/// Log2 of the smallest window that the compressor supports; RFC 7692 also has 8.
 const LEAST_BITS: u8 = 9;
 
 /// Whether messages may refer to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// Each message is compressed by itself, in both directions: no memory is held between messages, and what is
-    /// sent to many is compressed once.
+    /// Each message is compressed by itself, in both directions: no memory is held between messages, and a message to
+    /// many clients is compressed once.
     PerMessage,
-    /// Each side keeps its window, unless the peer asks otherwise: smaller messages, for much memory per connection.
+    /// Each side keeps its window, unless the peer asks otherwise: messages are smaller, but each connection takes much
+    /// memory.
     Kept,
 }
 
 /// What both sides have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deflate {
-    /// The server forgets its window after each message.
+    /// The server resets its window after each message.
     pub server_no_context: bool,
-    /// The client forgets its window after each message.
+    /// The client resets its window after each message.
     pub client_no_context: bool,
     /// Log2 of the window of the server, 9 to 15.
     pub server_bits: u8,
@@ -38,8 +39,8 @@ pub struct Deflate {
     pub client_bits: u8,
 }
 
-/// Looks for the first offer in Sec-WebSocket-Extensions that can be accepted. With it comes the value of the same field
-/// for the response. An offer that is malformed, or has a parameter that is unknown or repeated, is declined alone.
+/// Finds the first acceptable offer in Sec-WebSocket-Extensions, and makes the value of the same field for the
+/// response. An offer that is malformed, or has an unknown or repeated parameter, is declined; the others still count.
 pub fn negotiate(head: &Head, bytes: &[u8], context: Context) -> Option<(Deflate, String)> {
     let offers = values(head, bytes, b"sec-websocket-extensions").flat_map(|value| pieces(value, b','));
     offers
@@ -55,8 +56,8 @@ pub fn offer(context: Context) -> String {
     }
 }
 
-/// What a server has made of [`offer`] with the same `context`; `None` if its response is none to that offer, or asks for
-/// what this side cannot do: then the connection must be failed (RFC 7692 §7).
+/// The result of the server's response to [`offer`] with the same `context`. `None` if the response does not fit the
+/// offer, or asks for something unsupported: then the connection must be failed (RFC 7692 §7).
 pub fn accept_answer(value: &[u8], context: Context) -> Option<Deflate> {
     let response = Parameters::parse(value)?;
     let per_message = context == Context::PerMessage;
@@ -75,13 +76,13 @@ pub fn accept_answer(value: &[u8], context: Context) -> Option<Deflate> {
     })
 }
 
-/// The parameters of one offer or answer (RFC 7692 §7.1).
+/// The parameters of one offer or response (RFC 7692 §7.1).
 #[derive(Debug, Default)]
 struct Parameters {
     server_no_context: bool,
     client_no_context: bool,
     server_bits: Option<u8>,
-    /// An offer may name it without a value: then the server may choose.
+    /// An offer may contain it without a value: then the server may choose.
     client_bits: Option<Option<u8>>,
 }
 
@@ -103,7 +104,7 @@ impl Parameters {
         Some(parameters)
     }
 
-    /// `None` if there is no such parameter, not with this kind of value, or if it has been set.
+    /// `None` if the parameter is unknown, must not have this kind of value, or was set before.
     fn set(&mut self, name: &[u8], bits: Option<u8>) -> Option<()> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         let repeated = if is(SERVER_NO_CONTEXT) && bits.is_none() {
@@ -120,8 +121,9 @@ impl Parameters {
         (!repeated).then_some(())
     }
 
-    /// What a server agrees to. A client that hints at its own limits keeps to them whether they are confirmed or not
-    /// (RFC 7692 §7.1.1.2, §7.1.2.2), and reading does not depend on the window, so `client_max_window_bits` needs no response.
+    /// What a server agrees to. A client that states its own limits keeps them whether they are confirmed or not (RFC
+    /// 7692 §7.1.1.2, §7.1.2.2), and inflating does not depend on the window, so the response need not contain
+    /// `client_max_window_bits`.
     fn accept(&self, context: Context) -> Option<(Deflate, String)> {
         let per_message = context == Context::PerMessage;
         let deflate = Deflate {

@@ -1,4 +1,4 @@
-//! [`Failure`]: one constant per exact misdeed of a peer, with the close code that answers it (RFC 6455 §7.4.1).
+//! [`Failure`]: one constant for each protocol violation of a peer, with its close code (RFC 6455 §7.4.1).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Failure {
     /// The close code.
     pub code: u16,
-    /// The misdeed in words, for the close frame and for a log line.
+    /// A description, for the close frame and for a log line.
     pub reason: &'static str,
 }
 
@@ -16,7 +16,7 @@ macro_rules! failures {
         impl Failure {
             $($(#[$doc])* pub const $name: Failure = Failure { code: $code, reason: $reason };)+
 
-            /// Every misdeed there is, for tables and tests.
+            /// All of them, for tables and tests.
             pub const ALL: &'static [Failure] = &[$(Failure::$name),+];
         }
     };
@@ -35,13 +35,13 @@ failures! {
     UNMASKED = 1002, "unmasked frame";
     /// A frame of a server with a mask (RFC 6455 §5.1).
     MASKED = 1002, "masked frame";
-    /// A length in more bytes than it needs (RFC 6455 §5.2).
+    /// A length that is encoded in more bytes than necessary (RFC 6455 §5.2).
     LENGTH_NOT_MINIMAL = 1002, "length not minimal";
     /// A length whose most significant bit is set (RFC 6455 §5.2).
     LENGTH_OVERFLOW = 1002, "length overflow";
-    /// A continuation of nothing (RFC 6455 §5.4).
+    /// A continuation frame without a message (RFC 6455 §5.4).
     UNEXPECTED_CONTINUATION = 1002, "unexpected continuation";
-    /// A new message before the one in fragments has ended (RFC 6455 §5.4).
+    /// A new message before a fragmented one has ended (RFC 6455 §5.4).
     INTERRUPTED_MESSAGE = 1002, "message within a message";
     /// A close frame with one byte: half of a code (RFC 6455 §5.5.1).
     SHORT_CLOSE = 1002, "half a close code";
@@ -53,7 +53,7 @@ failures! {
     BROKEN_DEFLATE = 1007, "broken compressed data";
     /// More frames in one message than the limit.
     TOO_MANY_FRAGMENTS = 1008, "too many fragments";
-    /// A message beyond the limit, as announced or when inflated.
+    /// A message that exceeds the limit, as announced or when inflated.
     TOO_LARGE = 1009, "message too large";
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use crate::websocket::is_sendable_close_code;
 
     #[test]
-    fn every_failure_can_be_said_in_a_close_frame_and_has_words_of_its_own() {
+    fn every_failure_fits_into_a_close_frame_and_has_its_own_reason() {
         let mut reasons: Vec<_> = Failure::ALL.iter().map(|failure| failure.reason).collect();
         reasons.sort_unstable();
         reasons.dedup();

@@ -1,9 +1,9 @@
-//! Frames as they are written (RFC 6455 §5.2), always whole messages: FIN is set.
+//! Writes frames (RFC 6455 §5.2), always complete messages: FIN is set.
 
 use super::header::LONGEST_HEADER;
 use super::mask;
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
@@ -13,7 +13,7 @@ pub enum Opcode {
     Text = 1,
     /// A message, or its first fragment, of any bytes.
     Binary = 2,
-    /// The beginning or the response of the closing handshake.
+    /// Starts the closing handshake, or responds to it.
     Close = 8,
     /// Asks for a pong.
     Ping = 9,
@@ -35,13 +35,13 @@ impl Opcode {
         })
     }
 
-    /// Whether it may come between the fragments of a message (RFC 6455 §5.5).
+    /// Whether it may occur between the fragments of a message (RFC 6455 §5.5).
     pub(super) fn is_control(self) -> bool {
         self as u8 >= 8
     }
 }
 
-/// Which end of the connection this is.
+/// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Peers must mask what they send.
@@ -50,13 +50,13 @@ pub enum Role {
     Client,
 }
 
-/// Appends a frame as a server sends it. `compressed` says that `payload` is what [`Deflater`](super::Deflater) made.
+/// Appends a frame as sent by a server. `compressed`: `payload` was made by [`Deflater`](super::Deflater).
 pub fn frame(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, payload: &[u8]) {
     header(out, opcode, compressed, payload.len(), 0);
     out.extend_from_slice(payload);
 }
 
-/// Appends a frame as a client sends it. The key must be new and unpredictable for each frame (RFC 6455 §5.3).
+/// Appends a frame as sent by a client. The key must be new and unpredictable for each frame (RFC 6455 §5.3).
 pub fn masked_frame(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, key: [u8; 4], payload: &[u8]) {
     const MASKED: u8 = 0x80;
     header(out, opcode, compressed, payload.len(), MASKED);

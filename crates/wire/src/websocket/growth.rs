@@ -1,6 +1,6 @@
-//! How a message that is assembled grows: by doubling, as vectors do, but never beyond what may come.
+//! How the buffer of an assembled message grows: by doubling, like a vector, but never beyond what may still arrive.
 
-/// Makes room for `size` more bytes, and for as many as there are if they may come, but not for more than `most`.
+/// Makes room for `size` more bytes; doubles the length if as many may still arrive, but reserves no more than `most`.
 pub(super) fn grow(out: &mut Vec<u8>, size: usize, most: usize) {
     if out.capacity() - out.len() < size {
         out.reserve_exact(size.max(out.len().min(most)));
@@ -12,7 +12,7 @@ mod tests {
     use super::grow;
 
     #[test]
-    fn room_doubles_until_no_more_can_come() {
+    fn the_capacity_doubles_up_to_what_can_arrive() {
         let mut bytes = Vec::new();
         let mut capacities = Vec::new();
         while bytes.len() < 100 {
@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_announced_takes_nothing() {
+    fn bytes_that_are_only_announced_take_no_memory() {
         let mut bytes = Vec::new();
         grow(&mut bytes, 1, 1 << 40);
         assert_eq!(bytes.capacity(), 1);

@@ -1,16 +1,16 @@
-//! The opening handshake: which requests are one, and the key that answers it (RFC 6455 §4.2).
+//! The opening handshake: which requests are one, and the key of the response (RFC 6455 §4.2).
 
 use crate::fields::has_member;
 use crate::parameters::values;
 use crate::Head;
 
-/// What makes the response one that only a WebSocket server gives (RFC 6455 §1.3).
+/// Added to the key, so that only a WebSocket server sends the right response (RFC 6455 §1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// The one version there is (RFC 6455 §4.1).
+/// The only version (RFC 6455 §4.1).
 const VERSION: &[u8] = b"13";
 
-/// An opening handshake that can be accepted.
+/// A valid opening handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// The value of Sec-WebSocket-Accept.
@@ -20,16 +20,16 @@ pub struct Handshake {
 /// Why a request does not open a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
-    /// It does not try to: an ordinary request.
+    /// An ordinary request.
     NotWebSocket,
     /// It asks for another version: 426 with `Sec-WebSocket-Version: 13` (RFC 6455 §4.4).
     Version,
-    /// It tries to, but its fields are missing, repeated or misspelt, or it has a body: 400.
+    /// An invalid handshake: its fields are missing, repeated or malformed, or it has a body: 400.
     Malformed,
 }
 
-/// Looks at a request as RFC 6455 §4.2.1 asks. Host is checked with the head; Origin and the subprotocols are the
-/// application's affair.
+/// Checks a request as in RFC 6455 §4.2.1. Host is checked with the head; Origin and the subprotocols are up to the
+/// application.
 pub fn handshake(head: &Head, bytes: &[u8]) -> Result<Handshake, HandshakeError> {
     let offered = |protocol| values(head, bytes, b"upgrade").any(|value| has_member(value, protocol));
     if !head.upgrade || head.method.of(bytes) != b"GET" || !offered(b"websocket") {
@@ -39,7 +39,7 @@ pub fn handshake(head: &Head, bytes: &[u8]) -> Result<Handshake, HandshakeError>
         return Err(HandshakeError::Version);
     }
     let key = only(head, bytes, b"sec-websocket-key")?;
-    // Whoever does not know the protocol would take frames for a body, or a body for frames.
+    // A peer that does not know the protocol would take frames for a body, or a body for frames.
     if !is_key(key) || head.framing.has_body() {
         return Err(HandshakeError::Malformed);
     }
@@ -48,7 +48,7 @@ pub fn handshake(head: &Head, bytes: &[u8]) -> Result<Handshake, HandshakeError>
     })
 }
 
-/// The value of a field that must be there once (RFC 6455 §11.3.1, §11.3.5).
+/// The value of a field that must occur exactly once (RFC 6455 §11.3.1, §11.3.5).
 fn only<'a>(head: &'a Head, bytes: &'a [u8], name: &'a [u8]) -> Result<&'a [u8], HandshakeError> {
     let mut found = values(head, bytes, name);
     match (found.next(), found.next()) {
@@ -63,7 +63,7 @@ fn is_key(key: &[u8]) -> bool {
     digits.len() == 22 && digits.iter().all(|digit| BASE64.contains(digit))
 }
 
-/// The value of Sec-WebSocket-Accept that answers a Sec-WebSocket-Key (RFC 6455 §4.2.2).
+/// The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455 §4.2.2).
 pub fn accept_key(key: &[u8]) -> [u8; 28] {
     let mut hash = sha1_smol::Sha1::new();
     hash.update(key);

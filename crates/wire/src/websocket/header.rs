@@ -1,4 +1,4 @@
-//! The header of a frame as it is read (RFC 6455 §5.2): what can be said of it without knowing what came before.
+//! The header of a received frame (RFC 6455 §5.2): what can be checked without knowing earlier frames.
 
 use super::failure::Failure;
 use super::frame::Opcode;
@@ -13,12 +13,12 @@ pub(super) struct Header {
     pub(super) fin: bool,
     /// RSV1: the message is compressed.
     pub(super) compressed: bool,
-    /// Zeros when the frame is not masked.
+    /// Zeros if the frame is not masked.
     pub(super) mask: [u8; 4],
     pub(super) length: u64,
 }
 
-/// What the handshake has settled about all frames of a connection.
+/// What the handshake has settled for all frames of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) masked: bool,
@@ -26,8 +26,8 @@ pub(super) struct Rules {
 }
 
 impl Header {
-    /// The header at the start of `bytes` and how long it is; `None` if it goes on behind them. The first fault in the
-    /// order of the bytes counts, so that it does not matter how many have come.
+    /// The header at the start of `bytes`, and its length; `None` if it is incomplete. The first fault in the order of
+    /// the bytes is returned, so it does not matter how many have arrived.
     #[inline]
     pub(super) fn parse(bytes: &[u8], rules: Rules) -> Result<Option<(Header, usize)>, Failure> {
         let Some(&first) = bytes.first() else {
@@ -82,7 +82,7 @@ fn kind(first: u8, rules: Rules) -> Result<(Opcode, bool, bool), Failure> {
     Ok((opcode, fin, compressed))
 }
 
-/// The length of the payload and where the field with it ends.
+/// The length of the payload, and where its encoding ends.
 #[inline]
 fn length(bytes: &[u8], short: u8) -> Result<Option<(u64, usize)>, Failure> {
     let (size, least) = match short {

@@ -1,28 +1,28 @@
-//! [`Inflater`]: what permessage-deflate received, back to messages (RFC 7692 §7.2.2), never beyond a bound.
+//! [`Inflater`]: decompresses messages of permessage-deflate (RFC 7692 §7.2.2), never beyond a limit.
 
 use super::failure::Failure;
 use super::growth::grow;
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// What the sender left out at the end of a message.
+/// What the sender has left out at the end of a message.
 const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
 
-/// An empty last block: the stream ends with it exactly if it is between two blocks.
+/// An empty last block: the stream ends with it only if it is between two blocks.
 const LAST_BLOCK: &[u8] = &[3, 0];
 
-/// Output is made in pieces of this many bytes at most.
+/// Output is made in pieces of at most this many bytes.
 const PIECE: usize = 16 * 1024;
 
 /// Inflates the messages of one connection.
 pub(super) struct Inflater {
     stream: Decompress,
-    /// Nothing has come since the stream began or the last message ended.
+    /// Whether nothing has arrived since the stream began or the last message ended.
     between_messages: bool,
 }
 
 impl Inflater {
-    /// Always with the largest window: in a smaller one it would depend on how the bytes arrive whether a reference
-    /// beyond it is noticed.
+    /// Always uses the largest window: with a smaller one it would depend on the splitting of the bytes whether a
+    /// reference beyond it is detected.
     pub(super) fn new() -> Inflater {
         Inflater {
             stream: Decompress::new(false),
@@ -30,7 +30,8 @@ impl Inflater {
         }
     }
 
-    /// Appends to `out` what `input` holds. `out` never gets longer than `limit`, and has all that came before a fault.
+    /// Appends the decompressed `input` to `out`. `out` never gets longer than `limit`, and has everything before a
+    /// fault.
     pub(super) fn inflate(&mut self, input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Failure> {
         let mut rest = input;
         loop {
@@ -54,7 +55,7 @@ impl Inflater {
             self.between_messages &= taken == 0;
             match status {
                 Err(_) => return Err(Failure::BROKEN_DEFLATE),
-                // A sender may end the stream and begin another within a message (RFC 7692 §7.2.3.4).
+                // A sender may end the stream and begin another one within a message (RFC 7692 §7.2.3.4).
                 Ok(Status::StreamEnd) => {
                     self.stream.reset(false);
                     self.between_messages = true;
@@ -66,8 +67,8 @@ impl Inflater {
         }
     }
 
-    /// Ends a message: what the sender left out must change nothing. Without `keep_context` this inflater is used up, and
-    /// it is certain that the message did not end within a block.
+    /// Ends a message: what the sender has left out must not add any bytes. Without `keep_context` also checks that the
+    /// message did not end within a block; this inflater cannot be used any more.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>, keep_context: bool) -> Result<(), Failure> {
         if self.between_messages {
             return Ok(());

@@ -1,9 +1,9 @@
 //! Masking (RFC 6455 §5.3): XOR with a key of four bytes, which is its own inverse.
 
-/// Bytes that are masked in one go; the compiler makes vector instructions of it.
+/// Bytes that are masked at once; the compiler uses vector instructions for this.
 const BLOCK: usize = 32;
 
-/// Masks or unmasks `bytes`, the first of which meets the first byte of `key`.
+/// Masks or unmasks `bytes`; the first byte is combined with the first byte of `key`.
 pub(super) fn apply(bytes: &mut [u8], key: [u8; 4]) {
     let mut wide = [0; BLOCK];
     for part in wide.chunks_exact_mut(4) {
@@ -20,7 +20,7 @@ pub(super) fn apply(bytes: &mut [u8], key: [u8; 4]) {
     }
 }
 
-/// The key for what follows `length` masked bytes.
+/// The key for the bytes after `length` masked ones.
 pub(super) fn advanced(mut key: [u8; 4], length: usize) -> [u8; 4] {
     key.rotate_left(length % 4);
     key
@@ -31,7 +31,7 @@ mod tests {
     use super::{advanced, apply};
 
     #[test]
-    fn any_length_in_any_pieces_is_masked_as_byte_by_byte() {
+    fn any_length_in_any_pieces_is_masked_correctly() {
         let key = [0x37, 0xfa, 0x21, 0x3d];
         for length in 0..200 {
             let plain: Vec<u8> = (0..length).map(|at| at as u8).collect();

@@ -1,8 +1,8 @@
-//! UTF-8 that arrives in pieces (RFC 3629): a fault is found with the first byte that no valid text could have there.
+//! UTF-8 that arrives in pieces (RFC 3629): a fault is found at the first byte that no valid text could have there.
 
 use std::str::from_utf8;
 
-/// What has been seen of a text. Small and without allocation: at most the beginning of one character is kept.
+/// The state of a text. Small and without allocation: keeps at most the beginning of one character.
 #[derive(Debug, Default)]
 pub(super) struct Validator {
     begun: [u8; 4],
@@ -10,7 +10,7 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Takes the next piece; false if no valid text begins with what has come so far. It must not be used after that.
+    /// Checks the next piece; false if no valid text begins with the bytes so far. Must not be used after that.
     pub(super) fn feed(&mut self, piece: &[u8]) -> bool {
         let mut rest = piece;
         while self.length > 0 {
@@ -34,13 +34,13 @@ impl Validator {
         if error.error_len().is_some() {
             return false;
         }
-        // Without an error length the text ends within a character, after three bytes of it at most.
+        // Without an error length the text ends within a character, after at most three bytes of it.
         self.begun[..begun.len()].copy_from_slice(begun);
         self.length = begun.len() as u8;
         true
     }
 
-    /// Whether the text may end here; begins the next one.
+    /// Whether the text may end here; starts the next one.
     pub(super) fn finish(&mut self) -> bool {
         std::mem::take(&mut self.length) == 0
     }

@@ -54,7 +54,7 @@ impl Census {
     pub(crate) fn change(&self, from: Doing, to: Doing) -> Snapshot {
         let step = to.one().wrapping_sub(from.one());
         let before = self.0.fetch_add(step, SeqCst);
-        debug_assert!(Snapshot(before).count(from) > 0, "nobody was {from:?}");
+        debug_assert!(Snapshot(before).count(from) > 0, "no thread was {from:?}");
         Snapshot(before.wrapping_add(step))
     }
 

@@ -12,9 +12,9 @@
 //!                        │                                            ▲  │  ▲          │
 //!                        │                        the reactor is free │  │  │ woken    │
 //!                        │                             Polling ◀──────┴──┴──┴─▶ Waiting
-//!                        └── has the lock back ── Wanting                somebody else has the reactor
+//!                        └── has the lock back ── Wanting                another thread has the reactor
 //!
-//!   Leaving: from any state; the count goes down and somebody else is woken.
+//!   Leaving: from any state; the count goes down and another thread is woken.
 //! ```
 //!
 //! The lock is that of the language, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and
@@ -22,11 +22,12 @@
 //! sleeps again, so no other thread has to be woken for that; but it may have to wait for the lock for long.
 //!
 //! # Invariants
-//! * **No wake-up is lost.** A thread that adds work reads the states afterwards. A thread that goes to sleep changes its
-//!   state first and looks for work afterwards. Both are sequentially consistent, so one of the two sees the other.
-//! * **A thread polls whenever none would be woken.** One thread polls, or one is in a state that leads to a look at the
-//!   ready queue (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the monitor
-//!   ticks while any thread is in such a state, and polls itself after a whole tick without progress ([`help()`]).
+//! * **No wake-up is lost.** A thread that adds work reads the states afterwards. A thread that goes to sleep changes
+//!   its state first and looks for work afterwards. Both are sequentially consistent, so one of the two sees the other.
+//! * **A thread polls whenever none would be woken.** One thread polls, or one is in a state that leads to a look at
+//!   the ready queue (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the
+//!   monitor ticks while any thread is in such a state, and polls itself after a whole tick without progress
+//!   ([`help()`]).
 //! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
 //!
 //! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks the

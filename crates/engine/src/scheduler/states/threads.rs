@@ -61,7 +61,8 @@ impl Threads {
         self.census.add(Doing::Starting, |now| now.total() < self.most)
     }
 
-    /// Counts one if no thread is free, and those that start are fewer than the `jobs` that wait, or none.
+    /// As [`Threads::reserve`], but only if no thread is free, and either none is starting, or fewer than the `jobs`
+    /// that wait.
     pub(crate) fn reserve_for(&self, jobs: usize) -> bool {
         self.census.add(Doing::Starting, |now| {
             let coming = now.count(Doing::Starting);
