@@ -1,5 +1,5 @@
-//! What a client sends, decoded: messages for the app, control frames that are answered at once, and the close frame or error
-//! that ends it.
+//! Decodes what a client sends: messages for the app, control frames that are answered at once, and the close frame or
+//! protocol violation that ends the connection.
 
 use super::client::{Client, State};
 use super::inbox::{Event, LastWord};

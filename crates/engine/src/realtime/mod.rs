@@ -1,9 +1,9 @@
 //! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
-//! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread runs them, one
-//!   at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the peer has not
-//!   taken yet; `encoding.rs` makes frames.
+//! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
+//!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the
+//!   peer has not taken yet; `encoding.rs` makes frames.
 //! * `clients.rs` has all clients of an engine.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 

@@ -19,7 +19,7 @@ pub(crate) type Link = Arc<dyn Transport>;
 /// How long what a peer still sends is read and discarded after the last bytes to it, so that no reset overtakes those.
 pub(crate) const LINGER: Duration = Duration::from_millis(2_000);
 
-/// Bytes that are read of one peer in a turn, so that one that sends faster leaves others theirs.
+/// Bytes read of one peer in a turn: a peer that sends faster than this must let others have their turn.
 pub(crate) const READ_TURN: usize = 256 * 1024;
 
 /// Bytes read at a time.
