@@ -228,6 +228,14 @@ impl Output {
         spill: Spill<'_>,
         files: FileParts,
     ) -> io::Result<usize> {
+        if self.segments.is_empty() && bytes.len() < WRITE_THROUGH {
+            // The usual response: little, behind a head that is still in the buffer.
+            if self.buffer.len() - self.sent + bytes.len() <= spill.memory_bytes {
+                self.buffer.extend_from_slice(bytes);
+                self.claim = None;
+                return Ok(bytes.len());
+            }
+        }
         let mut taken = 0;
         let outgrows = self.pending() + bytes.len() as u64 > spill.memory_bytes as u64;
         if (bytes.len() >= WRITE_THROUGH || outgrows) && self.flush_whole(transport, files)? == Flush::Done {
