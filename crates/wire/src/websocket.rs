@@ -23,7 +23,7 @@ mod utf8;
 pub use close::{close_frame, is_sendable_close_code};
 pub use decoder::{Decoder, Incoming, Limits};
 pub use deflater::Deflater;
-pub use extension::{accept_answer, negotiate, offer, Context, Deflate};
+pub use extension::{accept_response, negotiate, offer, Context, Deflate};
 pub use failure::Failure;
 pub use frame::{frame, masked_frame, Opcode, Role};
 pub use handshake::{accept_key, handshake, Handshake, HandshakeError};

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 impl Connection {
     /// The app has written the response: sends it, and continues with the next request.
-    pub(crate) fn answered(&mut self, close: bool, config: &Config, now: Millis) -> Next {
+    pub(crate) fn responded(&mut self, close: bool, config: &Config, now: Millis) -> Next {
         self.respond_later(close, now);
         self.flush(config, now, FileParts::Leave)
     }

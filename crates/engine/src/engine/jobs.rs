@@ -74,8 +74,8 @@ impl Engine {
             Outcome::Hijacked => self.let_go(connection),
             Outcome::Gone => self.close(connection),
             Outcome::Aborted => self.abort(connection),
-            Outcome::Answered { close } => {
-                let next = connection.answered(close, &self.worker.config, Millis::now());
+            Outcome::Responded { close } => {
+                let next = connection.responded(close, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }
         }

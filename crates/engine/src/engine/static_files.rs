@@ -39,7 +39,7 @@ impl Engine {
             let next = if turn == TURN {
                 connection.respond_later(close, now)
             } else {
-                connection.answered(close, &self.worker.config, now)
+                connection.responded(close, &self.worker.config, now)
             };
             if next != Next::Ready {
                 return next;
@@ -82,6 +82,6 @@ impl Engine {
         self.counters().requests.fetch_add(1, Relaxed);
         self.counters().files.fetch_add(1, Relaxed);
         self.record(connection, &ended);
-        Some(!matches!(outcome, Outcome::Answered { close: false }))
+        Some(!matches!(outcome, Outcome::Responded { close: false }))
     }
 }

@@ -262,7 +262,7 @@ impl<'a> Exchange<'a> {
             None if self.hijacked => Outcome::Hijacked,
             None if self.is_aborted => Outcome::Aborted,
             None if self.gone => Outcome::Gone,
-            None => Outcome::Answered { close: self.close },
+            None => Outcome::Responded { close: self.close },
         };
         (ended, outcome)
     }
@@ -278,7 +278,7 @@ pub(crate) struct Ended {
 /// What happens to the connection.
 pub(crate) enum Outcome {
     /// The response is written: its rest is sent, then comes the next request, or the end.
-    Answered { close: bool },
+    Responded { close: bool },
     /// It becomes a client.
     Client(Arc<Client>),
     /// Its socket belongs to the app.

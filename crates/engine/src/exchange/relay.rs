@@ -19,7 +19,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 const TURN_BYTES: usize = 2 * PIPE_BYTES;
 
 /// The relays of a process.
-static TUNNELS: OnceLock<Relays> = OnceLock::new();
+static RELAYS: OnceLock<Relays> = OnceLock::new();
 
 /// The relays of one process, and of those that are forked from it. A child inherits neither the thread nor a usable
 /// lock, which that thread may have held during the fork, so it gets its own.
@@ -39,7 +39,7 @@ impl Relays {
     }
 
     fn of(process: u32) -> &'static Relays {
-        let mut relays = TUNNELS.get_or_init(|| Relays::new(process));
+        let mut relays = RELAYS.get_or_init(|| Relays::new(process));
         while relays.process != process {
             relays = relays.child.get_or_init(|| Box::new(Relays::new(process)));
         }

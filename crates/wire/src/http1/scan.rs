@@ -64,12 +64,12 @@ enum Part {
 /// Why the scan stopped early: the end of the bytes, or an error.
 enum Stop {
     End,
-    Misdeed(Error),
+    Error(Error),
 }
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
-        Stop::Misdeed(error)
+        Stop::Error(error)
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn scan(bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgres
             };
             Ok(Scanned::Incomplete)
         }
-        Err(Stop::Misdeed(error)) => Err(error),
+        Err(Stop::Error(error)) => Err(error),
     }
 }
 
@@ -279,8 +279,8 @@ impl<'a> Scan<'a> {
     fn misplaced(&mut self, expected: Error) -> Stop {
         match self.line_end() {
             Err(stop) => stop,
-            Ok(true) => Stop::Misdeed(expected),
-            Ok(false) => Stop::Misdeed(match self.bytes[self.at] {
+            Ok(true) => Stop::Error(expected),
+            Ok(false) => Stop::Error(match self.bytes[self.at] {
                 0 => Error::NulByte,
                 byte if byte.is_ascii_control() && byte != b'\t' => Error::ControlCharacter,
                 _ => expected,

@@ -58,7 +58,7 @@ pub fn offer(context: Context) -> String {
 
 /// The result of the server's response to [`offer`] with the same `context`. `None` if the response does not fit the
 /// offer, or asks for something unsupported: then the connection must be failed (RFC 7692 §7).
-pub fn accept_answer(value: &[u8], context: Context) -> Option<Deflate> {
+pub fn accept_response(value: &[u8], context: Context) -> Option<Deflate> {
     let response = Parameters::parse(value)?;
     let per_message = context == Context::PerMessage;
     let client_bits = match response.client_bits {

@@ -1,7 +1,7 @@
 //! Which offers of permessage-deflate are accepted, and how (RFC 7692 §5, §7.1).
 
 use crate::support::get;
-use fairlead_wire::websocket::{accept_answer, negotiate, offer, Context, Deflate};
+use fairlead_wire::websocket::{accept_response, negotiate, offer, Context, Deflate};
 
 /// What is agreed on: `s` and `c` for a side that keeps no context, then the bits of server and client.
 fn told(deflate: Deflate) -> String {
@@ -247,7 +247,7 @@ fn both_sides_agree_on_the_offer_of_a_client() {
             let (head, bytes) = get(&[&format!("Sec-WebSocket-Extensions: {}", offer(asked))]);
             let (server, answer) = negotiate(&head, &bytes, given).expect("acceptable");
             assert_eq!(
-                accept_answer(answer.as_bytes(), asked),
+                accept_response(answer.as_bytes(), asked),
                 Some(server),
                 "{asked:?} {given:?}"
             );
@@ -259,7 +259,7 @@ fn both_sides_agree_on_the_offer_of_a_client() {
 
 #[test]
 fn a_client_takes_only_answers_it_can_keep_to() {
-    let agreed = |answer: &str, context| accept_answer(answer.as_bytes(), context).map(told);
+    let agreed = |answer: &str, context| accept_response(answer.as_bytes(), context).map(told);
     assert_eq!(agreed("permessage-deflate", Context::Kept), Some("15 15".into()));
     assert_eq!(
         agreed("permessage-deflate; client_max_window_bits=9", Context::Kept),
