@@ -19,7 +19,7 @@ impl Connection {
         self.flush(config, now, FileParts::Leave)
     }
 
-    /// As [`Connection::answered`], but the response is only sent in the connection's next turn.
+    /// As [`Connection::responded`], but the response is only sent in the connection's next turn.
     pub(crate) fn respond_later(&mut self, close: bool, now: Millis) -> Next {
         self.served += 1;
         self.forget_request();
