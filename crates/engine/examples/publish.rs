@@ -89,7 +89,7 @@ fn measure(
     time: Duration,
     flushes: &AtomicU64,
 ) {
-    let before = (to.stats().delivered, flushes.load(Relaxed));
+    let before = (to.stats().counted.delivered, flushes.load(Relaxed));
     let begun = Instant::now();
     let (mut published, mut waits) = (0, 0);
     while begun.elapsed() < time {
@@ -99,14 +99,14 @@ fn measure(
         });
         published += 1;
     }
-    while to.stats().queued > 0 || to.stats().mail_received < from.stats().mail_sent {
+    while to.stats().queued > 0 || to.stats().counted.mail_received < from.stats().counted.mail_sent {
         std::thread::sleep(Duration::from_millis(1));
     }
     let per_second = |count: u64| count as f64 / begun.elapsed().as_secs_f64();
     println!(
         "{name:>18}: {:>9.0} published/s  {:>11.0} delivered/s  {:>9.0} flushes/s  {waits} waits",
         per_second(published),
-        per_second(to.stats().delivered - before.0),
+        per_second(to.stats().counted.delivered - before.0),
         per_second(flushes.load(Relaxed) - before.1),
     );
 }

@@ -6,8 +6,12 @@ use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+/// How long the end of an engine waits for the last work of a native thread: the messages that the dispatcher has, the lines
+/// that whoever reads the log may never take.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+
 /// A moment on the monotonic clock, in whole milliseconds since an arbitrary start: the unit of every deadline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Millis(u64);
 
 /// A moment on the monotonic clock, in nanoseconds since the same start, which all processes of the machine share.

@@ -301,7 +301,7 @@ fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
         .hub
         .publish(b"all", b"one\ntwo", Scope::Process, &mut |wait| wait());
     server.hub.publish(b"all", b"three", Scope::Process, &mut |wait| wait());
-    eventually("the delivery", || server.hub.stats().delivered == 2);
+    eventually("the delivery", || server.hub.stats().counted.delivered == 2);
     server.engine.drain();
     let mut everything = String::new();
     client

@@ -1,6 +1,7 @@
 //! What the workers of one server share: the waiting room, through which requests move between them, and the scoreboard
 //! with the statistics.
 
+pub(crate) mod datagrams;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;
 pub(crate) mod waiting_room;

@@ -5,15 +5,15 @@
 
 use crate::clock::Millis;
 use crate::connection::Connection;
+use crate::stream::output::KEPT_CAPACITY;
 use crate::transport::poller::{Interest, Key, Poller};
 use crate::transport::Link;
 use rustix::io;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::Arc;
 
-/// How many spare buffers are kept, and the largest capacity that is worth keeping.
+/// How many spare buffers are kept.
 const SPARE_BUFFERS: usize = 64;
-const SPARE_CAPACITY: usize = 32 * 1024;
 
 struct ParkedSlot {
     /// The connection's transport, and what the poller watches it for (`None`: nothing). They are here because the
@@ -147,7 +147,7 @@ impl Parked {
 
     /// Keeps a buffer for a later request of any connection.
     pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
-        if (1..=SPARE_CAPACITY).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
+        if (1..=KEPT_CAPACITY).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
             buffer.clear();
             self.spare.push(buffer);
         }

@@ -41,7 +41,7 @@ use upgrade::Upgrade;
 pub struct Gone;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResponsePhase {
+enum ResponsePhase {
     NotStarted,
     EarlyHints,
     Head,
@@ -83,10 +83,10 @@ pub struct Exchange<'a> {
     lent: bool,
     faulty: Option<&'static str>,
     /// The client that the connection becomes.
-    pub(crate) client: Option<Arc<Client>>,
+    client: Option<Arc<Client>>,
     hijacked: bool,
     /// The file that the app has named to be sent.
-    pub(crate) named: Option<Named>,
+    named: Option<Named>,
     coder: Option<Box<Coder>>,
 }
 

@@ -2,6 +2,7 @@
 //! delays a request. The thread starts with the first line. Lines that cannot be written in time are dropped and
 //! counted.
 
+use crate::clock::FAREWELL;
 use crate::config::{Format, Logs};
 use parking_lot::{Condvar, Mutex};
 use std::fmt::{Arguments, Write as _};
@@ -15,9 +16,6 @@ const MOST_PENDING: usize = 1024 * 1024;
 
 /// Lines are written in batches, delayed by at most this time.
 const BATCH_TIME: Duration = Duration::from_millis(20);
-
-/// How long a flush waits for the last lines: whatever reads the pipe may never take them.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 pub(crate) struct LogWriter {
     shared: Arc<WriterState>,

@@ -6,17 +6,15 @@ use super::dispatcher::Dispatcher;
 use super::publication::Publication;
 use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
+use crate::clock::FAREWELL;
 use crate::cluster::scoreboard::Slot;
+use crate::cluster::statistics::Stats;
 use fairlead_wire::pattern::Match;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long [`Hub::stop`] waits for the dispatcher.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The processes that a publication is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,18 +43,8 @@ pub struct PubSubStats {
     pub subscriptions: usize,
     /// Publications that wait for the dispatcher.
     pub queued: usize,
-    /// Messages published by this process.
-    pub published: u64,
-    /// Messages handed to subscribers.
-    pub delivered: u64,
-    /// Messages sent to other processes.
-    pub mail_sent: u64,
-    /// Messages received from other processes.
-    pub mail_received: u64,
-    /// How often a publisher found a full mailbox and waited.
-    pub mail_waits: u64,
-    /// Messages that another process did not take in time, or that could not be read.
-    pub mail_lost: u64,
+    /// What this process counts; see the table of statistics.
+    pub counted: Stats,
     /// Panics of subscribers.
     pub panics: u64,
 }
@@ -210,12 +198,7 @@ impl Hub {
         PubSubStats {
             subscriptions: self.shared.channels.len(),
             queued: self.shared.queue.len(),
-            published: counters.published.load(Relaxed),
-            delivered: counters.delivered.load(Relaxed),
-            mail_sent: counters.mail_sent.load(Relaxed),
-            mail_received: counters.mail_received.load(Relaxed),
-            mail_waits: counters.mail_waits.load(Relaxed),
-            mail_lost: counters.mail_lost.load(Relaxed),
+            counted: counters.stats(counters),
             panics: self.shared.panics.load(Relaxed),
         }
     }

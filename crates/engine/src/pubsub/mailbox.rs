@@ -3,19 +3,17 @@
 
 use super::envelope::{introduced, introduction, open, Envelope, HEADER, INLINE_BYTES};
 use super::publication::Publication;
+use crate::cluster::datagrams;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{retry_on_intr, Errno};
 use rustix::net::{
-    recvmsg, sendmsg, socketpair, sockopt, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
-
-/// Buffer size requested from the kernel for queued envelopes; it may give less.
-const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Most bytes of long envelopes that may wait. They are in files, which the kernel does not count.
 const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
@@ -57,11 +55,7 @@ pub(super) fn space() -> Box<DatagramBuffer> {
 
 impl Mailbox {
     pub(super) fn new() -> io::Result<Mailbox> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        if sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES).is_err() {
-            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
-        }
+        let (sender, receiver) = datagrams::queue()?;
         Ok(Mailbox { sender, receiver })
     }
 
@@ -203,7 +197,7 @@ mod tests {
     #[test]
     fn an_envelope_too_long_for_the_buffer_of_the_socket_goes_into_a_file() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
-        sockopt::set_socket_send_buffer_size(&mailbox.sender, 0).expect("as little as there can be");
+        rustix::net::sockopt::set_socket_send_buffer_size(&mailbox.sender, 0).expect("as little as there can be");
         let message = [7; INLINE_BYTES / 2];
         let mut envelope = Envelope::new(b"news", &message);
         assert!(envelope.is_inline());

@@ -84,15 +84,13 @@ impl Client {
         let unfinished = decoder.unfinished();
         let has_room = reader.taken.memory(&realtime.worker.config.request_totals, unfinished);
         let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
-        let (schedule, is_sound) = self.pass_on(reader, messages, &remarks, (fed.map(|_| ()), now), realtime);
-        (
-            schedule,
-            if is_sound {
-                fed.unwrap_or(bytes.len())
-            } else {
-                bytes.len()
-            },
-        )
+        let (schedule, is_sound) = self.pass_on(reader, messages, &remarks, fed.map(|_| ()), realtime, now);
+        let taken = if is_sound {
+            fed.unwrap_or(bytes.len())
+        } else {
+            bytes.len()
+        };
+        (schedule, taken)
     }
 
     /// Handles what was decoded, and the failure in `fed`, if any. Returns whether the client has to be put into the
@@ -102,8 +100,9 @@ impl Client {
         reader: &mut Reader,
         messages: Vec<Event>,
         remarks: &[Remark],
-        (fed, now): (Result<(), Failure>, Millis),
+        fed: Result<(), Failure>,
         realtime: &Realtime,
+        now: Millis,
     ) -> (bool, bool) {
         // A pong does not wait for the app, not even for an event that runs now and would take the messages at once.
         let heard = remarks

@@ -23,7 +23,7 @@ const FILE_SLICE: u64 = 512 * 1024;
 const WRITE_THROUGH: usize = 64 * 1024;
 
 /// The capacity up to which an empty buffer is kept.
-const KEPT_CAPACITY: usize = 32 * 1024;
+pub(crate) const KEPT_CAPACITY: usize = 32 * 1024;
 
 /// Where a response goes if its connection's buffer cannot hold it.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ mod message;
 pub(crate) use attendance::Attendance;
 pub(crate) use message::{Departure, Transfer};
 
+use crate::cluster::datagrams;
 use crate::cluster::scoreboard::Scoreboard;
 use crate::transport::poller::{token, Poller};
 use attendance::Visit;
@@ -19,15 +20,12 @@ use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::{fcntl_dupfd_cloexec, read, retry_on_intr, write, Errno};
 use rustix::net::{
-    recvmsg, sendmsg, socketpair, sockopt, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::SeqCst;
-
-/// Buffer size requested from the kernel for queued messages; it may give less.
-const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Inherited by all workers, together with the [`Scoreboard`].
 pub struct WaitingRoom {
@@ -66,12 +64,7 @@ impl WaitingRoom {
     /// # Errors
     /// If the socket pair cannot be made.
     pub fn new(scoreboard: &'static Scoreboard) -> std::io::Result<WaitingRoom> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        let forced = sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES);
-        if forced.is_err() {
-            let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
-        }
+        let (sender, receiver) = datagrams::queue()?;
         Ok(WaitingRoom {
             scoreboard,
             sender,
