@@ -77,7 +77,7 @@ module Fairlead
 
       def declare_group(parser, group)
         parser.separator("\n#{group}")
-        Options.select { |entry| entry.group == group }.each { |entry| declare(parser, entry) }
+        Options.select { |entry| entry.group == group && entry.flag? }.each { |entry| declare(parser, entry) }
       end
 
       def declare(parser, entry)
@@ -89,7 +89,9 @@ module Fairlead
       end
 
       def long_flags(entry)
-        entry.long_flags.map { |flag| entry.boolean? ? "--[no-]#{flag}" : "--#{flag} #{entry.placeholder}" }
+        return entry.long_flags.map { |flag| "--[no-]#{flag}" } if entry.boolean?
+
+        entry.long_flags.map { |flag| "--#{flag}#{" " unless entry.placeholder.start_with?("=")}#{entry.placeholder}" }
       end
 
       def description(entry)

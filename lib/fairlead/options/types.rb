@@ -16,7 +16,7 @@ module Fairlead
 
       # The superclass of all types; each overrides #parse and #expectation.
       class Type
-        # The placeholder for the value in --help.
+        # The placeholder for the value in --help: "N"; "[N]" if it may be left out; "=[N]" if it may be, and has to follow a "=".
         attr_reader :placeholder
 
         def initialize(placeholder)
