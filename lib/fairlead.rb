@@ -9,6 +9,8 @@ module Fairlead
   autoload :ConfigurationError, "fairlead/error"
   autoload :BindError, "fairlead/error"
   autoload :PidFileError, "fairlead/error"
+  autoload :StateFileError, "fairlead/error"
+  autoload :PluginError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
@@ -39,6 +41,8 @@ module Fairlead
   autoload :Worker, "fairlead/process/worker"
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
+  autoload :Control, "fairlead/control"
+  autoload :Systemd, "fairlead/systemd"
 
   # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"

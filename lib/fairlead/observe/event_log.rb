@@ -43,6 +43,10 @@ module Fairlead
 
     def start_failed(error) = warn("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
 
+    def control_listening(url) = info("control server on #{url}")
+
+    def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
+
     # --- workers
 
     def worker_booted(child, seconds) = info("worker #{child.slot} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
@@ -84,6 +88,9 @@ module Fairlead
     def access_log_reopened = info("HUP: reopened the access log")
 
     def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
+
+    # A command, or what looks after the server, has raised.
+    def control_failed(error) = warn("control: #{trace(error)}")
 
     def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
 

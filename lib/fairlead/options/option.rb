@@ -119,8 +119,9 @@ module Fairlead
       def shown_default = nil
 
       def expand(*arguments)
+        least = @expansion.arity
         most = @expansion.parameters.size
-        raise Types::Invalid, "takes 1 to #{most} values, not #{arguments.size}" unless arguments.size.between?(1, most)
+        raise Types::Invalid, "takes #{least} to #{most} values, not #{arguments.size}" unless arguments.size.between?(least, most)
 
         @expansion.call(*arguments).reduce({}) { |values, (option, value)| values.merge(Options.fetch(option).expand(value)) }
       end
