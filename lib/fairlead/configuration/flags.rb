@@ -82,7 +82,7 @@ module Fairlead
 
       def declare(parser, entry)
         origin = "--#{entry.long_flags.first}"
-        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, value, origin: origin) }
+        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, *value, origin: origin) }
         return unless entry.name == :config
 
         parser.on("--no-config", "Reads no configuration file.") { set(:config, "-", origin: "--no-config") }

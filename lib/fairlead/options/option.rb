@@ -79,7 +79,7 @@ module Fairlead
       # Turns the arguments of a source into { name => canonical value }. If the argument is nil, the result is empty, so that
       # `pid_file ENV["PIDFILE"]` changes nothing if the variable is not set.
       def expand(*arguments)
-        return { name => true } if arguments.empty? && boolean?
+        return { name => type.implied } if arguments.empty? && !type.implied.nil?
 
         one_argument!(arguments)
         return {} if arguments.first.nil?

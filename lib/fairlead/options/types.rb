@@ -32,8 +32,11 @@ module Fairlead
         # The value for the engine.
         def to_engine(value) = value
 
-        # Whether the option can be given without a value, meaning true.
+        # Whether the values are true and false.
         def boolean? = false
+
+        # What the option means when it is given without a value; nil if it needs one.
+        def implied = nil
 
         private
 
@@ -143,6 +146,8 @@ module Fairlead
 
         def boolean? = true
 
+        def implied = true
+
         def expectation = "true or false"
 
         def parse(value)
@@ -162,6 +167,25 @@ module Fairlead
         def parse(value)
           @words.find { |word| word.to_s == value.to_s } || invalid!(value)
         end
+      end
+
+      # Which sockets of systemd are listened on without being named: :none, :all, or :only.
+      class Activation < Type
+        WORDS = { "true" => :all, "all" => :all, "false" => :none, "none" => :none, "only" => :only }.freeze
+
+        def initialize
+          super("[only]")
+        end
+
+        def expectation = "true, false or only"
+
+        def implied = :all
+
+        def parse(value)
+          WORDS.fetch(value.to_s) { invalid!(value) }
+        end
+
+        def format(value) = WORDS.key(value)
       end
 
       # A word, a name, a path: any text that is not empty and has no NUL.
