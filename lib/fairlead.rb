@@ -36,7 +36,13 @@ module Fairlead
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"
   autoload :Supervisor, "fairlead/process/supervisor"
+  autoload :Spawner, "fairlead/process/spawner"
   autoload :Worker, "fairlead/process/worker"
+  autoload :Role, "fairlead/process/role"
+  autoload :Link, "fairlead/process/link"
+  autoload :HotRestart, "fairlead/process/hot_restart"
+  autoload :RestartCommand, "fairlead/process/restart_command"
+  autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
 

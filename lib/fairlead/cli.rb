@@ -17,10 +17,14 @@ module Fairlead
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
 
+      RestartCommand.note
+
       dispatch
     rescue SignalException => e # a signal before the server has started
       128 + e.signo
     rescue Error => e
+      Spawner.inherited_link
+      Spawner.report_failure(e)
       raise if @flags&.debug?
 
       EventLog.new(errors: @errors).start_failed(e)

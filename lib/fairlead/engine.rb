@@ -24,12 +24,11 @@ module Fairlead
       @pid = nil
     end
 
-    # Starts serving; returns at once.
+    # Starts serving; returns at once. It has descriptors of its own for the listeners, and closes them when it drains.
     def start
       @pid = Process.pid
       run_hooks(:boot)
       @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
-      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
       Stats.add(@native, @shared)
       @created.close
       start_threads(@native.initial_threads)

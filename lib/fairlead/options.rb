@@ -137,6 +137,12 @@ module Fairlead
            scope: :process, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
            doc: "How long requests may take to finish when the server is asked to end. Requests still running are then aborted."
 
+    option :restart_command, Types::Text.new("CMD"),
+           scope: :process, default: nil, short: "-R", aliases: %i[restart_cmd], long_flags: %w[restart-command restart-cmd],
+           valid: ["bin/server --quiet"], invalid: [""],
+           doc: "The command that starts the new code at a restart. By default it is the one that has started the server, in the same " \
+                "folder; a symbolic link to a release is followed anew."
+
     group "The application"
 
     option :rackup, Types::Text.new("PATH"),

@@ -40,6 +40,7 @@ module Fairlead
     def start
       @service.open
       @engine.start
+      @service.listeners.close
       self
     rescue StandardError
       @service.close

@@ -21,13 +21,31 @@ module Fairlead
       self
     end
 
+    # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
+    def adopt(ios, bindings)
+      @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
+      adopt_listeners(ios, bindings)
+      self
+    end
+
+    # As above; nothing else is opened.
+    def adopt_listeners(ios, bindings = [])
+      @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
+        io.autoclose = false
+        Listener.adopt(io.fileno, binding, kept: true)
+      end)
+    end
+
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
       @app ||= AppLoader.wrap(@given || AppLoader.of(configuration))
     end
 
+    # Whether the application is none of a rackup file.
+    def given? = !@given.nil?
+
     # Whether the application is loaded before the workers are forked.
-    def preload? = !@given.nil? || configuration.preload?
+    def preload? = given? || configuration.preload?
 
     # The settings of the engine: its options, and what only this process has.
     def engine_settings

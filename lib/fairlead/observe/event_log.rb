@@ -41,21 +41,25 @@ module Fairlead
 
     def warning(text) = warn("warning: #{text}")
 
-    def start_failed(error) = warn("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
+    # +error+: an exception, or its message.
+    def start_failed(error)
+      text = error.is_a?(Exception) ? error.message : error
+      write(@errors, "fairlead: #{text.gsub("\n", "\nfairlead: ")}", prefix: false)
+    end
 
     # --- workers
 
-    def worker_booted(child, seconds) = info("worker #{child.slot} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
+    def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
 
-    def worker_failed_to_boot(slot, reason) = warn("worker #{slot} cannot start: #{reason}")
+    def worker_failed_to_boot(index, reason) = warn("worker #{index} cannot start: #{reason}")
 
-    def worker_ended(child, status) = warn("worker #{child.slot} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
+    def worker_ended(child, status) = warn("worker #{child.index} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
 
-    def worker_boot_timed_out(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
+    def worker_boot_timed_out(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
 
-    def worker_hung(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
+    def worker_hung(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
 
-    def worker_killed(child) = warn("worker #{child.slot} (pid #{child.pid}) did not end in time; killing it")
+    def worker_killed(child) = warn("worker #{child.index} (pid #{child.pid}) did not end in time; killing it")
 
     def workers_wanted(count) = info("changing to #{count} #{count == 1 ? "worker" : "workers"}")
 
@@ -68,6 +72,41 @@ module Fairlead
     def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
+
+    # --- spawners and restarts
+
+    def spawner_lost(generation, reason) = warn("the spawner of generation #{generation.number} is lost, starting another one: #{reason}")
+
+    def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
+
+    def restart_begun(restart, generation) = info("#{restart.kind} restart: loading the new code (generation #{generation.number})")
+
+    def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
+
+    def refork_refused(reason) = warn("refork: not now, #{reason}")
+
+    def restart_done(restart, generation) = info("#{restart.kind == :refork ? "refork" : "#{restart.kind} restart"}: done, all workers are of generation #{generation.number}")
+
+    def restart_failed(restart, generation)
+      name = restart.kind == :refork ? "refork" : "#{restart.kind} restart"
+      warn("#{name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
+    end
+
+    def restart_checked = info("hot restart: checking the configuration of the new code")
+
+    def restart_refused(problem) = warn("hot restart: failed, the old code goes on serving: #{problem}")
+
+    def restarting_hot = info("hot restart: starting the new code")
+
+    def phased_restart_needs_workers = info("phased restart: there are no workers, so this is a hot restart")
+
+    def needs_workers(request) = warn("#{request}: ignored, there are no workers")
+
+    # +thread+: as of Backtraces.all.
+    def backtrace(thread)
+      request = ", #{thread[:request]}" if thread[:request]
+      info("thread #{thread[:name]} (#{thread[:status]}#{request})\n#{thread[:backtrace].map { |line| "\t#{line}" }.join("\n")}")
+    end
 
     # --- the end
 
@@ -82,8 +121,6 @@ module Fairlead
     # --- while it runs
 
     def access_log_reopened = info("HUP: reopened the access log")
-
-    def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
 
     def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
 
@@ -103,6 +140,13 @@ module Fairlead
       warn("error in the application#{": #{request}" if request}: #{trace(error)}")
     end
 
+    # How a process has ended, in words. +status+: a Process::Status, or :unknown.
+    def describe(status)
+      return "unknown status" if status == :unknown
+
+      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
+    end
+
     private
 
     def info(text)
@@ -112,8 +156,8 @@ module Fairlead
     def warn(text) = write(@errors, text)
 
     # If the terminal is closed or the disk is full, the message is lost and the server goes on.
-    def write(stream, text)
-      stream.write("#{"[#{Process.pid}] " if @prefix}#{text}\n")
+    def write(stream, text, prefix: @prefix)
+      stream.write("#{"[#{Process.pid}] " if prefix}#{text}\n")
       stream.flush
     rescue SystemCallError, IOError
       nil
@@ -124,12 +168,6 @@ module Fairlead
       error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e
       "#{error.class}, whose message raised (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
-    end
-
-    def describe(status)
-      return "unknown status" if status == :unknown
-
-      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
   end
 end

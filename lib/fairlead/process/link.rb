@@ -45,9 +45,11 @@ module Fairlead
 
     def close = @socket.close
 
-    # Sends a message. Returns false if the other end is closed, or takes nothing any more.
+    # Sends a message. +ios+: objects with a descriptor, or descriptors. Returns false if the other end is closed, or takes nothing
+    # any more.
     def send(kind, *fields, ios: [])
       text = [kind, *fields.map { |field| clean(field) }].join(SEPARATOR)
+      ios = ios.map { |io| io.is_a?(Integer) ? IO.for_fd(io, autoclose: false) : io.to_io }
       control = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
       @socket.sendmsg_nonblock(text, 0, nil, *control, exception: false) != :wait_writable
     rescue SystemCallError, IOError

@@ -24,12 +24,18 @@ module Fairlead
         @pid = pid
         @booted = booted
         @began_at = began_at
-        @ending = false
-        @kill_at = @signal = nil
+        @ending = @unfit = false
+        @kill_at = @signal = @promoted_to = nil
       end
 
       def booted? = @booted
       def ending? = @ending
+
+      # Whether it is replaced because it does not work.
+      def unfit? = @unfit
+
+      # The generation whose spawner it is to become; nil for most.
+      attr_reader :promoted_to
 
       def booted!
         @booted = true
@@ -38,6 +44,20 @@ module Fairlead
       def forked(pid)
         @pid = pid
         signal(@signal) if @signal
+      end
+
+      # Asks it to end, because it does not work.
+      def give_up(kill_at)
+        @unfit = true
+        terminate(kill_at)
+      end
+
+      # Asks it to stop serving and to become the spawner of generation +number+, with these listeners.
+      def promote(number, listeners, kill_at)
+        @promoted_to = number
+        @ending = true
+        @kill_at = kill_at
+        link.send(:promote, number, ios: listeners.to_a)
       end
 
       # Asks it to end; the watchdog kills it at +kill_at+. +how+: :drain, :end (the server ends, too) or :stop.
@@ -78,8 +98,8 @@ module Fairlead
       # Those with that index: during a replacement there are two.
       def of(index) = select { |child| child.index == index }
 
-      # Whether there is one for that index that is not about to end.
-      def any_for?(index) = of(index).any? { |child| !child.ending? }
+      # Whether there is one for that index that is not about to end, or that a copy of it is going to replace.
+      def any_for?(index) = of(index).any? { |child| !child.ending? || child.promoted_to }
 
       def add(child)
         @by_slot[child.slot] = child

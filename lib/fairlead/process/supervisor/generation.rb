@@ -36,7 +36,7 @@ module Fairlead
 
       # Has the spawner fork a worker: +link+ is the worker's end, +mailbox+ the descriptors of its mailbox.
       def fork_worker(child, link, mailbox)
-        @link.send(:fork, child.index, child.slot, ios: [link.to_io, *mailbox])
+        @link.send(:fork, child.index, child.slot, ios: [link, *mailbox])
       end
 
       # Tells the spawner that all workers are of this generation and serve. Only the first time counts.

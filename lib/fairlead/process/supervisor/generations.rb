@@ -10,9 +10,10 @@ module Fairlead
       # The Generation that workers are to be of. nil before the first.
       attr_reader :current
 
-      # +spawning+: starts spawners.
-      def initialize(spawning)
+      # +spawning+: starts spawners. The block is the clock of a BackOff.
+      def initialize(spawning, &clock)
         @spawning = spawning
+        @back_off = BackOff.new(&clock)
         @by_number = {}
         @last_number = 0
       end
@@ -38,17 +39,38 @@ module Fairlead
         @current = generation
       end
 
-      # Replaces a spawner that has ended by a new one, of the same generation.
-      def start_again(generation) = add(@spawning.start(generation.number, fresh: true)).tap { |new| @current = new if generation.equal?(@current) }
+      # The spawner of the current generation has ended by itself.
+      def lost(generation)
+        @back_off.fail
+        @lost = generation
+      end
+
+      # Starts a spawner in the place of one that was lost. It loads the application as it is now.
+      def replace_lost
+        return if @lost.nil? || @back_off.remaining
+
+        @current = add(@spawning.start(@lost.number, fresh: true))
+        @lost = nil
+      end
+
+      # Seconds until that is due; nil if there is nothing to do.
+      def back_off = @lost && @back_off.remaining
 
       # Asks all spawners but that of +kept+ to end.
       def end_all(kill_at, except: nil)
         each { |generation| generation.end(kill_at) unless generation.equal?(except) || generation.ending? }
       end
 
-      # Removes the spawners that have ended and returns them.
+      # Removes the spawners that have ended and returns [[generation, Process::Status], …].
       def reap
-        select { |generation| Reaper.status(generation.pid, generation.link) }.each { |generation| @by_number.delete(generation.number) }
+        filter_map do |generation|
+          status = Reaper.status(generation.pid, generation.link)
+          next unless status
+
+          generation.link.close
+          @by_number.delete(generation.number)
+          [generation, status]
+        end
       end
     end
   end

@@ -26,7 +26,7 @@ module Fairlead
       end
 
       def check(now)
-        @generations.each { |generation| generation.kill if overdue?(generation, now) }
+        @generations.each { |generation| kill_spawner(generation) if overdue?(generation, now) }
         @children.each do |child|
           child.ending? ? kill_overdue(child, now) : replace_unfit(child, now)
         end
@@ -35,6 +35,11 @@ module Fairlead
       private
 
       def overdue?(process, now) = process.kill_at && process.kill_at <= now
+
+      def kill_spawner(generation)
+        @log.spawner_killed(generation)
+        generation.kill
+      end
 
       def kill_overdue(child, now)
         return unless overdue?(child, now)
@@ -53,7 +58,7 @@ module Fairlead
 
           @log.worker_boot_timed_out(child, @configuration.worker_boot_timeout)
         end
-        child.terminate(now + REPLACEMENT_GRACE)
+        child.give_up(now + REPLACEMENT_GRACE)
       end
     end
   end

@@ -56,6 +56,22 @@ module Fairlead
         true
       end
 
+      # Takes over a worker of an earlier program of this process.
+      def adopt(child)
+        @children.add(child)
+      end
+
+      # The worker that has served longest.
+      def warmest = @children.select { |child| child.booted? && !child.ending? }.min_by(&:started_at)
+
+      # Whether no worker is about to become a spawner.
+      def none_promoted? = @children.none?(&:promoted_to)
+
+      # Ends the workers of a generation that have not been ready yet.
+      def give_up_unready(generation)
+        @children.each { |child| child.terminate(now + EXIT_GRACE) if child.generation == generation.number && !child.booted? }
+      end
+
       def end_surplus
         @children.each { |child| terminate(child) if child.index >= @wanted && !child.ending? }
       end
@@ -70,11 +86,13 @@ module Fairlead
         @children.reap.each do |child, status|
           child.link.close
           @shared.reset(child.slot) # workers that drain must not leave transfers to it
-          next if stopping || child.ending?
+          next if stopping
 
-          @log.worker_ended(child, status)
-          yield child, status
-          hold_back(child)
+          unless child.ending?
+            @log.worker_ended(child, status)
+            yield child, status
+          end
+          hold_back(child) if child.unfit? || !child.ending?
         end
       end
 
