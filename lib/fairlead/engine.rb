@@ -28,7 +28,9 @@ module Fairlead
     def start
       @pid = Process.pid
       run_hooks(:boot)
-      @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
+      @lines = @service.engine_lines
+      settings = @service.engine_settings(@lines)
+      @native = Native::Engine.new(@service.app, @service.listeners.to_engine, settings, @shared, @slot) { add_thread }
       @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
       Stats.add(@native, @shared)
       @created.close
@@ -58,6 +60,7 @@ module Fairlead
       deadline = now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
+      @lines.close
       Stats.remove(@native)
       finish_once
     end
