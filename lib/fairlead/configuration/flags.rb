@@ -77,19 +77,21 @@ module Fairlead
 
       def declare_group(parser, group)
         parser.separator("\n#{group}")
-        Options.select { |entry| entry.group == group }.each { |entry| declare(parser, entry) }
+        Options.select { |entry| entry.group == group && entry.flag? }.each { |entry| declare(parser, entry) }
       end
 
       def declare(parser, entry)
         origin = "--#{entry.long_flags.first}"
-        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, value, origin: origin) }
+        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, *value, origin: origin) }
         return unless entry.name == :config
 
         parser.on("--no-config", "Reads no configuration file.") { set(:config, "-", origin: "--no-config") }
       end
 
       def long_flags(entry)
-        entry.long_flags.map { |flag| entry.boolean? ? "--[no-]#{flag}" : "--#{flag} #{entry.placeholder}" }
+        return entry.long_flags.map { |flag| "--[no-]#{flag}" } if entry.boolean?
+
+        entry.long_flags.map { |flag| "--#{flag}#{" " unless entry.placeholder.start_with?("=")}#{entry.placeholder}" }
       end
 
       def description(entry)

@@ -68,9 +68,10 @@ module Fairlead
         end
 
         def flags(entry)
+          return [] unless entry.flag?
           return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
 
-          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}" }
+          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
         end
 
         def value(entry)

@@ -9,7 +9,7 @@ module Fairlead
     # name        the method of the configuration file and, with dashes, the long flag
     # group       the heading above it in the help and the documentation
     # short       the short flag, or nil
-    # long_flags  every long flag without its dashes, the preferred one first
+    # long_flags  every long flag without its dashes, the preferred one first; none if only the file can set it
     # foreign_flags  the spelling of other servers: a word after a single dash
     # aliases     further names in the configuration file
     # variables   environment variables; the first that is not blank counts
@@ -35,6 +35,9 @@ module Fairlead
 
       # Whether the configuration file may set it.
       def in_file? = @in_file
+
+      # Whether the command line may set it.
+      def flag? = long_flags.any?
 
       # The names of its methods in the configuration file.
       def methods_in_file = in_file? ? [name, *aliases] : []
@@ -79,7 +82,7 @@ module Fairlead
       # Turns the arguments of a source into { name => canonical value }. If the argument is nil, the result is empty, so that
       # `pid_file ENV["PIDFILE"]` changes nothing if the variable is not set.
       def expand(*arguments)
-        return { name => true } if arguments.empty? && boolean?
+        return { name => type.implied } if arguments.empty? && !type.implied.nil?
 
         one_argument!(arguments)
         return {} if arguments.first.nil?

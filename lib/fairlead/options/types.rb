@@ -16,7 +16,7 @@ module Fairlead
 
       # The superclass of all types; each overrides #parse and #expectation.
       class Type
-        # The placeholder for the value in --help.
+        # The placeholder for the value in --help: "N"; "[N]" if it may be left out; "=[N]" if it may be, and has to follow a "=".
         attr_reader :placeholder
 
         def initialize(placeholder)
@@ -32,8 +32,11 @@ module Fairlead
         # The value for the engine.
         def to_engine(value) = value
 
-        # Whether the option can be given without a value, meaning true.
+        # Whether the values are true and false.
         def boolean? = false
+
+        # What the option means when it is given without a value; nil if it needs one.
+        def implied = nil
 
         private
 
@@ -142,6 +145,8 @@ module Fairlead
         end
 
         def boolean? = true
+
+        def implied = true
 
         def expectation = "true or false"
 
