@@ -43,6 +43,7 @@ module Fairlead
   # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"
   autoload :Listener, "fairlead/listening/listener"
+  autoload :Inherited, "fairlead/listening/inherited"
   autoload :Listeners, "fairlead/listening/listeners"
   autoload :AppLoader, "fairlead/rack/app_loader"
   autoload :ErrorReporter, "fairlead/observe/error_reporter"

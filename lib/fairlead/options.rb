@@ -76,6 +76,11 @@ module Fairlead
       port.nil? ? {} : { bind: Binding.address_for_port(Types::Count.new(0..65_535).parse(port), host) }
     end
 
+    option :bind_to_activated_sockets, Types::Activation.new,
+           scope: :process, default: :none, valid: ["only"], invalid: ["some"],
+           doc: "Listens on every socket that systemd has opened for the server, also on those at no address of `bind`; with " \
+                "`only`, if there are any, on nothing else."
+
     option :backlog, Types::Count.new(1..65_535),
            scope: :process, default: 1024, valid: [512], invalid: [0],
            doc: "How many connections may wait in the kernel to be accepted. The system may cap it (on Linux " \

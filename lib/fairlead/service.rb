@@ -15,10 +15,10 @@ module Fairlead
       @redirection = redirection
     end
 
-    # Opens the listeners and the access log, and logs the addresses.
-    def open
+    # Opens the listeners and the access log, and logs the addresses. +inherited+: as for Listeners.open.
+    def open(inherited: Inherited.new)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
-      @listeners = Listeners.open(configuration.bind, backlog: configuration.backlog)
+      @listeners = open_listeners(inherited)
       @listeners.each { |listener| log.listening(listener) }
       self
     end
@@ -75,6 +75,13 @@ module Fairlead
 
     def named(app)
       configuration.server_header ? ServerField.new(app, configuration.server_header) : app
+    end
+
+    def open_listeners(inherited)
+      activated = configuration.bind_to_activated_sockets
+      Listeners.open(configuration.bind, backlog: configuration.backlog, inherited: inherited, activated: activated) do |unused|
+        log.listener_unused(unused)
+      end
     end
 
     def access_log_origin

@@ -70,6 +70,12 @@ module Fairlead
 
     def listening(listener) = info("listening on #{listener}")
 
+    # It was open before the start, for an address that the server does not listen on.
+    def listener_unused(listener)
+      hint = "; bind_to_activated_sockets would listen on it" if listener.kept?
+      warn("closed #{listener}, which was passed to the server and is none of its addresses#{hint}")
+    end
+
     def files_only(configuration)
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end

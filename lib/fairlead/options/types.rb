@@ -169,6 +169,25 @@ module Fairlead
         end
       end
 
+      # Which sockets of systemd are listened on without being named: :none, :all, or :only.
+      class Activation < Type
+        WORDS = { "true" => :all, "all" => :all, "false" => :none, "none" => :none, "only" => :only }.freeze
+
+        def initialize
+          super("[only]")
+        end
+
+        def expectation = "true, false or only"
+
+        def implied = :all
+
+        def parse(value)
+          WORDS.fetch(value.to_s) { invalid!(value) }
+        end
+
+        def format(value) = WORDS.key(value)
+      end
+
       # A word, a name, a path: any text that is not empty and has no NUL.
       class Text < Type
         def expectation = "non-empty text"

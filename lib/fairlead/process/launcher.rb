@@ -28,7 +28,7 @@ module Fairlead
       @pid = Process.pid
       prepare_process
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
-      @service = Service.new(@configuration, log: @log, app: @app).open
+      @service = Service.new(@configuration, log: @log, app: @app).open(inherited: Inherited.take)
       status = server.run
       @log.stopped
       status
