@@ -21,9 +21,9 @@ module Fairlead
     rescue SignalException => e # a signal before the server has started
       128 + e.signo
     rescue Error => e
-      raise if @flags&.debug?
+      raise if (@configuration || @flags)&.debug?
 
-      EventLog.new(errors: @errors).start_failed(e)
+      (@log || EventLog.new(errors: @errors)).start_failed(e)
       1
     end
 
@@ -35,8 +35,14 @@ module Fairlead
       when :help then print(@flags.help)
       when :version then print("fairlead #{VERSION}\n")
       when :check then check
-      else Launcher.new(Configuration.load(@flags)).run
+      else serve
       end
+    end
+
+    def serve
+      @configuration = Configuration.load(@flags)
+      @log = EventLog.of(@configuration, output: @output, errors: @errors)
+      Launcher.new(@configuration, log: @log).run
     end
 
     # Checks what can be checked without listening and without loading the application.

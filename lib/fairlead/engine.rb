@@ -36,7 +36,9 @@ module Fairlead
       @created.close
       start_threads(@native.initial_threads)
       Background.current.started(self, @service.log)
-      self
+      started = self
+    ensure
+      give_up unless started
     end
 
     # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Returns false if requests were
@@ -71,6 +73,12 @@ module Fairlead
     def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
 
     private
+
+    # The start has failed.
+    def give_up
+      @created.close
+      @native ? stop : @lines&.close
+    end
 
     # Waits for the blocks of :shutdown, but not for longer than +head_start+.
     def start_shutdown_hooks(head_start)
@@ -117,6 +125,7 @@ module Fairlead
     def serve(name)
       @created.pop
       run_hooks(:before_thread_start)
+      @service.log.thread_serves(name)
       serves = true
       dismissed = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
@@ -132,6 +141,7 @@ module Fairlead
 
     def thread_ended(replaced:, counted:)
       run_hooks(:before_thread_exit)
+      @service.log.thread_ends(Thread.current.name)
       @lock.synchronize { @threads.delete(Thread.current) }
       replace_thread(counted: counted) if replaced && !process_ends?
     end

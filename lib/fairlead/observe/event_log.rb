@@ -15,8 +15,9 @@ module Fairlead
 
     class << self
       # The log of a command, as its configuration says.
-      def of(configuration)
-        new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, **form(configuration))
+      def of(configuration, output: $stdout, errors: $stderr)
+        new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, output: output, errors: errors,
+            **form(configuration))
       end
 
       # The log of a server in a program, which has given it +object+ (nil for none): an EventLog, a Logger or what has its
@@ -25,10 +26,11 @@ module Fairlead
         object = configuration.custom_logger if object.nil?
         return object if object.respond_to?(:listening) && object.respond_to?(:app_failed)
 
+        object = Options.fetch(:custom_logger).type.parse(object) unless object.nil?
         quiet = configuration.given?(:quiet) ? configuration.quiet? : object.nil?
         new(quiet: quiet, debug: configuration.debug?, **form(configuration), logger: object)
-      rescue ArgumentError => e
-        raise ConfigurationError, [ConfigurationError::Problem.new(:log, nil, e.message)]
+      rescue Options::Types::Invalid => e
+        raise ConfigurationError, [ConfigurationError::Problem.new(:log, "Fairlead::Server", e.message)]
       end
 
       private
@@ -46,7 +48,6 @@ module Fairlead
     # @param format [:text, :json] of the lines
     # @param formatter [#call, nil] makes a line of a text, without the process id
     # @param logger [#info, #write, #<<, nil] takes the place of both streams
-    # @raise [ArgumentError] if one of them cannot take messages
     def initialize(quiet: false, debug: false, prefix: false, output: $stdout, errors: $stderr, format: :text, formatter: nil, logger: nil)
       @quiet = quiet
       @debug = debug
@@ -162,9 +163,14 @@ module Fairlead
 
     # --- in detail
 
-    def option_set(name, value, origin) = debug { "#{name} is #{value} (#{origin})" }
-
-    def hook_runs(name) = debug { "running a block of #{name}" }
+    # What somebody has set, and where.
+    def configured(configuration)
+      debug do
+        given = Options.settings.select { |option| configuration.given?(option.name) }
+        texts = given.map { |option| "#{option.name} is #{option.format(configuration[option.name])} (#{configuration.origin(option.name)})" }
+        "configuration: #{texts.join("; ")}"
+      end
+    end
 
     def thread_serves(name) = debug { "thread #{name} serves" }
 

@@ -39,7 +39,7 @@ module Fairlead
       self.class.paths(@configuration).each do |option, path|
         stream = STREAMS.fetch(option)
         goes_on = File.identical?(stream, path)
-        @files[option] = open(option, path, truncate: !goes_on && !truncated?(path))
+        @files[option] = redirect(option, path, truncate: !goes_on && !truncated?(path))
         mark(stream) unless goes_on
       end
     end
@@ -49,7 +49,7 @@ module Fairlead
 
     private
 
-    def open(option, path, truncate:)
+    def redirect(option, path, truncate:)
       LogFile.new(path, stream: STREAMS.fetch(option), truncate: truncate)
     rescue SystemCallError => e
       raise ConfigurationError, [ConfigurationError::Problem.new(option, @configuration.origin(option), e.message)]

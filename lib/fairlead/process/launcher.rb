@@ -15,11 +15,12 @@ module Fairlead
     # The id of the process that it runs in, which is the parent of the workers.
     attr_reader :pid
 
-    # +app+: an application to serve instead of that of the rackup file.
-    def initialize(configuration, app: nil)
+    # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog in place of that of the
+    # configuration.
+    def initialize(configuration, app: nil, log: EventLog.of(configuration))
       @configuration = configuration
       @app = app
-      @log = EventLog.new(quiet: configuration.quiet?, prefix: configuration.supervised?)
+      @log = log
     end
 
     # Serves until the server is asked to end; returns the exit status.
@@ -27,8 +28,10 @@ module Fairlead
       Launcher.current = self
       @pid = Process.pid
       prepare_process
+      redirection = Redirection.start(@configuration)
+      announce_settings
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
-      @service = Service.new(@configuration, log: @log, app: @app).open(inherited: Inherited.take)
+      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection).open(inherited: Inherited.take)
       status = server.run
       @log.stopped
       status
@@ -52,7 +55,12 @@ module Fairlead
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
       Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
+    end
+
+    # Behind the redirection, so that it stands in the files.
+    def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configured(@configuration)
       check_app unless @app
     end
 

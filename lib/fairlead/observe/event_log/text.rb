@@ -5,11 +5,12 @@ module Fairlead
     # Writes messages as lines of text, to one stream what is in order and to the other one what is not. Each is one write, so
     # that the lines of several processes do not mix.
     class Text
+      def self.suits?(object) = object.respond_to?(:write) || object.respond_to?(:<<)
+
       # +output+, +errors+: have #write or #<<. +formatter+: makes a line of a text, in place of the process id before it.
       def initialize(output, errors, prefix: false, formatter: nil)
-        @output, @errors = [output, errors].each do |stream|
-          raise ArgumentError, "a log needs #info, #write or #<<, and #{stream.class} has none of them" unless takes_text?(stream)
-        end
+        @output = output
+        @errors = errors
         @prefix = prefix
         @formatter = formatter
       end
@@ -41,8 +42,6 @@ module Fairlead
       rescue StandardError
         text
       end
-
-      def takes_text?(stream) = stream.respond_to?(:write) || stream.respond_to?(:<<)
 
       def descriptor(stream)
         stream.fileno if stream.respond_to?(:fileno)
