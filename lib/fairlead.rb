@@ -16,6 +16,7 @@ module Fairlead
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
+  autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
 
   # Real time, and what an application does besides serving requests.
@@ -54,6 +55,10 @@ module Fairlead
   autoload :AppLoader, "fairlead/rack/app_loader"
   autoload :ErrorReporter, "fairlead/observe/error_reporter"
   autoload :AccessLog, "fairlead/observe/access_log"
+  autoload :EngineLines, "fairlead/observe/engine_lines"
+  autoload :LogFile, "fairlead/observe/log_file"
+  autoload :Redirection, "fairlead/observe/redirection"
+  autoload :ServerField, "fairlead/rack/server_field"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
   autoload :Stats, "fairlead/observe/stats"

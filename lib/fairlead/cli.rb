@@ -25,9 +25,9 @@ module Fairlead
     rescue Error => e
       Spawner.inherited_link
       Spawner.report_failure(e)
-      raise if @flags&.debug?
+      raise if (@configuration || @flags)&.debug?
 
-      EventLog.new(errors: @errors).start_failed(e)
+      (@log || EventLog.new(errors: @errors)).start_failed(e)
       1
     end
 
@@ -39,8 +39,14 @@ module Fairlead
       when :help then print(@flags.help)
       when :version then print("fairlead #{VERSION}\n")
       when :check then check
-      else Launcher.new(Configuration.load(@flags)).run
+      else serve
       end
+    end
+
+    def serve
+      @configuration = Configuration.load(@flags)
+      @log = EventLog.of(@configuration, output: @output, errors: @errors)
+      Launcher.new(@configuration, log: @log).run
     end
 
     # Checks what can be checked without listening and without loading the application.

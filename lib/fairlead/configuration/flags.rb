@@ -32,11 +32,10 @@ module Fairlead
       def initialize
         super
         @action = :serve
-        @debug = false
       end
 
       # Whether to show the backtrace of an error.
-      def debug? = @debug
+      def debug? = self[:debug] == true
 
       # The text of --help.
       def help = parser.help
@@ -77,7 +76,7 @@ module Fairlead
 
       def declare_group(parser, group)
         parser.separator("\n#{group}")
-        Options.select { |entry| entry.group == group }.each { |entry| declare(parser, entry) }
+        Options.select { |entry| entry.group == group && entry.flag? }.each { |entry| declare(parser, entry) }
       end
 
       def declare(parser, entry)
@@ -89,7 +88,9 @@ module Fairlead
       end
 
       def long_flags(entry)
-        entry.long_flags.map { |flag| entry.boolean? ? "--[no-]#{flag}" : "--#{flag} #{entry.placeholder}" }
+        return entry.long_flags.map { |flag| "--[no-]#{flag}" } if entry.boolean?
+
+        entry.long_flags.map { |flag| "--#{flag}#{" " unless entry.placeholder.start_with?("=")}#{entry.placeholder}" }
       end
 
       def description(entry)
@@ -104,7 +105,6 @@ module Fairlead
           $LOAD_PATH.unshift(*paths.split(File::PATH_SEPARATOR))
         end
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
-        parser.on("--debug", "Shows the backtrace if the start fails.") { @debug = true }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
       end

@@ -16,8 +16,8 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
 
   Fairlead::Options.select(&:in_file?).each do |entry|
     entry.methods_in_file.each do |name|
-      define_method(name) do |*arguments|
-        @file.set(entry.name, *arguments, origin: @file.here)
+      define_method(name) do |*arguments, &block|
+        @file.set(entry.name, *arguments, *block, origin: @file.here)
       end
     end
   end

@@ -1,22 +1,71 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The messages for the person who runs the server. Other code reports events; all wording is here. Messages go to standard
-  # output, warnings and errors to standard error. Each is one write, so that the lines of several processes do not mix.
+  # The messages for the person who runs the server. Other code reports events; all wording is here. A message has one of the
+  # levels debug, info, warn and error, and the name of its event, which is that of the method here. Where it goes, and in
+  # which form, is the writer's business: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger
+  # (event_log/logger.rb).
   class EventLog
-    # @return [IO] where messages go, and where warnings and errors go
-    attr_reader :output, :errors
+    autoload :Text, "fairlead/observe/event_log/text"
+    autoload :Json, "fairlead/observe/event_log/json"
+    autoload :Logger, "fairlead/observe/event_log/logger"
 
-    # @param quiet [Boolean] only warnings and errors
-    # @param prefix [Boolean] whether each line starts with the process id
-    # @param output [IO, #write, #flush] for messages
-    # @param errors [IO, #write, #flush] for warnings and errors
-    def initialize(quiet: false, prefix: false, output: $stdout, errors: $stderr)
-      @quiet = quiet
-      @prefix = prefix
-      @output = output
-      @errors = errors
+    # What a log is made of; see Options.
+    FORMATS = { text: :Text, json: :Json }.freeze
+
+    class << self
+      # The log of a command, as its configuration says.
+      def of(configuration, output: $stdout, errors: $stderr)
+        new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, output: output, errors: errors,
+            **form(configuration))
+      end
+
+      # The log of a server in a program, which has given it +object+ (nil for none): an EventLog, a Logger or what has its
+      # methods, or anything with #write or #<<. Without one, only warnings and errors are printed. Raises ConfigurationError.
+      def for(object, configuration)
+        object = configuration.custom_logger if object.nil?
+        return object if object.respond_to?(:listening) && object.respond_to?(:app_failed)
+
+        object = Options.fetch(:custom_logger).type.parse(object) unless object.nil?
+        quiet = configuration.given?(:quiet) ? configuration.quiet? : object.nil?
+        new(quiet: quiet, debug: configuration.debug?, **form(configuration), logger: object)
+      rescue Options::Types::Invalid => e
+        raise ConfigurationError, [ConfigurationError::Problem.new(:log, "Fairlead::Server", e.message)]
+      end
+
+      private
+
+      def form(configuration)
+        { format: configuration.log_format, formatter: configuration.log_formatter, logger: configuration.custom_logger }
+      end
     end
+
+    # @param quiet [Boolean] no messages of the level info
+    # @param debug [Boolean] also messages of the level debug
+    # @param prefix [Boolean] whether each line of text starts with the process id
+    # @param output [IO, #write, #<<] for debug and info
+    # @param errors [IO, #write, #<<] for warnings and errors
+    # @param format [:text, :json] of the lines
+    # @param formatter [#call, nil] makes a line of a text, without the process id
+    # @param logger [#info, #write, #<<, nil] takes the place of both streams
+    def initialize(quiet: false, debug: false, prefix: false, output: $stdout, errors: $stderr, format: :text, formatter: nil, logger: nil)
+      @quiet = quiet
+      @debug = debug
+      output = errors = logger if logger
+      @writer = if logger && Logger.suits?(logger)
+                  Logger.new(logger, formatter: formatter)
+                else
+                  self.class.const_get(FORMATS.fetch(format)).new(output, errors, prefix: prefix, formatter: formatter)
+                end
+    end
+
+    # Whether messages of the level debug are wanted.
+    def debug? = @debug
+
+    # The descriptors to which the engine may write its own lines: those about requests, and those about what is wrong. nil if
+    # they have to be given to #request_served and #engine_failed.
+    def request_fd = @writer.request_fd
+    def error_fd = @writer.error_fd
 
     # --- the start
 
@@ -41,11 +90,7 @@ module Fairlead
 
     def warning(text) = warn("warning: #{text}")
 
-    # +error+: an exception, or its message.
-    def start_failed(error)
-      text = error.is_a?(Exception) ? error.message : error
-      write(@errors, "fairlead: #{text.gsub("\n", "\nfairlead: ")}", prefix: false)
-    end
+    def start_failed(error) = problem("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
 
     # --- workers
 
@@ -120,24 +165,27 @@ module Fairlead
 
     # --- while it runs
 
-    def access_log_reopened = info("HUP: reopened the access log")
+    # +names+: "the access log", "standard output" and the like.
+    def logs_reopened(names) = info("reopened #{names.join(" and ")}")
 
-    def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
+    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
 
-    def timer_failed(error) = warn("a timer failed: #{trace(error)}")
+    def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
+
+    def timer_failed(error) = problem("a timer failed: #{trace(error)}")
 
     # +doing+: :subscribe, :unsubscribe or :publish.
-    def pub_sub_engine_failed(engine, doing, error) = warn("#{engine.class}##{doing} failed: #{trace(error)}")
+    def pub_sub_engine_failed(engine, doing, error) = problem("#{engine.class}##{doing} failed: #{trace(error)}")
 
     def broker_lost(name, error) = warn("#{name} cannot be reached; messages are not published through it: #{Error.sum_up(error)}")
 
     def broker_back(name) = info("#{name} is back")
 
-    def thread_died(name, error) = warn("[BUG] thread #{name} ended: #{trace(error)}")
+    def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
 
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)
-      warn("error in the application#{": #{request}" if request}: #{trace(error)}")
+      problem("error in the application#{": #{request}" if request}: #{trace(error)}")
     end
 
     # How a process has ended, in words. +status+: a Process::Status, or :unknown.
@@ -147,21 +195,50 @@ module Fairlead
       status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
 
+    # A line of the access log, if it has no descriptor.
+    def request_served(line) = write(:info, line)
+
+    # A line of the engine about what is wrong, if there is no descriptor for it.
+    def engine_failed(line) = line.start_with?("[BUG]") ? problem(line) : warn(line)
+
+    # --- in detail
+
+    # What somebody has set, and where.
+    def configured(configuration)
+      debug do
+        given = Options.settings.select { |option| configuration.given?(option.name) }
+        texts = given.map { |option| "#{option.name} is #{option.format(configuration[option.name])} (#{configuration.origin(option.name)})" }
+        "configuration: #{texts.join("; ")}"
+      end
+    end
+
+    def thread_serves(name) = debug { "thread #{name} serves" }
+
+    def thread_ends(name) = debug { "thread #{name} ends" }
+
     private
 
+    # The text is made only if it is wanted.
+    def debug
+      write(:debug, yield) if @debug
+    end
+
     def info(text)
-      write(@output, text) unless @quiet
+      write(:info, text) unless @quiet
     end
 
-    def warn(text) = write(@errors, text)
+    def warn(text) = write(:warn, text)
 
-    # If the terminal is closed or the disk is full, the message is lost and the server goes on.
-    def write(stream, text, prefix: @prefix)
-      stream.write("#{"[#{Process.pid}] " if prefix}#{text}\n")
-      stream.flush
-    rescue SystemCallError, IOError
-      nil
+    def problem(text) = write(:error, text)
+
+    # The event has the name of the method that was called from outside: the caller of the four above.
+    def write(level, text)
+      event = caller_locations(1, 2).map(&:base_label).find { |name| !LEVELS.include?(name) } if @writer.names_events?
+      @writer.write(level, event, text)
     end
+
+    LEVELS = %w[debug info warn problem].freeze
+    private_constant :LEVELS
 
     # Class, message and backtrace. The application's own #message may raise, too.
     def trace(error)

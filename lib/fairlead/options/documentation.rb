@@ -63,14 +63,15 @@ module Fairlead
 
         # All the ways to give it, such as "`workers "auto"`, `-w N`, `--workers N`, `WEB_CONCURRENCY`".
         def given(entry)
-          file = ["#{entry.name} #{entry.valid.map(&:inspect).join(", ")}", *entry.aliases] if entry.in_file?
+          file = [entry.example, *entry.aliases] if entry.in_file?
           code([*file, *flags(entry), *entry.variables])
         end
 
         def flags(entry)
+          return [] unless entry.flag?
           return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
 
-          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}" }
+          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
         end
 
         def value(entry)

@@ -15,11 +15,12 @@ module Fairlead
     # The id of the process that has the application and forks the workers, or of the only process.
     attr_reader :pid
 
-    # +app+: an application to serve instead of that of the rackup file.
-    def initialize(configuration, app: nil)
+    # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog in place of that of the
+    # configuration.
+    def initialize(configuration, app: nil, log: EventLog.of(configuration))
       @configuration = configuration
       @app = app
-      @log = EventLog.new(quiet: configuration.quiet?, prefix: configuration.supervised?)
+      @log = log
     end
 
     # Serves until the server is asked to end; returns the exit status.
@@ -29,6 +30,9 @@ module Fairlead
       link = Spawner.inherited_link
       @pid = Process.pid
       prepare_process
+      redirection = Redirection.start(@configuration)
+      announce_settings
+      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection)
       link ? be_spawner(link) : be_server
     rescue *DescriptorError::SYSTEM_ERRORS => e
       raise DescriptorError, e
@@ -50,12 +54,12 @@ module Fairlead
     def be_server
       check_app unless @app
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
-      @service = Service.new(@configuration, log: @log, app: @app).open(inherited: Inherited.take)
+      @service.open(inherited: Inherited.take)
       status = server.run
       @log.stopped
       status
     ensure
-      @service&.close
+      @service.close
       pid_file&.remove
       @configuration.hooks.run(:after_stopped, log: @log) if status && !@configuration.supervised?
     end
@@ -69,7 +73,7 @@ module Fairlead
       number, bindings, layout = message.fields
       refuse_other_version(layout)
       shared = message.ios.shift(4)
-      @service = Service.new(@configuration, log: @log, app: @app).adopt(message.ios, bindings.split("\n", -1))
+      @service.adopt(message.ios, bindings.split("\n", -1))
       exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10))))
     end
 
@@ -85,7 +89,12 @@ module Fairlead
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
       Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
+    end
+
+    # Behind the redirection, so that it stands in the files.
+    def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configured(@configuration)
     end
 
     def check_app

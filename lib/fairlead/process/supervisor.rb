@@ -37,15 +37,18 @@ module Fairlead
       @handover = handover
       @stopping = @ever_booted = @announced = @exec_later = false
       @status = 0
+      @defeat = nil
       @started_at = Time.now
     end
 
-    # Serves until it is asked to end; returns the exit status.
+    # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
     def run
       prepare
       trap_signals
       begin_first
       supervise
+      raise Error, @defeat if @defeat
+
       @status
     ensure
       @signals.restore

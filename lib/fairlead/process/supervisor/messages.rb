@@ -40,9 +40,9 @@ module Fairlead
       @generations.lost(generation)
     end
 
-    # If no worker has ever been ready, the server ends: the application cannot be loaded.
+    # If no worker has ever been ready, the server ends: the application cannot be loaded. +reason+: if it has not been said.
     def give_up(reason)
-      @log.start_failed(reason) if reason
+      @defeat = reason
       @status = 1
       start_ending(:stop, now + EXIT_GRACE)
     end
