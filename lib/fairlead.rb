@@ -18,6 +18,7 @@ module Fairlead
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
+  autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
 
   # Real time, and what an application does besides serving requests.
@@ -38,7 +39,13 @@ module Fairlead
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"
   autoload :Supervisor, "fairlead/process/supervisor"
+  autoload :Spawner, "fairlead/process/spawner"
   autoload :Worker, "fairlead/process/worker"
+  autoload :Role, "fairlead/process/role"
+  autoload :Link, "fairlead/process/link"
+  autoload :HotRestart, "fairlead/process/hot_restart"
+  autoload :RestartCommand, "fairlead/process/restart_command"
+  autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Control, "fairlead/control"
@@ -52,6 +59,10 @@ module Fairlead
   autoload :AppLoader, "fairlead/rack/app_loader"
   autoload :ErrorReporter, "fairlead/observe/error_reporter"
   autoload :AccessLog, "fairlead/observe/access_log"
+  autoload :EngineLines, "fairlead/observe/engine_lines"
+  autoload :LogFile, "fairlead/observe/log_file"
+  autoload :Redirection, "fairlead/observe/redirection"
+  autoload :ServerField, "fairlead/rack/server_field"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
   autoload :Stats, "fairlead/observe/stats"

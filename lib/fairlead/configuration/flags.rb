@@ -33,11 +33,10 @@ module Fairlead
       def initialize
         super
         @action = :serve
-        @debug = false
       end
 
       # Whether to show the backtrace of an error.
-      def debug? = @debug
+      def debug? = self[:debug] == true
 
       # The text of --help.
       def help = parser.help
@@ -107,7 +106,6 @@ module Fairlead
           $LOAD_PATH.unshift(*paths.split(File::PATH_SEPARATOR))
         end
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
-        parser.on("--debug", "Shows the backtrace if the start fails.") { @debug = true }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
       end
