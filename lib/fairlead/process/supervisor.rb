@@ -189,8 +189,8 @@ module Fairlead
 
     def stop(reason)
       @log.draining(reason, @service.configuration.shutdown_timeout)
+      @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(:end, @workforce.deadline)
-      @status = 128 + Signal.list.fetch(reason.to_s, 0) unless @ever_booted || !@generations.current&.loading?
     end
 
     def stop_at_once(reason)

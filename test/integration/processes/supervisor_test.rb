@@ -208,7 +208,7 @@ class SupervisorTest < Minitest::Test
   end
 
   def test_a_broken_application_is_one_message_and_a_failure
-    [["--preload", "fairlead: "], ["--no-preload", "[PID] worker N cannot start: "]].each do |flag, prefix|
+    [["--preload", "[PID] fairlead: "], ["--no-preload", "[PID] worker N cannot start: "]].each do |flag, prefix|
       server = launch("\nrun Missing\n", "-w", "2", flag)
 
       assert_equal 1, server.wait_exit.exitstatus
