@@ -9,6 +9,8 @@ module Fairlead
   autoload :ConfigurationError, "fairlead/error"
   autoload :BindError, "fairlead/error"
   autoload :PidFileError, "fairlead/error"
+  autoload :StateFileError, "fairlead/error"
+  autoload :PluginError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
@@ -46,6 +48,8 @@ module Fairlead
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
+  autoload :Control, "fairlead/control"
+  autoload :Systemd, "fairlead/systemd"
 
   # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"

@@ -345,6 +345,59 @@ module Fairlead
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
            doc: "Shorter messages are not compressed."
 
+    group "Control"
+
+    option :control_url, Types::ControlAddress.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9293"], invalid: ["http://127.0.0.1"],
+           doc: "Opens a control server at this address, for `fairlead ctl` and for programs that know Puma's. It is `tcp://HOST:PORT`, " \
+                "`unix:///PATH`, or `auto`, a Unix socket with a name that nobody can guess, which `state_path` tells. See " \
+                "[control.md](control.md)."
+
+    option :control_token, Types::Secret.new("TOKEN"),
+           scope: :process, default: nil, shown_default: "a new one at each start", valid: ["secret"], invalid: [""],
+           doc: "What a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
+                "everybody who reaches it may give commands."
+
+    option :control_data_only, Types::Flag.new,
+           scope: :process, needs: :control_url, default: false, valid: [true], invalid: ["maybe"],
+           doc: "The control server shows statistics and takes no commands."
+
+    shorthand :activate_control_app,
+              placeholder: "URL", long_flags: [], valid: ["tcp://127.0.0.1:9293"], invalid: [1],
+              doc: "Puma's way to set the three options above: `activate_control_app \"unix:///run/control.sock\", auth_token: \"secret\"`. " \
+                   "Without arguments it means `auto`; also `no_token: true`, `data_only: true` and `umask: 0177`." do |url = "auto", details = nil|
+      details = (details || {}).transform_keys(&:to_sym)
+      umask = details[:umask].is_a?(Integer) ? details[:umask].to_s(8) : details[:umask]
+      url = "#{url}?umask=0#{umask}" if url && umask
+      token = details[:no_token] ? "none" : details[:auth_token]
+      { control_url: url, control_token: token, control_data_only: details[:data_only] }
+    end
+
+    option :health_url, Types::Address.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9294"], invalid: ["http://127.0.0.1"],
+           doc: "Answers `/ready` and `/live` at this address, for load balancers and Kubernetes. The control server does so too, but this " \
+                "address has nothing else and may be open to others."
+
+    option :state_path, Types::Text.new("PATH"),
+           scope: :process, default: nil, short: "-S", aliases: %i[state], long_flags: %w[state], valid: ["tmp/server.state"], invalid: [""],
+           doc: "Writes process id, address and token of the control server and the folder to this file, as Puma does, for `fairlead ctl -S`. " \
+                "It is removed at the end."
+
+    option :state_permission, Types::Mode.new("MODE"),
+           scope: :process, needs: :state_path, default: 0o600, valid: ["0640"], invalid: ["all"],
+           doc: "The permissions of that file, which contains the token. A String is read as octal digits."
+
+    option :systemd_store, Types::Flag.new,
+           scope: :process, default: ->(_) { ENV["FDSTORE"].to_i.positive? }, shown_default: "true if systemd offers it ($FDSTORE, systemd 254)",
+           valid: [true], invalid: ["maybe"],
+           doc: "Has systemd keep the listeners, so that `systemctl restart` loses no connection: the next start gets them back. Needs " \
+                "`FileDescriptorStoreMax=` in the unit."
+
+    option :plugin, Types::Text.new("NAME"),
+           scope: :process, repeatable: true, default: [], valid: ["tmp_restart"], invalid: [""],
+           doc: "Loads a plugin; may be given several times. `tmp_restart`, which restarts when `tmp/restart.txt` is touched, and `systemd` " \
+                "are built in. Others are those of Puma: see [plugins.md](plugins.md)."
+
     group "Logs and the process"
 
     option :log_requests, Types::Flag.new,

@@ -92,6 +92,10 @@ module Fairlead
 
     def start_failed(error) = problem("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
 
+    def control_listening(url) = info("control server on #{url}")
+
+    def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
+
     # --- workers
 
     def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
@@ -168,6 +172,9 @@ module Fairlead
     def logs_reopened(names) = info("reopened #{names.join(" and ")}")
 
     def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
+
+    # A command, or what looks after the server, has raised.
+    def control_failed(error) = problem("control: #{trace(error)}")
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
 

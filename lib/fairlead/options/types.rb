@@ -199,6 +199,30 @@ module Fairlead
         end
       end
 
+      # Text that is not shown to people.
+      class Secret < Text
+        def format(_value) = "(set)"
+      end
+
+      # The address of the control server, or auto.
+      class ControlAddress < Text
+        def expectation = "auto, or an address such as tcp://127.0.0.1:9293 or unix:///run/control.sock"
+
+        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder).parse(value)
+      end
+
+      # The permissions of a file: a number, or text with its octal digits.
+      class Mode < Type
+        def expectation = "permissions such as 0640"
+
+        def parse(value)
+          number = value.is_a?(String) ? Integer(value, 8, exception: false) : value
+          number.is_a?(Integer) && number.between?(0, 0o777) ? number : invalid!(value)
+        end
+
+        def format(value) = Kernel.format("0%o", value)
+      end
+
       # A folder that exists; the value is its absolute path.
       class Folder < Text
         def expectation = "an existing folder"
