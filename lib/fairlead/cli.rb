@@ -42,7 +42,7 @@ module Fairlead
     # Checks what can be checked without listening and without loading the application.
     def check
       configuration = Configuration.load(@flags)
-      Dir.chdir(configuration.directory) { AppLoader.check(configuration) }
+      Dir.chdir(configuration.directory) { AppLoader.check(configuration) } unless configuration.app
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       print(Configuration::Report.new(configuration).to_s)
     end

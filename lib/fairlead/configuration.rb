@@ -9,6 +9,12 @@ module Fairlead
     autoload :Layer, "fairlead/configuration/layer"
     autoload :Flags, "fairlead/configuration/flags"
     autoload :ConfigFile, "fairlead/configuration/config_file"
+    autoload :Accepted, "fairlead/configuration/accepted"
+    autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
+    autoload :Pending, "fairlead/configuration/pending"
+    autoload :PumaMethods, "fairlead/configuration/puma_methods"
+    autoload :PumaOptions, "fairlead/configuration/puma_options"
+    autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"
@@ -42,15 +48,19 @@ module Fairlead
     # The host for a port without one in the configuration file; nil if it was not needed.
     attr_reader :default_host
 
+    # The application that the configuration file contains, or nil.
+    attr_reader :app
+
     # +layers+: the sources; the first one wins.
-    def initialize(layers, hooks: Hooks.new, default_host: nil)
+    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil)
       @hooks = hooks.freeze
+      @app = app
       @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (options_without_effect + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze
       freeze
     end
 
@@ -119,7 +129,8 @@ module Fairlead
     def ineffective_without_workers
       return [] if supervised?
 
-      idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }
+      idle = silence_fork_callback_warning? ? [] : hooks.names & Hooks::WITH_WORKERS
+      idle = idle.map { |name| "#{name} never runs, because there are no workers" }
       idle << "#{origin(:preload)}: preload has no effect without workers" if preload? && given?(:preload)
       idle
     end

@@ -71,7 +71,8 @@ module Fairlead
           return [] unless entry.flag?
           return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
 
-          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
+          names = [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags]
+          names.map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
         end
 
         def value(entry)

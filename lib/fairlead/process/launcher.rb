@@ -18,7 +18,7 @@ module Fairlead
     # +app+: an application to serve instead of that of the rackup file.
     def initialize(configuration, app: nil)
       @configuration = configuration
-      @app = app
+      @app = app || configuration.app
       @log = EventLog.new(quiet: configuration.quiet?, prefix: configuration.supervised?)
     end
 
@@ -53,6 +53,7 @@ module Fairlead
       ENV["RACK_ENV"] = @configuration.environment
       Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configuration(@configuration) if @configuration.log_config?
       check_app unless @app
     end
 
