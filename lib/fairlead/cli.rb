@@ -16,6 +16,7 @@ module Fairlead
 
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
+      return Migrate.run(@arguments.drop(1), output: @output) if @arguments.first == "migrate"
 
       dispatch
     rescue SignalException => e # a signal before the server has started

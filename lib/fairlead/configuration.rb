@@ -11,6 +11,8 @@ module Fairlead
     autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Accepted, "fairlead/configuration/accepted"
     autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
+    autoload :Migration, "fairlead/configuration/migration"
+    autoload :TextEdits, "fairlead/configuration/text_edits"
     autoload :Pending, "fairlead/configuration/pending"
     autoload :PumaMethods, "fairlead/configuration/puma_methods"
     autoload :PumaOptions, "fairlead/configuration/puma_options"

@@ -10,6 +10,7 @@ module Fairlead
       BANNER = <<~TEXT
         Usage: fairlead [options] [config.ru]
                fairlead bench [options] URL     measures a server; see fairlead bench --help
+               fairlead migrate [options] FILE  turns a configuration file for Puma into ours; see fairlead migrate --help
       TEXT
 
       # The columns in which the descriptions of --help begin and end.
