@@ -9,6 +9,8 @@ module Fairlead
   autoload :ConfigurationError, "fairlead/error"
   autoload :BindError, "fairlead/error"
   autoload :PidFileError, "fairlead/error"
+  autoload :StateFileError, "fairlead/error"
+  autoload :PluginError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
@@ -16,6 +18,7 @@ module Fairlead
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
+  autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
 
   # Real time, and what an application does besides serving requests.
@@ -37,17 +40,30 @@ module Fairlead
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"
   autoload :Supervisor, "fairlead/process/supervisor"
+  autoload :Spawner, "fairlead/process/spawner"
   autoload :Worker, "fairlead/process/worker"
+  autoload :Role, "fairlead/process/role"
+  autoload :Link, "fairlead/process/link"
+  autoload :HotRestart, "fairlead/process/hot_restart"
+  autoload :RestartCommand, "fairlead/process/restart_command"
+  autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
   autoload :PidFile, "fairlead/process/pid_file"
+  autoload :Control, "fairlead/control"
+  autoload :Systemd, "fairlead/systemd"
 
   # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"
   autoload :Listener, "fairlead/listening/listener"
+  autoload :Inherited, "fairlead/listening/inherited"
   autoload :Listeners, "fairlead/listening/listeners"
   autoload :AppLoader, "fairlead/rack/app_loader"
   autoload :ErrorReporter, "fairlead/observe/error_reporter"
   autoload :AccessLog, "fairlead/observe/access_log"
+  autoload :EngineLines, "fairlead/observe/engine_lines"
+  autoload :LogFile, "fairlead/observe/log_file"
+  autoload :Redirection, "fairlead/observe/redirection"
+  autoload :ServerField, "fairlead/rack/server_field"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
   autoload :Stats, "fairlead/observe/stats"

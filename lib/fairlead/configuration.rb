@@ -7,6 +7,7 @@ module Fairlead
   # An option is read by its name: `configuration.workers`, `configuration.preload?`.
   class Configuration
     autoload :Layer, "fairlead/configuration/layer"
+    autoload :EmbeddedLayer, "fairlead/configuration/embedded_layer"
     autoload :Flags, "fairlead/configuration/flags"
     autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Accepted, "fairlead/configuration/accepted"
@@ -36,9 +37,14 @@ module Fairlead
         Loader.new(flags, environment, fallback, default_host).load
       end
 
-      # The configuration of a Fairlead::Server: neither a file nor the environment counts.
+      # The configuration of a program: neither a file nor the environment counts.
       def from_options(options)
         new([Layer.from(options, origin: "Fairlead::Server")])
+      end
+
+      # The configuration of a Fairlead::Server, for which options of the command have no meaning.
+      def embedded(options)
+        new([EmbeddedLayer.from(options, origin: "Fairlead::Server")])
       end
 
       # Whether Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer, if it is switched on).
@@ -61,6 +67,7 @@ module Fairlead
       @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
+      problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
       @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze

@@ -125,19 +125,21 @@ module Fairlead
       shape "Capistrano, as its plugin makes it", <<~'RUBY', folders: %w[app/current/public app/shared/tmp],
         #!/usr/bin/env puma
 
-        directory 'app/current'
+        app_folder = File.expand_path('app')
+        shared = "#{app_folder}/shared"
+        directory "#{app_folder}/current"
         rackup "config.ru"
         environment 'production'
 
         tag ''
 
-        pidfile "app/shared/tmp/pids/puma.pid"
-        state_path "app/shared/tmp/pids/puma.state"
-        stdout_redirect 'app/shared/tmp/puma_access.log', 'app/shared/tmp/puma_error.log', true
+        pidfile "#{shared}/tmp/pids/puma.pid"
+        state_path "#{shared}/tmp/pids/puma.state"
+        stdout_redirect "#{shared}/tmp/puma_access.log", "#{shared}/tmp/puma_error.log", true
 
         threads 0,16
-        bind 'unix://app/shared/tmp/sockets/puma.sock'
-        activate_control_app 'unix://app/shared/tmp/sockets/pumactl.sock'
+        bind "unix://#{shared}/tmp/sockets/puma.sock"
+        activate_control_app "unix://#{shared}/tmp/sockets/pumactl.sock"
 
         workers 0
         restart_command 'bundle exec puma'
@@ -149,8 +151,8 @@ module Fairlead
           ENV["BUNDLE_GEMFILE"] = ""
         end
       RUBY
-            expected: { directory: "app/current", environment: "production", tag: "", pid_file: "app/shared/tmp/pids/puma.pid", min_threads: 0,
-                        max_threads: 16, bind: ["unix://app/shared/tmp/sockets/puma.sock"], workers: 0, prune_bundler: true }
+            expected: { directory: "app/current", environment: "production", tag: "", pid_file: "APP/shared/tmp/pids/puma.pid", min_threads: 0,
+                        max_threads: 16, bind: ["unix://APP/shared/tmp/sockets/puma.sock"], workers: 0, prune_bundler: true }
 
       shape "an old file with daemonize", <<~'RUBY', folders: %w[shared/log], accepted: %i[daemonize],
         #!/usr/bin/env puma

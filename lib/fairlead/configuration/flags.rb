@@ -11,6 +11,7 @@ module Fairlead
         Usage: fairlead [options] [config.ru]
                fairlead bench [options] URL     measures a server; see fairlead bench --help
                fairlead migrate [options] FILE  turns a configuration file for Puma into ours; see fairlead migrate --help
+               fairlead ctl [options] COMMAND   steers a running server; see fairlead ctl --help
       TEXT
 
       # The columns in which the descriptions of --help begin and end.
@@ -33,11 +34,10 @@ module Fairlead
       def initialize
         super
         @action = :serve
-        @debug = false
       end
 
       # Whether to show the backtrace of an error.
-      def debug? = @debug
+      def debug? = self[:debug] == true
 
       # The text of --help.
       def help = parser.help
@@ -110,7 +110,6 @@ module Fairlead
           $LOAD_PATH.unshift(*paths.split(File::PATH_SEPARATOR))
         end
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
-        parser.on("--debug", "Shows the backtrace if the start fails.") { @debug = true }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
       end

@@ -72,6 +72,9 @@ module Fairlead
       locate(location)
     end
 
+    # Whether an inherited listener can take the place of those that #open makes. What the query says does not count.
+    def covers?(listener) = location_of(listener.binding.to_s) == location_of(address) || at?(listener)
+
     # Opens the listeners and returns them. +backlog+ is used if the address has none.
     def open(backlog:)
       listen(@backlog || backlog)
@@ -80,6 +83,8 @@ module Fairlead
     end
 
     private
+
+    def location_of(address) = address.partition("?").first
 
     # A parameter as a number in that base (0: as in Ruby, where a leading 0 means octal), or nil.
     def number(name, base)

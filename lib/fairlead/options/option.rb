@@ -15,11 +15,12 @@ module Fairlead
     # variables   environment variables; the first that is not blank counts
     # doc         one sentence, or several; the help shows the first
     # valid, invalid   examples of arguments that are accepted and refused
+    # example     how the configuration file gives the valid one
     class Entry
-      attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid
+      attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid, :example
 
       def initialize(name, group:, doc:, valid:, invalid:, short: nil, long_flags: nil, foreign_flags: [], aliases: [], variables: [],
-                     in_file: true)
+                     in_file: true, example: nil)
         @name = name
         @group = group
         @doc = doc
@@ -31,6 +32,7 @@ module Fairlead
         @aliases = aliases
         @variables = variables
         @in_file = in_file
+        @example = example || "#{name} #{valid.map(&:inspect).join(", ")}"
       end
 
       # Whether the configuration file may set it.
@@ -49,6 +51,7 @@ module Fairlead
     # One option with one value (or, when it is repeatable, a list of them).
     #
     # scope     :engine if the native engine gets it, :process if it stays in Ruby
+    # embedded  whether it has a meaning for a server inside another program; those of the engine have one
     # default   the value, or a callable that derives it from the values of the options (name => value)
     # shown_default  a derived default, in words
     # none      what no value means, in words
@@ -56,11 +59,13 @@ module Fairlead
     class Option < Entry
       attr_reader :type, :scope, :shown_default, :needs
 
-      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, none: "none", needs: nil, **entry)
+      def initialize(name, type, default:, scope:, embedded: scope == :engine, shown_default: nil, repeatable: false, none: "none",
+                     needs: nil, **entry)
         super(name, **entry)
         @type = type
         @default = default
         @scope = scope
+        @embedded = embedded
         @repeatable = repeatable
         @none = none
         @needs = needs
@@ -70,6 +75,7 @@ module Fairlead
       def repeatable? = @repeatable
       def boolean? = type.boolean?
       def engine? = scope == :engine
+      def embedded? = @embedded
       def unit = type.unit
 
       def default(values)
@@ -94,7 +100,7 @@ module Fairlead
       def format(value)
         return @none if value.nil? || value == []
 
-        Array(value).map { |element| type.format(element) }.join(", ")
+        (value.is_a?(Array) ? value : [value]).map { |element| type.format(element) }.join(", ")
       end
 
       private
@@ -109,9 +115,11 @@ module Fairlead
     class Shorthand < Entry
       attr_reader :placeholder
 
-      def initialize(name, placeholder:, **entry, &expansion)
+      # +required+: how many arguments the block needs.
+      def initialize(name, placeholder: nil, required: 1, **entry, &expansion)
         super(name, **entry)
         @placeholder = placeholder
+        @required = required
         @expansion = expansion
       end
 
@@ -119,8 +127,9 @@ module Fairlead
       def shown_default = nil
 
       def expand(*arguments)
+        least = @required
         most = @expansion.parameters.size
-        raise Types::Invalid, "takes 1 to #{most} values, not #{arguments.size}" unless arguments.size.between?(1, most)
+        raise Types::Invalid, "takes #{least} to #{most} values, not #{arguments.size}" unless arguments.size.between?(least, most)
 
         @expansion.call(*arguments).reduce({}) { |values, (option, value)| values.merge(Options.fetch(option).expand(value)) }
       end

@@ -18,10 +18,10 @@ class ProcessDescriptorsTest < Minitest::Test
     assert_equal server.worker_pids.first.to_s, get(server).body
   end
 
-  def test_each_further_worker_needs_two_more
+  def test_each_further_worker_needs_three_more
     one, four = [1, 4].map { |count| descriptors(serve(APP, "-w", count).pid) }
 
-    assert_equal 6, four - one
+    assert_equal 9, four - one
   end
 
   def test_too_few_are_told_in_one_line

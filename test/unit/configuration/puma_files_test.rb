@@ -55,15 +55,16 @@ class ConfigurationPumaFilesTest < Minitest::Test
     ENV.replace(before)
   end
 
-  # A number stands for that port on every interface.
+  # A number stands for that port on every interface, APP for the path of the folder app, FILE for the name of the file.
   def expected(name, value)
-    case name
-    when :bind then value.map { |address| address.is_a?(Integer) ? Fairlead::Binding.address_for_port(address) : address }
-    when :directory then File.expand_path(value)
-    when :pid_file, :tag then value&.sub(/\A[A-Z]{3,}/) { |word| word == "FILE" ? "puma.rb" : File.expand_path(word.downcase) }
+    case value
+    when Array then value.map { |address| address.is_a?(Integer) ? Fairlead::Binding.address_for_port(address) : expected(name, address) }
+    when String then name == :directory ? File.expand_path(value) : value.gsub(/\b[A-Z]{3,}\b/) { |word| path(word) }
     else value
     end
   end
+
+  def path(word) = word == "FILE" ? "puma.rb" : File.expand_path(word.downcase)
 
   # The methods of the table of which there is a warning.
   def accepted(configuration)
