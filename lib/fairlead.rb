@@ -35,6 +35,7 @@ module Fairlead
   autoload :Hooks, "fairlead/process/hooks"
   autoload :EventLog, "fairlead/observe/event_log"
   autoload :LoadTool, "fairlead/load_tool"
+  autoload :Migrate, "fairlead/migrate"
   autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"

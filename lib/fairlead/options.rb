@@ -12,6 +12,7 @@ module Fairlead
     extend Enumerable
 
     autoload :Documentation, "fairlead/options/documentation"
+    autoload :Processors, "fairlead/options/processors"
 
     @entries = {}
 
@@ -97,7 +98,8 @@ module Fairlead
 
     option :workers, Types::Workers.new(0..64),
            scope: :process, default: 0, short: "-w", variables: %w[WEB_CONCURRENCY], valid: ["auto"], invalid: ["many"],
-           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor."
+           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor that the " \
+                "process may use; the processor quota of a container counts."
 
     shorthand :threads,
               placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
@@ -107,19 +109,30 @@ module Fairlead
     end
 
     option :min_threads, Types::Count.new(0..500),
-           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS], valid: [1], invalid: ["none"],
+           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS PUMA_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS],
+           valid: [1], invalid: ["none"],
            doc: "The number of Ruby threads a process starts with. More start when they are needed."
 
     option :max_threads, Types::Count.new(1..500),
-           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS], valid: [16], invalid: [0],
+           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS PUMA_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS],
+           valid: [16], invalid: [0],
            doc: "The maximum number of requests that a process runs in the application at the same time."
 
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
-           default: ->(values) { values[:workers] > 1 }, shown_default: "true with more than one worker",
+           default: ->(values) { values[:workers] > 1 && !values[:prune_bundler] }, shown_default: "true with more than one worker",
            valid: [false], invalid: ["maybe"],
            doc: "Loads the application before the workers are forked, so that they share its memory. In " \
                 "`before_worker_boot`, reopen the connections and restart the threads of the loaded application."
+
+    option :prune_bundler, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Does not preload the application, unless `preload` says so. In Puma it makes restarts load other gems; those of " \
+                "Fairlead always do."
+
+    option :silence_fork_callback_warning, Types::Flag.new,
+           scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
+           doc: "Gives no warning of hooks that never run because there are no workers."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
@@ -161,9 +174,11 @@ module Fairlead
            doc: "Changes to this folder before reading or loading anything else."
 
     option :config, Types::Text.new("PATH"),
-           scope: :process, default: nil, shown_default: "config/fairlead/ENVIRONMENT.rb, else config/fairlead.rb", short: "-C", in_file: false,
-           valid: ["config/fairlead.rb"], invalid: [""],
-           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one."
+           scope: :process, repeatable: true, default: [], short: "-C", in_file: false,
+           shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
+           none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
+           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
+                "times; the later file wins."
 
     option :early_hints, Types::Flag.new,
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
@@ -172,7 +187,7 @@ module Fairlead
     group "Requests"
 
     option :head_timeout, Types::Seconds.new,
-           scope: :engine, default: 30, aliases: %i[first_data_timeout], valid: [5], invalid: [0],
+           scope: :engine, default: 30, valid: [5], invalid: [0],
            doc: "How long the head of a request may take from its first to its last byte, even if bytes keep arriving."
 
     option :head_max_bytes, Types::Bytes.new(least: 1024),
@@ -190,6 +205,12 @@ module Fairlead
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
            doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408."
+
+    shorthand :first_data_timeout,
+              placeholder: "SEC", long_flags: [], valid: [15], invalid: [0],
+              doc: "Sets `head_timeout` and `body_timeout`: what Puma's option of this name limits." do |seconds|
+      { head_timeout: seconds, body_timeout: seconds }
+    end
 
     option :body_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],
@@ -230,7 +251,8 @@ module Fairlead
                 "field."
 
     option :keep_alive_timeout, Types::Seconds.new,
-           scope: :engine, default: 65, aliases: %i[persistent_timeout], valid: [15], invalid: [0],
+           scope: :engine, default: 65, aliases: %i[persistent_timeout], variables: %w[PUMA_PERSISTENT_TIMEOUT],
+           valid: [15], invalid: [0],
            doc: "How long a connection may stay idle between two requests. Set it longer than that of a proxy in front, which " \
                 "would otherwise sometimes send a request on a connection that is just being closed."
 
@@ -363,7 +385,7 @@ module Fairlead
            doc: "The control server shows statistics and takes no commands."
 
     shorthand :activate_control_app,
-              placeholder: "URL", long_flags: [], valid: ["tcp://127.0.0.1:9293"], invalid: [1],
+              placeholder: "URL", required: 0, long_flags: [], valid: ["tcp://127.0.0.1:9293"], invalid: [1],
               doc: "Puma's way to set the three options above: `activate_control_app \"unix:///run/control.sock\", auth_token: \"secret\"`. " \
                    "Without arguments it means `auto`; also `no_token: true`, `data_only: true` and `umask: 0177`." do |url = "auto", details = nil|
       details = (details || {}).transform_keys(&:to_sym)
@@ -413,7 +435,8 @@ module Fairlead
            doc: "The format of the access log."
 
     option :quiet, Types::Flag.new,
-           scope: :process, embedded: true, default: false, short: "-q", long_flags: %w[quiet silent], valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],
+           valid: [true], invalid: ["maybe"],
            doc: "Prints only warnings and errors. Requests are then logged only if `access_log` is set."
 
     option :debug, Types::Flag.new,
@@ -461,9 +484,13 @@ module Fairlead
            valid: ["tmp/server.pid"], invalid: [""],
            doc: "Writes the process id to this file and removes it at the end. If the file belongs to a running server, the start fails."
 
-    option :tag, Types::Text.new("NAME"),
+    option :tag, Types::Label.new("NAME"),
            scope: :process, default: ->(values) { File.basename(values[:directory]) }, shown_default: "the name of the folder",
-           valid: ["shop"], invalid: [""],
-           doc: "Appears in the process titles."
+           valid: ["shop"], invalid: [1],
+           doc: "Appears in the process titles. May be empty."
+
+    option :log_config, Types::Flag.new,
+           scope: :process, default: false, variables: %w[FAIRLEAD_LOG_CONFIG PUMA_LOG_CONFIG], valid: [true], invalid: ["maybe"],
+           doc: "Logs every option, its value and the source of the value at the start, as `--check` prints them."
   end
 end

@@ -88,6 +88,8 @@ module Fairlead
       info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
     end
 
+    def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
+
     def warning(text) = warn("warning: #{text}")
 
     def start_failed(error) = problem("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Fairlead
   module Options
     # The types of options. A type turns an argument (a String from a flag or the environment, or a Ruby value from the
@@ -72,7 +70,7 @@ module Fairlead
         def parse(value)
           return super unless value.to_s == "auto"
 
-          [Etc.nprocessors, most].min
+          [Processors.available, most].min
         end
       end
 
@@ -197,6 +195,13 @@ module Fairlead
           text = text.to_s if text.is_a?(Symbol)
           text.is_a?(String) && !text.b.strip.empty? && !text.include?("\0") ? text : invalid!(value)
         end
+      end
+
+      # Text that may be empty.
+      class Label < Text
+        def expectation = "text"
+
+        def parse(value) = value == "" ? value : super
       end
 
       # Text that is not shown to people.

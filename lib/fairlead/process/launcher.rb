@@ -19,7 +19,7 @@ module Fairlead
     # configuration.
     def initialize(configuration, app: nil, log: EventLog.of(configuration))
       @configuration = configuration
-      @app = app
+      @app = app || configuration.app
       @log = log
     end
 
@@ -94,6 +94,7 @@ module Fairlead
     # Behind the redirection, so that it stands in the files.
     def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configuration(@configuration) if @configuration.log_config?
       @log.configured(@configuration)
     end
 
