@@ -1,6 +1,7 @@
 //! `Fairlead::Native::Engine`: one worker's engine and the application that it serves.
 
 use super::process;
+use super::requests::Running;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
@@ -139,8 +140,11 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         engine: &this.engine,
         template: ThreadTemplate::new(&this.app.template),
         leave: Cell::new(None),
+        running: Running::new(ruby),
     };
+    let listed = thread.running.list();
     this.engine.serve(&thread);
+    drop(listed);
     let leave = thread.leave.get();
     drop(thread);
     match leave {

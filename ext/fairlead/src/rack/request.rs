@@ -22,6 +22,7 @@ impl OnThread<'_> {
         let called = caught(|| {
             protect(self.ruby, || {
                 env = response.with(|exchange| self.template.fill(self.ruby, exchange));
+                self.running.set(env.hash);
                 self.call_app(env.hash, response)
                     .unwrap_or_else(|stop| stop.raise(self.ruby));
             })
@@ -34,6 +35,7 @@ impl OnThread<'_> {
         };
         // The client gets its response before the application tidies up. After a panic the engine responds.
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
+        self.running.set(nil);
         panic.or(tidied.err())
     }
 
