@@ -13,6 +13,7 @@ module Fairlead
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
+  autoload :ForcedShutdown, "fairlead/error"
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"

@@ -10,6 +10,9 @@ module Fairlead
     # How long the threads may take to end once the engine has been stopped, in seconds.
     THREAD_GRACE = 1
 
+    # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
+    FORCED_GRACE = 2
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -37,8 +40,8 @@ module Fairlead
       self
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Returns false if requests were
-    # aborted.
+    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Then ForcedShutdown is raised in
+    # requests that still run. Returns false if requests were aborted.
     def drain(seconds)
       @ending = true
       deadline = seconds && (now + seconds)
@@ -46,6 +49,7 @@ module Fairlead
       @native.drain
       drained = @native.wait(seconds_until(deadline))
       @shutdown_hooks.join(seconds_until(deadline))
+      abort_requests unless drained
       stop
       drained
     end
@@ -78,6 +82,13 @@ module Fairlead
 
     # Seconds; nil when there is no deadline.
     def seconds_until(deadline) = deadline && [deadline - now, 0].max
+
+    # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
+    def abort_requests
+      busy = Native.current_requests.map(&:first) & threads
+      busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
+      @native.wait(FORCED_GRACE) if busy.any?
+    end
 
     # Called by #drain, and by a #stop that ends the drain early.
     def finish_once
@@ -119,7 +130,8 @@ module Fairlead
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
-      @service.log.thread_died(name, e)
+      # The request in which that was to be raised may just have ended.
+      @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
     ensure
       thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end

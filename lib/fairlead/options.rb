@@ -130,7 +130,15 @@ module Fairlead
 
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
-           doc: "How long requests may take to finish when the server is asked to end. Requests still running are then aborted."
+           doc: "How long requests may take to finish when the server is asked to end. In those still running " \
+                "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
+
+    shorthand :force_shutdown_after,
+              placeholder: "SEC", valid: [10], invalid: ["soon"],
+              doc: "Sets `shutdown_timeout`. `:immediately` means 0. `:forever` changes nothing: so that every deployment comes to an " \
+                   "end, requests are never waited for without a limit." do |seconds|
+      { shutdown_timeout: { "forever" => nil, "immediately" => 0 }.fetch(seconds.to_s, seconds) }
+    end
 
     group "The application"
 
@@ -153,6 +161,15 @@ module Fairlead
            scope: :process, default: nil, shown_default: "config/fairlead/ENVIRONMENT.rb, else config/fairlead.rb", short: "-C", in_file: false,
            valid: ["config/fairlead.rb"], invalid: [""],
            doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one."
+
+    option :lowlevel_error_handler, Types::Callable.new,
+           scope: :process, default: nil, long_flags: [],
+           valid: [->(_error) { [500, {}, []] }], invalid: ["a text"],
+           example: 'lowlevel_error_handler { |error, env, status| [status, {}, ["Sorry"]] }',
+           doc: "Makes the response when the application has raised an exception and no response has begun. The block is called " \
+                "with the exception, the env and the status (500, or 503 when the request was aborted because the server ends), or " \
+                "with as many of these as it takes, and returns a Rack response. The exception is logged in any case. If the " \
+                "block raises, that is logged too, and the client gets the usual response."
 
     option :early_hints, Types::Flag.new,
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],

@@ -32,9 +32,10 @@ module Fairlead
     # The settings of the engine: its options, and what only this process has.
     def engine_settings
       details = configuration.development?
+      handler = configuration.lowlevel_error_handler
       configuration.engine_settings.merge(
-        error_reporter: ErrorReporter.new(log, details: details).method(:call),
-        error_details: details,
+        error_reporter: ErrorReporter.new(log, details: details, handler: handler).method(:call),
+        error_details: details || !handler.nil?,
         access_log_fd: @access_log.fileno,
         error_log_fd: log.errors.fileno || 2,
         server_software: "fairlead #{VERSION}",

@@ -41,6 +41,8 @@ class OptionsTest < Minitest::Test
       end
     end
 
+    next unless entry.flag?
+
     define_method(:"test_#{entry.name}_stands_in_the_help") do
       assert_match(/--(\[no-\])?#{entry.long_flags.first}\b/, Fairlead::Configuration::Flags.new.help)
     end

@@ -77,7 +77,7 @@ module Fairlead
 
       def declare_group(parser, group)
         parser.separator("\n#{group}")
-        Options.select { |entry| entry.group == group }.each { |entry| declare(parser, entry) }
+        Options.select { |entry| entry.group == group && entry.flag? }.each { |entry| declare(parser, entry) }
       end
 
       def declare(parser, entry)

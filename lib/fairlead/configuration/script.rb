@@ -16,7 +16,8 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
 
   Fairlead::Options.select(&:in_file?).each do |entry|
     entry.methods_in_file.each do |name|
-      define_method(name) do |*arguments|
+      define_method(name) do |*arguments, &block|
+        arguments = [block] if block && arguments.compact.empty?
         @file.set(entry.name, *arguments, origin: @file.here)
       end
     end

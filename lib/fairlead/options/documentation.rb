@@ -63,7 +63,7 @@ module Fairlead
 
         # All the ways to give it, such as "`workers "auto"`, `-w N`, `--workers N`, `WEB_CONCURRENCY`".
         def given(entry)
-          file = ["#{entry.name} #{entry.valid.map(&:inspect).join(", ")}", *entry.aliases] if entry.in_file?
+          file = [entry.example, *entry.aliases] if entry.in_file?
           code([*file, *flags(entry), *entry.variables])
         end
 

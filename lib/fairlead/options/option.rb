@@ -15,11 +15,12 @@ module Fairlead
     # variables   environment variables; the first that is not blank counts
     # doc         one sentence, or several; the help shows the first
     # valid, invalid   examples of arguments that are accepted and refused
+    # example     how the configuration file gives the valid one
     class Entry
-      attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid
+      attr_reader :name, :group, :short, :long_flags, :foreign_flags, :aliases, :variables, :doc, :valid, :invalid, :example
 
       def initialize(name, group:, doc:, valid:, invalid:, short: nil, long_flags: nil, foreign_flags: [], aliases: [], variables: [],
-                     in_file: true)
+                     in_file: true, example: nil)
         @name = name
         @group = group
         @doc = doc
@@ -31,10 +32,14 @@ module Fairlead
         @aliases = aliases
         @variables = variables
         @in_file = in_file
+        @example = example || "#{name} #{valid.map(&:inspect).join(", ")}"
       end
 
       # Whether the configuration file may set it.
       def in_file? = @in_file
+
+      # Whether the command line may set it: a block cannot be written there.
+      def flag? = long_flags.any?
 
       # The names of its methods in the configuration file.
       def methods_in_file = in_file? ? [name, *aliases] : []

@@ -185,6 +185,22 @@ module Fairlead
         end
       end
 
+      # What is called: a block, or an object with a method +call+. Only a configuration file or a program can give it.
+      class Callable < Type
+        def initialize
+          super(nil)
+        end
+
+        def expectation = "a block, or an object that responds to call"
+
+        def parse(value) = value.respond_to?(:call) ? value : invalid!(value)
+
+        def format(value)
+          place = value.source_location if value.respond_to?(:source_location)
+          place ? "a block (#{place.join(":")})" : value.class.name.to_s
+        end
+      end
+
       # An address to listen on; see Fairlead::Binding.
       class Address < Text
         def expectation = "an address such as tcp://127.0.0.1:9292 or unix:///run/app.sock"
