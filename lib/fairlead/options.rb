@@ -175,6 +175,11 @@ module Fairlead
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
+    option :puma_env, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
+                "is closed after the request, and how many milliseconds the body was waited for."
+
     group "Requests"
 
     option :head_timeout, Types::Seconds.new,
@@ -192,6 +197,30 @@ module Fairlead
     option :target_max_bytes, Types::Bytes.new(least: 64),
            scope: :engine, default: 16 * 1024, valid: ["8k"], invalid: ["1"],
            doc: "The longest request target (path and query) that is accepted; a longer one gets a 414."
+
+    option :supported_http_methods, Types::Methods.new("LIST"),
+           scope: :engine, default: [], none: "any", valid: ["GET,HEAD"], invalid: ["GET HEAD"],
+           doc: "The request methods that are served; others get a 501. A list (`%w[GET HEAD]` too), or `any`. `CONNECT`, which only " \
+                "a proxy can serve, always gets a 501."
+
+    option :remote_address, Types::RemoteAddress.new("SOURCE"),
+           scope: :engine, default: "socket", aliases: %i[set_remote_address], valid: ["header:X-Real-IP"], invalid: ["header"],
+           doc: "Where the address of the client comes from, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
+                "peer. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: the first address of that field, if a " \
+                "request has it; only for a server that is reached through proxies which set it, as clients can forge " \
+                "it (with `trusted_proxies` it counts only from those). `proxy_protocol: :v1`: the line that a proxy sends before " \
+                "the first request, within `head_timeout`; a connection without one gets a 400."
+
+    option :trusted_proxies, Types::Network.new("NETWORK"),
+           scope: :engine, repeatable: true, default: [], valid: ["10.0.0.0/8"], invalid: ["10.0.0.0/255.0.0.0"],
+           doc: "Peers whose fields `x-forwarded-proto`, `x-forwarded-scheme` and `x-forwarded-ssl` say whether `rack.url_scheme` is " \
+                "`https`, and `SERVER_PORT` 443 if the host has no port. An address, a network, or `unix` for all who connect to a Unix " \
+                "socket; may be given several times."
+
+    option :rack_url_scheme, Types::Choice.new(:http, :https),
+           scope: :engine, default: nil, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
+           doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
+                "that speaks HTTPS."
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
@@ -229,6 +258,15 @@ module Fairlead
            doc: "The folder for temporary files."
 
     group "Responses and connections"
+
+    option :enable_keep_alives, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
+
+    option :max_keep_alive, Types::Count.new(0..1_000_000_000),
+           scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
+           doc: "The maximum number of requests of a connection; the last response has `connection: close`. 0 means no limit. A limit " \
+                "helps a balancer to spread connections over new servers; each client takes turns by request in any case."
 
     option :keep_alive_timeout, Types::Seconds.new,
            scope: :engine, default: 65, aliases: %i[persistent_timeout], valid: [15], invalid: [0],

@@ -39,7 +39,9 @@ module Fairlead
         access_log_fd: @access_log.fileno,
         error_log_fd: log.errors.fileno || 2,
         server_software: "fairlead #{VERSION}",
-        field_lists: AppLoader.field_lists?
+        field_lists: AppLoader.field_lists?,
+        http_version: AppLoader.http_version?,
+        puma_env: configuration.puma_env?
       )
     end
 

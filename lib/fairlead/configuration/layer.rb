@@ -11,7 +11,8 @@ module Fairlead
       # From option name => value, or list of values: { threads: [1, 5], bind: ["tcp://…", "unix://…"] }.
       def self.from(options, origin:)
         options.each_with_object(new) do |(name, value), layer|
-          values = Options[name].respond_to?(:repeatable?) && Options[name].repeatable? ? Array(value).map { |one| [one] } : [Array(value)]
+          given = value.is_a?(Hash) ? [value] : Array(value)
+          values = Options[name].respond_to?(:repeatable?) && Options[name].repeatable? ? given.map { |one| [one] } : [given]
           values.each { |arguments| layer.set(name, *arguments, origin: origin) }
         end
       end

@@ -86,6 +86,7 @@ module Fairlead
       def expand(*arguments)
         return { name => true } if arguments.empty? && boolean?
 
+        arguments = [arguments] if type.list? && arguments.size > 1
         one_argument!(arguments)
         return {} if arguments.first.nil?
 

@@ -35,6 +35,9 @@ module Fairlead
         # Whether the option can be given without a value, meaning true.
         def boolean? = false
 
+        # Whether several arguments are one value.
+        def list? = false
+
         private
 
         def invalid!(value)
@@ -217,3 +220,4 @@ module Fairlead
 end
 
 require "fairlead/options/file_option_types"
+require "fairlead/options/request_option_types"

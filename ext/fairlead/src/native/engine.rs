@@ -80,6 +80,7 @@ fn new(
         app: app.as_raw(),
         error_reporter: settings.get::<Value>("error_reporter")?.as_raw(),
         error_details: settings.get("error_details")?,
+        puma_env: settings.get("puma_env")?,
         start_thread: start_thread.as_raw(),
         template: template(ruby, &settings, config.max_threads > 1, shared.is_some())?,
         clients: ruby.ary_new().as_raw(),
@@ -108,7 +109,15 @@ fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiproces
     let errors: Value = ruby.eval("$stderr")?;
     let software: Value = settings.get("server_software")?;
     let (errors, software) = (errors.as_raw(), software.as_raw());
-    Ok(Template::new(ruby, errors, software, multithread, multiprocess))
+    let has_version = settings.get("http_version")?;
+    Ok(Template::new(
+        ruby,
+        errors,
+        software,
+        multithread,
+        multiprocess,
+        has_version,
+    ))
 }
 
 /// `[fd, {scheme:, host:, port:} or {scheme:, path:}]`; the descriptor is duplicated.

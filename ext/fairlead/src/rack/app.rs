@@ -22,6 +22,8 @@ pub(crate) struct RackApp {
     pub(crate) error_reporter: VALUE,
     /// Whether that response is sent even if there is an error page.
     pub(crate) error_details: bool,
+    /// Whether envs have what Puma adds to them.
+    pub(crate) puma_env: bool,
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,
     pub(crate) template: Template,
