@@ -39,6 +39,7 @@ module Fairlead
   autoload :Supervisor, "fairlead/process/supervisor"
   autoload :Worker, "fairlead/process/worker"
   autoload :Signals, "fairlead/process/signals"
+  autoload :Idleness, "fairlead/process/idleness"
   autoload :PidFile, "fairlead/process/pid_file"
 
   # Sockets, the application and the native engine.

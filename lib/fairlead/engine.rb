@@ -22,6 +22,7 @@ module Fairlead
       @started = 0
       @lock = Mutex.new
       @created = Thread::Queue.new
+      @stopping = ConditionVariable.new
       @ending = false
       @finished = false
       @pid = nil
@@ -42,7 +43,12 @@ module Fairlead
 
     # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Then ForcedShutdown is raised in
     # requests that still run. Returns false if requests were aborted.
-    def drain(seconds)
+    #
+    # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
+    # load balancers to notice that the server is going to end.
+    def drain(seconds, delay: 0)
+      return false unless delay.zero? || leave(delay)
+
       @ending = true
       deadline = seconds && (now + seconds)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
@@ -57,6 +63,7 @@ module Fairlead
     # Closes all connections now.
     def stop
       @ending = true
+      @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
       @native.stop
       deadline = now + THREAD_GRACE
@@ -72,6 +79,16 @@ module Fairlead
     def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
 
     private
+
+    # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
+    def leave(seconds)
+      @native.leave
+      deadline = now + seconds
+      @lock.synchronize do
+        @stopping.wait(@lock, deadline - now) until @ending || now >= deadline
+      end
+      !@ending
+    end
 
     # Waits for the blocks of :shutdown, but not for longer than +head_start+.
     def start_shutdown_hooks(head_start)

@@ -133,6 +133,17 @@ module Fairlead
            doc: "How long requests may take to finish when the server is asked to end. In those still running " \
                 "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
 
+    option :drain_delay, Types::Seconds.new(zero: true),
+           scope: :process, default: 0, valid: [10], invalid: [-1],
+           doc: "How long connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
+                "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
+                "request to a closed port. `shutdown_timeout` begins afterwards. A second signal ends the delay."
+
+    option :idle_timeout, Types::Seconds.new,
+           scope: :process, default: nil, valid: [300], invalid: [0],
+           doc: "Ends the server when it has had no request for this time, as is useful with socket activation. Open WebSockets, event " \
+                "streams and running requests count as use; connections between two requests do not."
+
     shorthand :force_shutdown_after,
               placeholder: "SEC", valid: [10], invalid: ["soon"],
               doc: "Sets `shutdown_timeout`. `:immediately` means 0. `:forever` changes nothing: so that every deployment comes to an " \

@@ -21,8 +21,9 @@ module Fairlead
       Native.open_file_limit!
       @signals.trap("TERM", "INT", "QUIT", "HUP", "USR1", "USR2")
       @engine.start
+      @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
-      serve { |event| act_on(event) }
+      serve(heartbeat: @idleness&.pause) { |event| act_on(event) }
       0
     ensure
       @signals.restore
@@ -40,11 +41,22 @@ module Fairlead
 
     def act_on(event)
       case event
+      when :HEARTBEAT then drain_when_idle
       when :TERM, :INT then drain_on(event)
       when :QUIT then stop_on(event)
       when :HUP then hang_up
       when :USR1, :USR2 then @service.log.signal_ignored(event)
       end
+    end
+
+    def idle_timeout = @service.configuration.idle_timeout
+
+    # Nobody waits for a load balancer to notice that.
+    def drain_when_idle
+      return if draining? || !@idleness.over?
+
+      @service.log.idle(idle_timeout)
+      drain
     end
 
     # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
@@ -55,8 +67,9 @@ module Fairlead
     def drain_on(signal)
       return stop_on(signal) if draining?
 
-      @service.log.draining(signal, @service.configuration.shutdown_timeout)
-      drain
+      delay = @service.configuration.drain_delay
+      @service.log.draining(signal, @service.configuration.shutdown_timeout, delay: delay)
+      drain(delay: delay)
     end
 
     def stop_on(signal)

@@ -51,6 +51,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
     class.define_method("replace_thread", method!(NativeEngine::replace_thread, 0))?;
     class.define_method("cancel_thread", method!(NativeEngine::cancel_thread, 0))?;
+    class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
@@ -180,6 +181,10 @@ impl NativeEngine {
 
     fn cancel_thread(&self) {
         self.engine.cancel_thread();
+    }
+
+    fn leave(&self) {
+        self.engine.leave();
     }
 
     fn drain(&self) {
