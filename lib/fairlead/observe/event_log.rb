@@ -160,7 +160,12 @@ module Fairlead
 
     # --- the end
 
-    def draining(signal, seconds) = info("#{signal}: finishing what has arrived, for up to #{seconds} s")
+    # +delay+: seconds in which connections are still accepted.
+    def draining(signal, seconds, delay: 0)
+      info("#{signal}: #{"accepting for #{delay} s, then " if delay.positive?}finishing what has arrived, for up to #{seconds} s")
+    end
+
+    def idle(seconds) = info("no request for #{seconds} s: ending")
 
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
