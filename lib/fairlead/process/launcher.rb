@@ -57,6 +57,8 @@ module Fairlead
       @service.open(inherited: Inherited.take)
       status = server.run
       @log.stopped
+      raise SignalException, "SIGTERM" if server.ended_by == :TERM && @configuration.raise_exception_on_sigterm?
+
       status
     ensure
       @service.close

@@ -55,6 +55,16 @@ class ReforkTest < Minitest::Test
     wait_until("the timers") { server.worker_pids.all? { |pid| File.exist?(server.path("tick-#{pid}")) } }
   end
 
+  def test_it_happens_by_itself_after_so_many_requests_and_once
+    server = serve(WARMING, "-w", 2, "--fork-worker=30")
+    120.times { answer(server) }
+    restarted(server, "refork")
+    120.times { answer(server) }
+
+    assert_equal 1, server.stdout.scan("refork: worker").size
+    assert_equal 0, server.stop.exitstatus
+  end
+
   def test_if_the_worker_dies_on_the_way_the_others_go_on
     server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60)
       run lambda { |env|
