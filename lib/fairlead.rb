@@ -15,6 +15,7 @@ module Fairlead
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
+  autoload :ForcedShutdown, "fairlead/error"
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
@@ -35,6 +36,7 @@ module Fairlead
   autoload :Hooks, "fairlead/process/hooks"
   autoload :EventLog, "fairlead/observe/event_log"
   autoload :LoadTool, "fairlead/load_tool"
+  autoload :Migrate, "fairlead/migrate"
   autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"
   autoload :Single, "fairlead/process/single"
@@ -47,6 +49,7 @@ module Fairlead
   autoload :RestartCommand, "fairlead/process/restart_command"
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
+  autoload :Idleness, "fairlead/process/idleness"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Control, "fairlead/control"
   autoload :Systemd, "fairlead/systemd"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Fairlead
   module Options
     # The types of options. A type turns an argument (a String from a flag or the environment, or a Ruby value from the
@@ -38,6 +36,9 @@ module Fairlead
         # What the option means when it is given without a value; nil if it needs one.
         def implied = nil
 
+        # Whether several arguments are one value.
+        def list? = false
+
         private
 
         def invalid!(value)
@@ -65,6 +66,16 @@ module Fairlead
         end
       end
 
+      # A number of requests, with one that is meant if none is given.
+      class Requests < Count
+        attr_reader :implied
+
+        def initialize(range, implied:)
+          super(range, placeholder: "=[N]")
+          @implied = implied
+        end
+      end
+
       # A number of workers, or one for each processor.
       class Workers < Count
         def expectation = "#{super}, or auto"
@@ -72,7 +83,7 @@ module Fairlead
         def parse(value)
           return super unless value.to_s == "auto"
 
-          [Etc.nprocessors, most].min
+          [Processors.available, most].min
         end
       end
 
@@ -199,6 +210,13 @@ module Fairlead
         end
       end
 
+      # Text that may be empty.
+      class Label < Text
+        def expectation = "text"
+
+        def parse(value) = value == "" ? value : super
+      end
+
       # Text that is not shown to people.
       class Secret < Text
         def format(_value) = "(set)"
@@ -281,3 +299,4 @@ module Fairlead
 end
 
 require "fairlead/options/file_option_types"
+require "fairlead/options/request_option_types"

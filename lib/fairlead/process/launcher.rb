@@ -22,7 +22,7 @@ module Fairlead
     # configuration.
     def initialize(configuration, app: nil, log: EventLog.of(configuration))
       @configuration = configuration
-      @app = app
+      @app = app || configuration.app
       @log = log
     end
 
@@ -61,6 +61,8 @@ module Fairlead
       @desk = Control::Desk.new(server, @service).open
       status = server.run
       @log.stopped
+      raise SignalException, "SIGTERM" if server.ended_by == :TERM && @configuration.raise_exception_on_sigterm?
+
       status
     ensure
       @desk&.close
@@ -99,6 +101,7 @@ module Fairlead
     # Behind the redirection, so that it stands in the files.
     def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configuration(@configuration) if @configuration.log_config?
       @log.configured(@configuration)
     end
 

@@ -111,12 +111,12 @@ class SupervisorTest < Minitest::Test
     assert_equal :cut_off, answer.value
   end
 
-  def test_what_takes_longer_than_the_shutdown_timeout_is_cut_off
+  def test_what_takes_longer_than_the_shutdown_timeout_is_aborted
     server = serve(PATIENT, "-w", "1", "--shutdown-timeout", "0.2")
     answer = request_in(server)
 
     assert_equal 0, server.stop.exitstatus
-    assert_equal :cut_off, answer.value
+    assert_match(/503 Service Unavailable/, answer.value)
     assert_match(/did not finish within 0\.2 s/, server.stderr)
   end
 
@@ -195,6 +195,33 @@ class SupervisorTest < Minitest::Test
     assert_equal ["after_booted", "before_worker_shutdown 0", "after_stopped"], notes.drop(5)
   end
 
+  def test_a_hook_hears_how_each_worker_has_ended
+    hook = <<~'RUBY'
+      after_worker_shutdown do |worker|
+        status = worker.process_status
+        File.write("ends", "#{worker.index} #{worker.pid} #{status.success?.inspect} #{status.exitstatus.inspect} #{status.termsig.inspect}\n", mode: "a")
+      end
+    RUBY
+    server = serve(WHO, "-w", "1", files: { "config/fairlead.rb" => hook })
+    killed = server.worker_pids.first
+    Process.kill(:KILL, killed)
+    wait_until("the hook") { File.exist?(server.path("ends")) }
+    last = wait_until("another worker") { (server.worker_pids - [killed]).first }
+    server.stop
+
+    assert_equal ["0 #{killed} nil nil 9", "0 #{last} true 0 nil"], File.readlines(server.path("ends"), chomp: true)
+  end
+
+  def test_a_term_may_be_what_ends_the_server
+    [%w[-w 1], %w[-w 0]].each do |flags|
+      server = serve(WHO, *flags, "--raise-exception-on-sigterm")
+
+      assert_equal 143, server.stop.exitstatus
+      assert_match(/fairlead stopped/, server.stdout)
+      assert_empty server.worker_pids
+    end
+  end
+
   def test_a_preloaded_application_is_loaded_once
     server = serve("File.open('loads', 'a') { |file| file.puts('x') }\n#{WHO}", "-w", "2")
 
@@ -208,7 +235,7 @@ class SupervisorTest < Minitest::Test
   end
 
   def test_a_broken_application_is_one_message_and_a_failure
-    [["--preload", "fairlead: "], ["--no-preload", "[PID] worker N cannot start: "]].each do |flag, prefix|
+    [["--preload", "[PID] fairlead: "], ["--no-preload", "[PID] worker N cannot start: "]].each do |flag, prefix|
       server = launch("\nrun Missing\n", "-w", "2", flag)
 
       assert_equal 1, server.wait_exit.exitstatus
