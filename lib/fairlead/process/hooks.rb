@@ -14,6 +14,7 @@ module Fairlead
       before_worker_shutdown: "in each worker, after it has stopped serving, with its index",
       before_thread_start: "in each thread that is to run requests, at its start",
       before_thread_exit: "in each thread that has run requests, at its end",
+      out_of_band: "in a thread that has just run a request, when no other one runs or waits in its process",
       after_booted: "in the supervisor or the only process, once the server is ready",
       after_stopped: "in the supervisor or the only process, after everything has ended"
     }.freeze
@@ -71,6 +72,9 @@ module Fairlead
 
     # The names for which there are blocks.
     def names = @blocks.keys
+
+    # Whether there are blocks of that name, here or in the Hooks that run after these.
+    def any?(name) = @blocks.key?(name) || @others&.any?(name) || false
 
     # Runs the blocks of that name; exceptions go to +log+.
     def run(name, *arguments, log:)
