@@ -16,14 +16,20 @@ module Fairlead
 
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
+      return Migrate.run(@arguments.drop(1), output: @output) if @arguments.first == "migrate"
+      return Control::Tool.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "ctl"
+
+      RestartCommand.note
 
       dispatch
     rescue SignalException => e # a signal before the server has started
       128 + e.signo
     rescue Error => e
-      raise if @flags&.debug?
+      Spawner.inherited_link
+      Spawner.report_failure(e)
+      raise if (@configuration || @flags)&.debug?
 
-      EventLog.new(errors: @errors).start_failed(e)
+      (@log || EventLog.new(errors: @errors)).start_failed(e)
       1
     end
 
@@ -35,14 +41,20 @@ module Fairlead
       when :help then print(@flags.help)
       when :version then print("fairlead #{VERSION}\n")
       when :check then check
-      else Launcher.new(Configuration.load(@flags)).run
+      else serve
       end
+    end
+
+    def serve
+      @configuration = Configuration.load(@flags)
+      @log = EventLog.of(@configuration, output: @output, errors: @errors)
+      Launcher.new(@configuration, log: @log).run
     end
 
     # Checks what can be checked without listening and without loading the application.
     def check
       configuration = Configuration.load(@flags)
-      Dir.chdir(configuration.directory) { AppLoader.check(configuration) }
+      Dir.chdir(configuration.directory) { AppLoader.check(configuration) } unless configuration.app
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       print(Configuration::Report.new(configuration).to_s)
     end

@@ -7,8 +7,18 @@ module Fairlead
   # An option is read by its name: `configuration.workers`, `configuration.preload?`.
   class Configuration
     autoload :Layer, "fairlead/configuration/layer"
+    autoload :EmbeddedLayer, "fairlead/configuration/embedded_layer"
     autoload :Flags, "fairlead/configuration/flags"
     autoload :ConfigFile, "fairlead/configuration/config_file"
+    autoload :Accepted, "fairlead/configuration/accepted"
+    autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
+    autoload :MigrationGuide, "fairlead/configuration/migration_guide"
+    autoload :Migration, "fairlead/configuration/migration"
+    autoload :TextEdits, "fairlead/configuration/text_edits"
+    autoload :Pending, "fairlead/configuration/pending"
+    autoload :PumaMethods, "fairlead/configuration/puma_methods"
+    autoload :PumaOptions, "fairlead/configuration/puma_options"
+    autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"
@@ -27,9 +37,14 @@ module Fairlead
         Loader.new(flags, environment, fallback, default_host).load
       end
 
-      # The configuration of a Fairlead::Server: neither a file nor the environment counts.
+      # The configuration of a program: neither a file nor the environment counts.
       def from_options(options)
         new([Layer.from(options, origin: "Fairlead::Server")])
+      end
+
+      # The configuration of a Fairlead::Server, for which options of the command have no meaning.
+      def embedded(options)
+        new([EmbeddedLayer.from(options, origin: "Fairlead::Server")])
       end
 
       # Whether Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer, if it is switched on).
@@ -42,15 +57,20 @@ module Fairlead
     # The host for a port without one in the configuration file; nil if it was not needed.
     attr_reader :default_host
 
+    # The application that the configuration file contains, or nil.
+    attr_reader :app
+
     # +layers+: the sources; the first one wins.
-    def initialize(layers, hooks: Hooks.new, default_host: nil)
+    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil)
       @hooks = hooks.freeze
+      @app = app
       @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
+      problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (options_without_effect + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze
       freeze
     end
 
@@ -119,7 +139,8 @@ module Fairlead
     def ineffective_without_workers
       return [] if supervised?
 
-      idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }
+      idle = silence_fork_callback_warning? ? [] : hooks.names & Hooks::WITH_WORKERS
+      idle = idle.map { |name| "#{name} never runs, because there are no workers" }
       idle << "#{origin(:preload)}: preload has no effect without workers" if preload? && given?(:preload)
       idle
     end

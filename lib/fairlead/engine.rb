@@ -28,17 +28,20 @@ module Fairlead
       @pid = nil
     end
 
-    # Starts serving; returns at once.
+    # Starts serving; returns at once. It has descriptors of its own for the listeners, and closes them when it drains.
     def start
       @pid = Process.pid
       run_hooks(:boot)
-      @native = Native::Engine.new(@service.app, @service.listeners.to_engine, @service.engine_settings, @shared, @slot) { add_thread }
-      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
+      @lines = @service.engine_lines
+      settings = @service.engine_settings(@lines)
+      @native = Native::Engine.new(@service.app, @service.listeners.to_engine, settings, @shared, @slot) { add_thread }
       Stats.add(@native, @shared)
       @created.close
       start_threads(@native.initial_threads)
       Background.current.started(self, @service.log)
-      self
+      started = self
+    ensure
+      give_up unless started
     end
 
     # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Then ForcedShutdown is raised in
@@ -69,6 +72,7 @@ module Fairlead
       deadline = now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
       @native.flush_logs
+      @lines.close
       Stats.remove(@native)
       finish_once
     end
@@ -79,6 +83,12 @@ module Fairlead
     def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
 
     private
+
+    # The start has failed.
+    def give_up
+      @created.close
+      @native ? stop : @lines&.close
+    end
 
     # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
     def leave(seconds)
@@ -142,6 +152,7 @@ module Fairlead
     def serve(name)
       @created.pop
       run_hooks(:before_thread_start)
+      @service.log.thread_serves(name)
       serves = true
       dismissed = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
@@ -158,6 +169,7 @@ module Fairlead
 
     def thread_ended(replaced:, counted:)
       run_hooks(:before_thread_exit)
+      @service.log.thread_ends(Thread.current.name)
       @lock.synchronize { @threads.delete(Thread.current) }
       replace_thread(counted: counted) if replaced && !process_ends?
     end

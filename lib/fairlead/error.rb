@@ -67,6 +67,32 @@ module Fairlead
     end
   end
 
+  # The state file cannot be written.
+  class StateFileError < Error
+    # @return [String]
+    attr_reader :path
+
+    # @param path [String]
+    # @param reason [String]
+    def initialize(path, reason)
+      @path = path
+      super("state file #{path}: #{reason}")
+    end
+  end
+
+  # A plugin cannot be found or loaded.
+  class PluginError < Error
+    # @return [String]
+    attr_reader :name
+
+    # @param name [String]
+    # @param reason [String]
+    def initialize(name, reason)
+      @name = name
+      super("plugin #{name}: #{reason}")
+    end
+  end
+
   # The application (config.ru, or a file it loads) could not be loaded. If it raised an exception, that is the +cause+.
   class AppLoadError < Error
     # @return [String] the file in which it was raised

@@ -12,6 +12,7 @@ module Fairlead
     extend Enumerable
 
     autoload :Documentation, "fairlead/options/documentation"
+    autoload :Processors, "fairlead/options/processors"
 
     @entries = {}
 
@@ -61,7 +62,7 @@ module Fairlead
     group "Listening"
 
     option :bind, Types::Address.new("URI"),
-           scope: :process, repeatable: true, short: "-b",
+           scope: :process, embedded: true, repeatable: true, short: "-b",
            default: ->(_) { [Binding.default_address] }, shown_default: "tcp://[::]:9292 (tcp://0.0.0.0:9292 without IPv6)",
            valid: ["tcp://127.0.0.1:3000"], invalid: ["gopher://127.0.0.1"],
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
@@ -76,8 +77,13 @@ module Fairlead
       port.nil? ? {} : { bind: Binding.address_for_port(Types::Count.new(0..65_535).parse(port), host) }
     end
 
+    option :bind_to_activated_sockets, Types::Activation.new,
+           scope: :process, default: :none, valid: ["only"], invalid: ["some"],
+           doc: "Listens on every socket that systemd has opened for the server, also on those at no address of `bind`; with " \
+                "`only`, if there are any, on nothing else."
+
     option :backlog, Types::Count.new(1..65_535),
-           scope: :process, default: 1024, valid: [512], invalid: [0],
+           scope: :process, embedded: true, default: 1024, valid: [512], invalid: [0],
            doc: "How many connections may wait in the kernel to be accepted. The system may cap it (on Linux " \
                 "`net.core.somaxconn`)."
 
@@ -92,7 +98,8 @@ module Fairlead
 
     option :workers, Types::Workers.new(0..64),
            scope: :process, default: 0, short: "-w", variables: %w[WEB_CONCURRENCY], valid: ["auto"], invalid: ["many"],
-           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor."
+           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor that the " \
+                "process may use; the processor quota of a container counts."
 
     shorthand :threads,
               placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
@@ -102,22 +109,33 @@ module Fairlead
     end
 
     option :min_threads, Types::Count.new(0..500),
-           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS], valid: [1], invalid: ["none"],
+           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS PUMA_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS],
+           valid: [1], invalid: ["none"],
            doc: "The number of Ruby threads a process starts with. More start when they are needed."
 
     option :max_threads, Types::Count.new(1..500),
-           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS], valid: [16], invalid: [0],
+           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS PUMA_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS],
+           valid: [16], invalid: [0],
            doc: "The maximum number of requests that a process runs in the application at the same time."
 
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
-           default: ->(values) { values[:workers] > 1 }, shown_default: "true with more than one worker",
+           default: ->(values) { values[:workers] > 1 && !values[:prune_bundler] }, shown_default: "true with more than one worker",
            valid: [false], invalid: ["maybe"],
            doc: "Loads the application before the workers are forked, so that they share its memory. In " \
                 "`before_worker_boot`, reopen the connections and restart the threads of the loaded application."
 
+    option :prune_bundler, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Does not preload the application, unless `preload` says so. In Puma it makes restarts load other gems; those of " \
+                "Fairlead always do."
+
+    option :silence_fork_callback_warning, Types::Flag.new,
+           scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
+           doc: "Gives no warning of hooks that never run because there are no workers."
+
     option :waiting_room, Types::Flag.new,
-           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
            doc: "Moves a request that waits in a busy worker to one with a free thread. Has no effect without workers."
 
     option :worker_timeout, Types::Seconds.new,
@@ -129,7 +147,7 @@ module Fairlead
            doc: "A worker that is not ready to serve after this time is ended and replaced."
 
     option :shutdown_timeout, Types::Seconds.new(zero: true),
-           scope: :process, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
+           scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
            doc: "How long requests may take to finish when the server is asked to end. In those still running " \
                 "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
 
@@ -151,6 +169,12 @@ module Fairlead
       { shutdown_timeout: { "forever" => nil, "immediately" => 0 }.fetch(seconds.to_s, seconds) }
     end
 
+    option :restart_command, Types::Text.new("CMD"),
+           scope: :process, default: nil, short: "-R", aliases: %i[restart_cmd], long_flags: %w[restart-command restart-cmd],
+           valid: ["bin/server --quiet"], invalid: [""],
+           doc: "The command that starts the new code at a restart. By default it is the one that has started the server, in the same " \
+                "folder; a symbolic link to a release is followed anew."
+
     group "The application"
 
     option :rackup, Types::Text.new("PATH"),
@@ -158,7 +182,7 @@ module Fairlead
            doc: "The rackup file of the application; also the argument of `fairlead`."
 
     option :environment, Types::Text.new("NAME"),
-           scope: :process, default: "development", short: "-e", variables: %w[APP_ENV RACK_ENV RAILS_ENV],
+           scope: :process, embedded: true, default: "development", short: "-e", variables: %w[APP_ENV RACK_ENV RAILS_ENV],
            valid: ["production"], invalid: [""],
            doc: "The environment the application runs in; RACK_ENV is set to it. Only in `development` are the details of errors " \
                 "shown to clients."
@@ -169,9 +193,11 @@ module Fairlead
            doc: "Changes to this folder before reading or loading anything else."
 
     option :config, Types::Text.new("PATH"),
-           scope: :process, default: nil, shown_default: "config/fairlead/ENVIRONMENT.rb, else config/fairlead.rb", short: "-C", in_file: false,
-           valid: ["config/fairlead.rb"], invalid: [""],
-           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one."
+           scope: :process, repeatable: true, default: [], short: "-C", in_file: false,
+           shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
+           none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
+           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
+                "times; the later file wins."
 
     option :lowlevel_error_handler, Types::Callable.new,
            scope: :process, default: nil, long_flags: [],
@@ -199,7 +225,7 @@ module Fairlead
     group "Requests"
 
     option :head_timeout, Types::Seconds.new,
-           scope: :engine, default: 30, aliases: %i[first_data_timeout], valid: [5], invalid: [0],
+           scope: :engine, default: 30, valid: [5], invalid: [0],
            doc: "How long the head of a request may take from its first to its last byte, even if bytes keep arriving."
 
     option :head_max_bytes, Types::Bytes.new(least: 1024),
@@ -242,6 +268,12 @@ module Fairlead
            scope: :engine, default: 20, valid: [60], invalid: [0],
            doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408."
 
+    shorthand :first_data_timeout,
+              placeholder: "SEC", long_flags: [], valid: [15], invalid: [0],
+              doc: "Sets `head_timeout` and `body_timeout`: what Puma's option of this name limits." do |seconds|
+      { head_timeout: seconds, body_timeout: seconds }
+    end
+
     option :body_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],
            doc: "The minimum rate, in bytes a second, at which a request body must arrive; 0 means none. A body that falls behind it by " \
@@ -275,6 +307,11 @@ module Fairlead
 
     group "Responses and connections"
 
+    option :server_header, Types::Text.new("TEXT"),
+           scope: :process, embedded: true, default: nil, valid: ["shop/1.0"], invalid: [""],
+           doc: "Sends this in the field `server` of each response of the application that has none. Without it, there is no such " \
+                "field."
+
     option :enable_keep_alives, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
            doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
@@ -285,7 +322,8 @@ module Fairlead
                 "helps a balancer to spread connections over new servers; each client takes turns by request in any case."
 
     option :keep_alive_timeout, Types::Seconds.new,
-           scope: :engine, default: 65, aliases: %i[persistent_timeout], valid: [15], invalid: [0],
+           scope: :engine, default: 65, aliases: %i[persistent_timeout], variables: %w[PUMA_PERSISTENT_TIMEOUT],
+           valid: [15], invalid: [0],
            doc: "How long a connection may stay idle between two requests. Set it longer than that of a proxy in front, which " \
                 "would otherwise sometimes send a request on a connection that is just being closed."
 
@@ -400,14 +438,67 @@ module Fairlead
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
            doc: "Shorter messages are not compressed."
 
+    group "Control"
+
+    option :control_url, Types::ControlAddress.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9293"], invalid: ["http://127.0.0.1"],
+           doc: "Opens a control server at this address, for `fairlead ctl` and for programs that know Puma's. It is `tcp://HOST:PORT`, " \
+                "`unix:///PATH`, or `auto`, a Unix socket with a name that nobody can guess, which `state_path` tells. See " \
+                "[control.md](control.md)."
+
+    option :control_token, Types::Secret.new("TOKEN"),
+           scope: :process, default: nil, shown_default: "a new one at each start", valid: ["secret"], invalid: [""],
+           doc: "What a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
+                "everybody who reaches it may give commands."
+
+    option :control_data_only, Types::Flag.new,
+           scope: :process, needs: :control_url, default: false, valid: [true], invalid: ["maybe"],
+           doc: "The control server shows statistics and takes no commands."
+
+    shorthand :activate_control_app,
+              placeholder: "URL", required: 0, long_flags: [], valid: ["tcp://127.0.0.1:9293"], invalid: [1],
+              doc: "Puma's way to set the three options above: `activate_control_app \"unix:///run/control.sock\", auth_token: \"secret\"`. " \
+                   "Without arguments it means `auto`; also `no_token: true`, `data_only: true` and `umask: 0177`." do |url = "auto", details = nil|
+      details = (details || {}).transform_keys(&:to_sym)
+      umask = details[:umask].is_a?(Integer) ? details[:umask].to_s(8) : details[:umask]
+      url = "#{url}?umask=0#{umask}" if url && umask
+      token = details[:no_token] ? "none" : details[:auth_token]
+      { control_url: url, control_token: token, control_data_only: details[:data_only] }
+    end
+
+    option :health_url, Types::Address.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9294"], invalid: ["http://127.0.0.1"],
+           doc: "Answers `/ready` and `/live` at this address, for load balancers and Kubernetes. The control server does so too, but this " \
+                "address has nothing else and may be open to others."
+
+    option :state_path, Types::Text.new("PATH"),
+           scope: :process, default: nil, short: "-S", aliases: %i[state], long_flags: %w[state], valid: ["tmp/server.state"], invalid: [""],
+           doc: "Writes process id, address and token of the control server and the folder to this file, as Puma does, for `fairlead ctl -S`. " \
+                "It is removed at the end."
+
+    option :state_permission, Types::Mode.new("MODE"),
+           scope: :process, needs: :state_path, default: 0o600, valid: ["0640"], invalid: ["all"],
+           doc: "The permissions of that file, which contains the token. A String is read as octal digits."
+
+    option :systemd_store, Types::Flag.new,
+           scope: :process, default: ->(_) { ENV["FDSTORE"].to_i.positive? }, shown_default: "true if systemd offers it ($FDSTORE, systemd 254)",
+           valid: [true], invalid: ["maybe"],
+           doc: "Has systemd keep the listeners, so that `systemctl restart` loses no connection: the next start gets them back. Needs " \
+                "`FileDescriptorStoreMax=` in the unit."
+
+    option :plugin, Types::Text.new("NAME"),
+           scope: :process, repeatable: true, default: [], valid: ["tmp_restart"], invalid: [""],
+           doc: "Loads a plugin; may be given several times. `tmp_restart`, which restarts when `tmp/restart.txt` is touched, and `systemd` " \
+                "are built in. Others are those of Puma: see [plugins.md](plugins.md)."
+
     group "Logs and the process"
 
     option :log_requests, Types::Flag.new,
-           scope: :process, default: false, short: "-v", valid: [true], invalid: ["maybe"],
-           doc: "Logs every request to standard output, or to the `access_log`."
+           scope: :process, embedded: true, default: false, short: "-v", valid: [true], invalid: ["maybe"],
+           doc: "Logs every request to standard output (in a program, to its log), or to the `access_log`."
 
     option :access_log, Types::Text.new("PATH"),
-           scope: :process, default: nil, valid: ["access.log"], invalid: [""],
+           scope: :process, embedded: true, default: nil, valid: ["access.log"], invalid: [""],
            doc: "Logs every request to this file, or to standard output for `-`. HUP reopens the file."
 
     option :access_log_format, Types::Choice.new(:common, :combined, :json),
@@ -415,17 +506,62 @@ module Fairlead
            doc: "The format of the access log."
 
     option :quiet, Types::Flag.new,
-           scope: :process, default: false, short: "-q", long_flags: %w[quiet silent], valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],
+           valid: [true], invalid: ["maybe"],
            doc: "Prints only warnings and errors. Requests are then logged only if `access_log` is set."
+
+    option :debug, Types::Flag.new,
+           scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Shows the backtrace if the start fails, and logs in detail what the server does."
+
+    option :log_format, Types::Choice.new(:text, :json),
+           scope: :process, embedded: true, default: :text, valid: ["json"], invalid: ["xml"],
+           doc: "The format of the messages of the server, without requests, for which there is `access_log_format`. With `json` " \
+                "each is an object in a line, with `time`, `level` (`debug`, `info`, `warn`, `error`), `pid`, `event` and `message`."
+
+    option :log_formatter, Types::Callable.new,
+           scope: :process, embedded: true, default: nil, long_flags: [],
+           valid: [->(text) { text }], invalid: ["%s"], example: "log_formatter { |text| [Time.now, text].join(' ') }",
+           doc: "Makes the line of each message, in place of the process id before it. Not for `log_format :json`, and not for " \
+                "requests."
+
+    option :custom_logger, Types::Log.new,
+           scope: :process, embedded: true, default: nil, long_flags: [],
+           valid: [$stderr], invalid: ["a text"], example: "custom_logger $stderr",
+           doc: "Takes the messages in place of standard output and standard error, and the requests if they are logged to standard " \
+                "output. A Logger gets each with its level; other objects get lines of text by `write` or `<<`."
+
+    option :redirect_stdout, Types::Text.new("PATH"),
+           scope: :process, default: nil, valid: ["out.log"], invalid: [""],
+           doc: "Appends all that is printed to standard output to this file, in an existing folder. HUP reopens the file."
+
+    option :redirect_stderr, Types::Text.new("PATH"),
+           scope: :process, default: nil, valid: ["errors.log"], invalid: [""],
+           doc: "The same for standard error."
+
+    option :redirect_append, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Keeps what these files contain. Otherwise they are emptied at the start of the server, though never when they are " \
+                "reopened."
+
+    shorthand :stdout_redirect,
+              required: 0, long_flags: [], valid: ["out.log", "errors.log"], invalid: [""],
+              doc: "Sets `redirect_stdout`, `redirect_stderr` and, as a third value, `redirect_append`." do |out = nil, errors = nil, append = nil|
+      { redirect_stdout: out, redirect_stderr: errors, redirect_append: append }
+    end
 
     option :pid_file, Types::Text.new("PATH"),
            scope: :process, default: nil, aliases: %i[pidfile], long_flags: %w[pidfile pid-file], variables: %w[PIDFILE],
            valid: ["tmp/server.pid"], invalid: [""],
            doc: "Writes the process id to this file and removes it at the end. If the file belongs to a running server, the start fails."
 
-    option :tag, Types::Text.new("NAME"),
+    option :tag, Types::Label.new("NAME"),
            scope: :process, default: ->(values) { File.basename(values[:directory]) }, shown_default: "the name of the folder",
-           valid: ["shop"], invalid: [""],
-           doc: "Appears in the process titles."
+           valid: ["shop"], invalid: [1],
+           doc: "Appears in the process titles. May be empty."
+
+    option :log_config, Types::Flag.new,
+           scope: :process, default: false, variables: %w[FAIRLEAD_LOG_CONFIG PUMA_LOG_CONFIG], valid: [true], invalid: ["maybe"],
+           doc: "Logs every option, its value and the source of the value at the start, as `--check` prints them."
   end
 end

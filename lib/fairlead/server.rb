@@ -4,22 +4,29 @@ require "fairlead/process/signals" # in a trap nothing can be loaded
 
 module Fairlead
   # A server inside another program. It serves in this process, on threads of its own. It handles no signals, opens only
-  # the files that its options name, and reads neither configuration files nor environment variables.
+  # the files that its options name, reads neither configuration files nor environment variables, and leaves everything that
+  # belongs to the process as it is. After its end it can start again. {Group} starts and stops several together.
   #
   #   server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [0, 5])
   #   server.start
   #   server.port  # => 40123
   #   server.stop
   class Server
+    autoload :Life, "fairlead/server/life"
+
     # @param app [#call] a Rack application
-    # @param log [EventLog] takes the messages of the server
+    # @param log [Logger, EventLog, #write, #<<, nil] takes the messages of the server, and the lines of requests if they are
+    #   logged without a file; nil for warnings and errors on standard error
+    # @param logger [Logger, EventLog, #write, #<<, nil] the same
     # @param options [Hash{Symbol => Object}] the options of docs/configuration.md by name, also `port: 3000` and
-    #   `threads: "1:5"`
-    # @raise [ConfigurationError] if an option is wrong
-    def initialize(app, log: EventLog.new(quiet: true), **options)
-      @service = Service.new(Configuration.from_options(options), log: log, app: app)
-      @engine = Engine.new(@service)
-      @ended = Thread::Queue.new
+    #   `threads: "1:5"`; docs/embedding.md says which have a meaning here
+    # @raise [ConfigurationError] if an option is wrong, or has no meaning here
+    def initialize(app, log: nil, logger: log, **options)
+      configuration = Configuration.embedded(options)
+      log = EventLog.for(logger, configuration)
+      configuration.warnings.each { |text| log.warning(text) }
+      @service = Service.new(configuration, log: log, app: app)
+      @starting = Mutex.new
     end
 
     # Serves until another thread calls {#stop}.
@@ -27,30 +34,44 @@ module Fairlead
     # @yieldparam server [Server] itself, once it serves
     # @return [Server] itself
     # @raise [BindError] if it cannot listen
-    def run
-      start
-      yield self if block_given?
+    # @raise [Error] if it serves already
+    def run(&block)
+      start(&block)
       wait
     end
 
-    # Starts serving and returns.
+    # Opens the addresses, and leaves it to {#start} to serve them: clients can connect, and wait. For programs that may open
+    # a port only before they change their user, for example.
     #
     # @return [Server] itself
     # @raise [BindError] if it cannot listen
-    def start
-      @service.open
-      @engine.start
+    # @raise [Error] if it does already
+    def listen
+      @starting.synchronize { open }
       self
-    rescue StandardError
-      @service.close
-      raise
     end
 
-    # Waits until the server has been stopped.
+    # Starts serving and returns. If the server is just ending, waits for that before. If this raises, or the block, the server
+    # does not run.
+    #
+    # @yieldparam server [Server] itself, once it serves
+    # @return [Server] itself
+    # @raise [BindError] if it cannot listen
+    # @raise [Error] if it serves already
+    def start(&block)
+      @starting.synchronize do
+        open unless @life&.listening?
+        @life.begin
+      end
+      announce(&block) if block
+      self
+    end
+
+    # Waits until the server has been stopped. Returns at once if it does not run.
     #
     # @return [Server] itself
     def wait
-      @ended.pop
+      @life&.wait
       self
     end
 
@@ -62,35 +83,55 @@ module Fairlead
     # calling thread cannot be detected; it is aborted in the end.
     #
     # @param seconds [Numeric, nil] how long requests may take; nil for as long as they take
+    # @param wait [Boolean] false to return nil at once
     # @return [Boolean, nil] false if requests were aborted, nil if it does not wait
-    def stop(seconds = @service.configuration.shutdown_timeout)
-      waits = !(Signals.in_trap? || @engine.runs?(Thread.current))
+    def stop(seconds = @service.configuration.shutdown_timeout, wait: true)
+      life = @life
+      return true unless life
+
+      life.ending = true
+      wait &&= !inside?
       ending = Thread.new do
-        Thread.current.report_on_exception = !waits
-        finish(seconds)
+        Thread.current.report_on_exception = !wait
+        life.finish(seconds)
       end
-      ending.value if waits
+      ending.value if wait
     end
 
+    # @return [Boolean] whether it listens; false again once it has been stopped
+    def running? = !@life.nil? && !@life.over?
+
+    # @return [Boolean] whether the caller is a request or another block that this server runs, or a trap, so that {#stop}
+    #   cannot wait
+    def inside? = Signals.in_trap? || (!@life.nil? && @life.runs?(Thread.current))
+
     # @return [Array<Integer>] the ports it listens on; Unix sockets have none
-    def ports = @service.listeners.ports
+    def ports = @service.listeners.to_a.filter_map(&:port)
+    alias connected_ports ports
 
     # @return [Integer, nil] the first of them
     def port = ports.first
 
     # @return [Array<String>] where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
-    def addresses = @service.listeners.map(&:to_s)
+    def addresses = @service.listeners.to_a.map(&:to_s)
 
-    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists
-    def stats = @engine.stats
+    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists; none before the start
+    def stats = @life ? @life.stats : {}
 
     private
 
-    def finish(seconds)
-      @engine.drain(seconds)
+    def announce
+      yield self
+      announced = true
     ensure
-      @service.close
-      @ended.close
+      stop(0) unless announced
+    end
+
+    def open
+      raise Error, "the server runs already" if running? && (!@life.ending || inside?)
+
+      @life&.wait
+      @life = Life.new(@service)
     end
   end
 end

@@ -6,38 +6,61 @@ module Fairlead
   class Service
     attr_reader :configuration, :log, :listeners
 
-    # +app+: the application, if it is loaded already; otherwise #app loads the rackup file.
-    def initialize(configuration, log:, app: nil)
+    # +app+: the application, if it is loaded already; otherwise #app loads the rackup file. +redirection+: the Redirection of
+    # the standard streams, if this process has one.
+    def initialize(configuration, log:, app: nil, redirection: nil)
       @configuration = configuration
       @log = log
       @given = app
+      @redirection = redirection
     end
 
-    # Opens the listeners and the access log, and logs the addresses.
-    def open
+    # Opens the listeners and the access log, and logs the addresses. +inherited+: as for Listeners.open.
+    def open(inherited: Inherited.new)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
-      @listeners = Listeners.open(configuration.bind, backlog: configuration.backlog)
+      @listeners = open_listeners(inherited)
       @listeners.each { |listener| log.listening(listener) }
       self
     end
 
-    # The application, behind the middleware of AppLoader.use. Loads it the first time.
-    def app
-      @app ||= AppLoader.wrap(@given || AppLoader.of(configuration))
+    # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
+    def adopt(ios, bindings)
+      @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
+      adopt_listeners(ios, bindings)
+      self
     end
 
+    # As above; nothing else is opened.
+    def adopt_listeners(ios, bindings = [])
+      @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
+        io.autoclose = false
+        Listener.adopt(io.fileno, binding, kept: true)
+      end)
+    end
+
+    # The application, behind the middleware of AppLoader.use. Loads it the first time.
+    def app
+      @app ||= AppLoader.wrap(named(@given || AppLoader.of(configuration)))
+    end
+
+    # Whether the application is none of a rackup file.
+    def given? = !@given.nil?
+
     # Whether the application is loaded before the workers are forked.
-    def preload? = !@given.nil? || configuration.preload?
+    def preload? = given? || configuration.preload?
+
+    # Where an engine in this process writes its own lines: EngineLines.
+    def engine_lines = EngineLines.new(log, @access_log)
 
     # The settings of the engine: its options, and what only this process has.
-    def engine_settings
+    def engine_settings(lines = engine_lines)
       details = configuration.development?
       handler = configuration.lowlevel_error_handler
       configuration.engine_settings.merge(
         error_reporter: ErrorReporter.new(log, details: details, handler: handler).method(:call),
         error_details: details || !handler.nil?,
-        access_log_fd: @access_log.fileno,
-        error_log_fd: log.errors.fileno || 2,
+        access_log_fd: lines.request_fd,
+        error_log_fd: lines.error_fd,
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
         http_version: AppLoader.http_version?,
@@ -47,12 +70,13 @@ module Fairlead
       )
     end
 
-    # Reopens the access log. Returns false if it is not a file.
+    # Reopens every log that is a file, and says so. Returns false if none is.
     def reopen_logs
-      return false unless @access_log.file?
+      files = { "the access log" => @access_log&.file }.merge(@redirection ? @redirection.files : {}).compact
+      return false if files.empty?
 
-      @access_log.reopen
-      log.access_log_reopened
+      reopened = files.select { |_, file| reopen(file) }.keys
+      log.logs_reopened(reopened) if reopened.any?
       true
     end
 
@@ -63,6 +87,25 @@ module Fairlead
     end
 
     private
+
+    def reopen(file)
+      file.reopen
+      true
+    rescue SystemCallError => e
+      log.log_not_reopened(file.path, e)
+      false
+    end
+
+    def named(app)
+      configuration.server_header ? ServerField.new(app, configuration.server_header) : app
+    end
+
+    def open_listeners(inherited)
+      activated = configuration.bind_to_activated_sockets
+      Listeners.open(configuration.bind, backlog: configuration.backlog, inherited: inherited, activated: activated) do |unused|
+        log.listener_unused(unused)
+      end
+    end
 
     def access_log_origin
       configuration.origin(configuration.access_log ? :access_log : :log_requests)

@@ -11,8 +11,8 @@ module Fairlead
       # From option name => value, or list of values: { threads: [1, 5], bind: ["tcp://…", "unix://…"] }.
       def self.from(options, origin:)
         options.each_with_object(new) do |(name, value), layer|
-          given = value.is_a?(Hash) ? [value] : Array(value)
-          values = Options[name].respond_to?(:repeatable?) && Options[name].repeatable? ? given.map { |one| [one] } : [given]
+          list = value.is_a?(Array) ? value : [value]
+          values = Options[name].respond_to?(:repeatable?) && Options[name].repeatable? ? list.map { |one| [one] } : [list]
           values.each { |arguments| layer.set(name, *arguments, origin: origin) }
         end
       end
@@ -20,6 +20,7 @@ module Fairlead
       def initialize
         @settings = {}
         @problems = []
+        @warnings = {}
       end
 
       # Sets the option or shorthand of that name. A repeatable option collects its values.
@@ -36,6 +37,13 @@ module Fairlead
       def problem(option, origin, message)
         problems << ConfigurationError::Problem.new(option, origin, message)
       end
+
+      # Warns once for each +key+.
+      def warning(key, text)
+        @warnings[key] ||= text
+      end
+
+      def warnings = @warnings.values
 
       # The value of that option, or nil.
       def [](name) = settings[name]&.value

@@ -9,6 +9,7 @@ module Fairlead
     autoload :Unix, "fairlead/listening/binding/unix"
 
     DEFAULT_PORT = 9292
+    NO_TLS = "TLS is not supported yet; let a proxy terminate it, and listen on tcp://127.0.0.1:PORT or unix:///PATH for the proxy"
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
 
     class << self
@@ -16,6 +17,7 @@ module Fairlead
       def parse(address)
         scheme, rest = address.split("://", 2)
         raise BindError.new(address, "the scheme is missing; use tcp://… or unix://…") unless rest
+        raise BindError.new(address, NO_TLS) if scheme == "ssl"
 
         name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
         const_get(name).new(address, *split_query(address, rest))
@@ -28,10 +30,13 @@ module Fairlead
 
       # The address for a port on +host+, or on every interface if it is nil.
       def address_for_port(port, host = nil)
-        host ||= ipv6? ? "::" : "0.0.0.0"
+        host ||= any_host
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
         "tcp://#{host}:#{port}"
       end
+
+      # The host that means every interface.
+      def any_host = ipv6? ? "::" : "0.0.0.0"
 
       private
 
@@ -67,6 +72,9 @@ module Fairlead
       locate(location)
     end
 
+    # Whether an inherited listener can take the place of those that #open makes. What the query says does not count.
+    def covers?(listener) = location_of(listener.binding.to_s) == location_of(address) || at?(listener)
+
     # Opens the listeners and returns them. +backlog+ is used if the address has none.
     def open(backlog:)
       listen(@backlog || backlog)
@@ -75,6 +83,8 @@ module Fairlead
     end
 
     private
+
+    def location_of(address) = address.partition("?").first
 
     # A parameter as a number in that base (0: as in Ruby, where a leading 0 means octal), or nil.
     def number(name, base)

@@ -1,15 +1,54 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # An open socket that accepts connections, made from a binding.
+  # An open socket that accepts connections, made from a binding or adopted from a descriptor.
   class Listener
+    class << self
+      # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd.
+      # +binding+: the address it was opened for, as it was written. +kept+: as for #kept?. Raises BindError if it does not
+      # listen.
+      def adopt(descriptor, binding = nil, kept: false)
+        socket = Socket.for_fd(descriptor)
+        refuse(descriptor, binding, "it does not listen") unless listening?(socket)
+        Binding::Tcp.tune(socket) if socket.local_address.ip?
+        address = address_of(socket)
+        file = address[:path] unless kept || address[:path].to_s.start_with?("@")
+        new(socket, address, file: file, binding: binding, kept: kept)
+      rescue SystemCallError => e
+        refuse(descriptor, binding, e.message)
+      end
+
+      # The address of a socket for the engine.
+      def address_of(socket)
+        local = socket.local_address
+        return { scheme: "http", host: local.ip_address, port: local.ip_port } if local.ip?
+
+        { scheme: "http", path: local.unix_path.sub(/\A\0/, "@") }
+      end
+
+      private
+
+      def listening?(socket)
+        socket.getsockopt(:SOCKET, :ACCEPTCONN).bool && socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
+      end
+
+      def refuse(descriptor, binding, reason)
+        raise BindError.new(binding || "descriptor #{descriptor}", binding ? "descriptor #{descriptor}: #{reason}" : reason)
+      end
+    end
+
     # The address for the engine: { scheme:, host:, port: } or { scheme:, path: }.
     attr_reader :address
 
-    # +file+: the path of a Unix socket. #remove deletes it.
-    def initialize(socket, address, file: nil)
+    # The address it was opened for, as it was written; nil if it is not known.
+    attr_reader :binding
+
+    # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
+    def initialize(socket, address, file: nil, binding: nil, kept: false)
       @socket = socket
       @address = address.freeze
+      @binding = binding
+      @kept = kept
       return unless file
 
       @file = file
@@ -21,6 +60,17 @@ module Fairlead
     def port = address[:port]
 
     def fileno = @socket.fileno
+
+    # For IO.select.
+    def to_io = @socket
+
+    # Whether the socket outlives this server, because systemd has it too and hands it to the next one.
+    def kept? = @kept
+
+    # Makes it one that outlives this server.
+    def keep
+      @kept = true
+    end
 
     # "http://127.0.0.1:9292", "http://[::1]:9292", "unix:/run/app.sock", "unix:@name"
     def to_s
@@ -35,8 +85,10 @@ module Fairlead
       @socket.close unless @socket.closed?
     end
 
-    # Stops listening in all processes, even if some still hold the socket open.
+    # Stops listening in all processes, even if some still hold the socket open; one that is kept is only closed.
     def remove
+      return close if kept?
+
       unlink
       @socket.shutdown unless @socket.closed?
       close
@@ -48,14 +100,14 @@ module Fairlead
 
     # Deletes the file of the socket, if this process has made it and it has not been replaced.
     def unlink
-      File.unlink(@file) if @file && @owner == Process.pid && identity == @identity
-    rescue Errno::ENOENT
-      nil
+      File.unlink(@file) if @identity && @owner == Process.pid && identity == @identity
     end
 
     def identity
       stat = File.lstat(@file)
       [stat.dev, stat.ino]
+    rescue Errno::ENOENT
+      nil
     end
   end
 end

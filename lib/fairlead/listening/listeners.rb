@@ -5,14 +5,29 @@ module Fairlead
   class Listeners
     include Enumerable
 
-    # Opens all addresses. Raises BindError for the first that cannot be opened.
-    def self.open(addresses, backlog:)
-      listeners = []
-      addresses.each { |address| listeners.concat(Binding.parse(address).open(backlog: backlog)) }
-      new(listeners)
-    rescue BindError
-      new(listeners).remove
-      raise
+    class << self
+      # Opens all addresses, or takes those of +inherited+ in their place. +activated+: which sockets of systemd are taken
+      # without being named: :none, :all, or :only, if there are any, and then nothing else. Yields what is inherited and
+      # not used, after closing it. Raises BindError for the first address that cannot be opened.
+      def open(addresses, backlog:, inherited: Inherited.new, activated: :none, &unused)
+        listeners = []
+        addresses = [] if activated == :only && inherited.activated?
+        addresses.each { |address| listeners.concat(at(Binding.parse(address), backlog, inherited)) }
+        listeners.concat(inherited.take_activated) unless activated == :none
+        new(listeners)
+      rescue BindError
+        new(listeners).remove
+        raise
+      ensure
+        inherited.close.each(&unused)
+      end
+
+      private
+
+      def at(binding, backlog, inherited)
+        taken = inherited.take_for(binding)
+        taken.empty? ? binding.open(backlog: backlog) : taken
+      end
     end
 
     def initialize(listeners)

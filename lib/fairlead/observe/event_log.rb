@@ -1,26 +1,81 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The messages for the person who runs the server. Other code reports events; all wording is here. Messages go to standard
-  # output, warnings and errors to standard error. Each is one write, so that the lines of several processes do not mix.
+  # The messages for the person who runs the server. Other code reports events; all wording is here. A message has one of the
+  # levels debug, info, warn and error, and the name of its event, which is that of the method here. Where it goes, and in
+  # which form, is the writer's business: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger
+  # (event_log/logger.rb).
   class EventLog
-    # @return [IO] where messages go, and where warnings and errors go
-    attr_reader :output, :errors
+    autoload :Text, "fairlead/observe/event_log/text"
+    autoload :Json, "fairlead/observe/event_log/json"
+    autoload :Logger, "fairlead/observe/event_log/logger"
 
-    # @param quiet [Boolean] only warnings and errors
-    # @param prefix [Boolean] whether each line starts with the process id
-    # @param output [IO, #write, #flush] for messages
-    # @param errors [IO, #write, #flush] for warnings and errors
-    def initialize(quiet: false, prefix: false, output: $stdout, errors: $stderr)
-      @quiet = quiet
-      @prefix = prefix
-      @output = output
-      @errors = errors
+    # What a log is made of; see Options.
+    FORMATS = { text: :Text, json: :Json }.freeze
+
+    class << self
+      # The log of a command, as its configuration says.
+      def of(configuration, output: $stdout, errors: $stderr)
+        new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, output: output, errors: errors,
+            **form(configuration))
+      end
+
+      # The log of a server in a program, which has given it +object+ (nil for none): an EventLog, a Logger or what has its
+      # methods, or anything with #write or #<<. Without one, only warnings and errors are printed. Raises ConfigurationError.
+      def for(object, configuration)
+        object = configuration.custom_logger if object.nil?
+        return object if object.respond_to?(:listening) && object.respond_to?(:app_failed)
+
+        object = Options.fetch(:custom_logger).type.parse(object) unless object.nil?
+        quiet = configuration.given?(:quiet) ? configuration.quiet? : object.nil?
+        new(quiet: quiet, debug: configuration.debug?, **form(configuration), logger: object)
+      rescue Options::Types::Invalid => e
+        raise ConfigurationError, [ConfigurationError::Problem.new(:log, "Fairlead::Server", e.message)]
+      end
+
+      private
+
+      def form(configuration)
+        { format: configuration.log_format, formatter: configuration.log_formatter, logger: configuration.custom_logger }
+      end
     end
+
+    # @param quiet [Boolean] no messages of the level info
+    # @param debug [Boolean] also messages of the level debug
+    # @param prefix [Boolean] whether each line of text starts with the process id
+    # @param output [IO, #write, #<<] for debug and info
+    # @param errors [IO, #write, #<<] for warnings and errors
+    # @param format [:text, :json] of the lines
+    # @param formatter [#call, nil] makes a line of a text, without the process id
+    # @param logger [#info, #write, #<<, nil] takes the place of both streams
+    def initialize(quiet: false, debug: false, prefix: false, output: $stdout, errors: $stderr, format: :text, formatter: nil, logger: nil)
+      @quiet = quiet
+      @debug = debug
+      output = errors = logger if logger
+      @writer = if logger && Logger.suits?(logger)
+                  Logger.new(logger, formatter: formatter)
+                else
+                  self.class.const_get(FORMATS.fetch(format)).new(output, errors, prefix: prefix, formatter: formatter)
+                end
+    end
+
+    # Whether messages of the level debug are wanted.
+    def debug? = @debug
+
+    # The descriptors to which the engine may write its own lines: those about requests, and those about what is wrong. nil if
+    # they have to be given to #request_served and #engine_failed.
+    def request_fd = @writer.request_fd
+    def error_fd = @writer.error_fd
 
     # --- the start
 
     def listening(listener) = info("listening on #{listener}")
+
+    # It was open before the start, for an address that the server does not listen on.
+    def listener_unused(listener)
+      hint = "; bind_to_activated_sockets would listen on it" if listener.kept?
+      warn("closed #{listener}, which was passed to the server and is none of its addresses#{hint}")
+    end
 
     def files_only(configuration)
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
@@ -33,23 +88,29 @@ module Fairlead
       info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
     end
 
+    def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
+
     def warning(text) = warn("warning: #{text}")
 
-    def start_failed(error) = warn("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
+    def start_failed(error) = problem("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
+
+    def control_listening(url) = info("control server on #{url}")
+
+    def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
 
     # --- workers
 
-    def worker_booted(child, seconds) = info("worker #{child.slot} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
+    def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
 
-    def worker_failed_to_boot(slot, reason) = warn("worker #{slot} cannot start: #{reason}")
+    def worker_failed_to_boot(index, reason) = warn("worker #{index} cannot start: #{reason}")
 
-    def worker_ended(child, status) = warn("worker #{child.slot} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
+    def worker_ended(child, status) = warn("worker #{child.index} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
 
-    def worker_boot_timed_out(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
+    def worker_boot_timed_out(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
 
-    def worker_hung(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
+    def worker_hung(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
 
-    def worker_killed(child) = warn("worker #{child.slot} (pid #{child.pid}) did not end in time; killing it")
+    def worker_killed(child) = warn("worker #{child.index} (pid #{child.pid}) did not end in time; killing it")
 
     def workers_wanted(count) = info("changing to #{count} #{count == 1 ? "worker" : "workers"}")
 
@@ -62,6 +123,40 @@ module Fairlead
     def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
+
+    # --- spawners and restarts
+
+    def spawner_lost(generation, reason) = warn("the spawner of generation #{generation.number} is lost, starting another one: #{reason}")
+
+    def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
+
+    def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
+
+    def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
+
+    def refork_refused(reason) = warn("refork: not now, #{reason}")
+
+    def restart_done(restart, generation) = info("#{restart.name}: done, all workers are of generation #{generation.number}")
+
+    def restart_failed(restart, generation)
+      warn("#{restart.name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
+    end
+
+    def restart_checked = info("hot restart: checking the configuration of the new code")
+
+    def restart_refused(problem) = warn("hot restart: failed, the old code goes on serving: #{problem}")
+
+    def restarting_hot = info("hot restart: starting the new code")
+
+    def phased_restart_needs_workers = info("phased restart: there are no workers, so this is a hot restart")
+
+    def needs_workers(request) = warn("#{request}: ignored, there are no workers")
+
+    # +thread+: as of Backtraces.all.
+    def backtrace(thread)
+      request = ", #{thread[:request]}" if thread[:request]
+      info("thread #{thread[:name]} (#{thread[:status]}#{request})\n#{thread[:backtrace].map { |line| "\t#{line}" }.join("\n")}")
+    end
 
     # --- the end
 
@@ -80,55 +175,89 @@ module Fairlead
 
     # --- while it runs
 
-    def access_log_reopened = info("HUP: reopened the access log")
+    # +names+: "the access log", "standard output" and the like.
+    def logs_reopened(names) = info("reopened #{names.join(" and ")}")
 
-    def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
+    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
 
-    def hook_failed(name, error) = warn("#{name} failed: #{trace(error)}")
+    # A command, or what looks after the server, has raised.
+    def control_failed(error) = problem("control: #{trace(error)}")
 
-    def timer_failed(error) = warn("a timer failed: #{trace(error)}")
+    def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
+
+    def timer_failed(error) = problem("a timer failed: #{trace(error)}")
 
     # +doing+: :subscribe, :unsubscribe or :publish.
-    def pub_sub_engine_failed(engine, doing, error) = warn("#{engine.class}##{doing} failed: #{trace(error)}")
+    def pub_sub_engine_failed(engine, doing, error) = problem("#{engine.class}##{doing} failed: #{trace(error)}")
 
     def broker_lost(name, error) = warn("#{name} cannot be reached; messages are not published through it: #{Error.sum_up(error)}")
 
     def broker_back(name) = info("#{name} is back")
 
-    def thread_died(name, error) = warn("[BUG] thread #{name} ended: #{trace(error)}")
+    def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
 
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)
-      warn("error in the application#{": #{request}" if request}: #{trace(error)}")
+      problem("error in the application#{": #{request}" if request}: #{trace(error)}")
     end
+
+    # How a process has ended, in words. +status+: a Process::Status, or :unknown.
+    def describe(status)
+      return "unknown status" if status == :unknown
+
+      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
+    end
+
+    # A line of the access log, if it has no descriptor.
+    def request_served(line) = write(:info, line)
+
+    # A line of the engine about what is wrong, if there is no descriptor for it.
+    def engine_failed(line) = line.start_with?("[BUG]") ? problem(line) : warn(line)
+
+    # --- in detail
+
+    # What somebody has set, and where.
+    def configured(configuration)
+      debug do
+        given = Options.settings.select { |option| configuration.given?(option.name) }
+        texts = given.map { |option| "#{option.name} is #{option.format(configuration[option.name])} (#{configuration.origin(option.name)})" }
+        "configuration: #{texts.join("; ")}"
+      end
+    end
+
+    def thread_serves(name) = debug { "thread #{name} serves" }
+
+    def thread_ends(name) = debug { "thread #{name} ends" }
 
     private
 
+    # The text is made only if it is wanted.
+    def debug
+      write(:debug, yield) if @debug
+    end
+
     def info(text)
-      write(@output, text) unless @quiet
+      write(:info, text) unless @quiet
     end
 
-    def warn(text) = write(@errors, text)
+    def warn(text) = write(:warn, text)
 
-    # If the terminal is closed or the disk is full, the message is lost and the server goes on.
-    def write(stream, text)
-      stream.write("#{"[#{Process.pid}] " if @prefix}#{text}\n")
-      stream.flush
-    rescue SystemCallError, IOError
-      nil
+    def problem(text) = write(:error, text)
+
+    # The event has the name of the method that was called from outside: the caller of the four above.
+    def write(level, text)
+      event = caller_locations(1, 2).map(&:base_label).find { |name| !LEVELS.include?(name) } if @writer.names_events?
+      @writer.write(level, event, text)
     end
+
+    LEVELS = %w[debug info warn problem].freeze
+    private_constant :LEVELS
 
     # Class, message and backtrace. The application's own #message may raise, too.
     def trace(error)
       error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e
       "#{error.class}, whose message raised (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
-    end
-
-    def describe(status)
-      return "unknown status" if status == :unknown
-
-      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
   end
 end

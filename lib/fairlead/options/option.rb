@@ -9,7 +9,7 @@ module Fairlead
     # name        the method of the configuration file and, with dashes, the long flag
     # group       the heading above it in the help and the documentation
     # short       the short flag, or nil
-    # long_flags  every long flag without its dashes, the preferred one first
+    # long_flags  every long flag without its dashes, the preferred one first; none if only the file can set it
     # foreign_flags  the spelling of other servers: a word after a single dash
     # aliases     further names in the configuration file
     # variables   environment variables; the first that is not blank counts
@@ -51,6 +51,7 @@ module Fairlead
     # One option with one value (or, when it is repeatable, a list of them).
     #
     # scope     :engine if the native engine gets it, :process if it stays in Ruby
+    # embedded  whether it has a meaning for a server inside another program; those of the engine have one
     # default   the value, or a callable that derives it from the values of the options (name => value)
     # shown_default  a derived default, in words
     # none      what no value means, in words
@@ -58,11 +59,13 @@ module Fairlead
     class Option < Entry
       attr_reader :type, :scope, :shown_default, :needs
 
-      def initialize(name, type, default:, scope:, shown_default: nil, repeatable: false, none: "none", needs: nil, **entry)
+      def initialize(name, type, default:, scope:, embedded: scope == :engine, shown_default: nil, repeatable: false, none: "none",
+                     needs: nil, **entry)
         super(name, **entry)
         @type = type
         @default = default
         @scope = scope
+        @embedded = embedded
         @repeatable = repeatable
         @none = none
         @needs = needs
@@ -72,6 +75,7 @@ module Fairlead
       def repeatable? = @repeatable
       def boolean? = type.boolean?
       def engine? = scope == :engine
+      def embedded? = @embedded
       def unit = type.unit
 
       def default(values)
@@ -84,7 +88,7 @@ module Fairlead
       # Turns the arguments of a source into { name => canonical value }. If the argument is nil, the result is empty, so that
       # `pid_file ENV["PIDFILE"]` changes nothing if the variable is not set.
       def expand(*arguments)
-        return { name => true } if arguments.empty? && boolean?
+        return { name => type.implied } if arguments.empty? && !type.implied.nil?
 
         arguments = [arguments] if type.list? && arguments.size > 1
         one_argument!(arguments)
@@ -97,7 +101,7 @@ module Fairlead
       def format(value)
         return @none if value.nil? || value == []
 
-        Array(value).map { |element| type.format(element) }.join(", ")
+        (value.is_a?(Array) ? value : [value]).map { |element| type.format(element) }.join(", ")
       end
 
       private
@@ -112,9 +116,11 @@ module Fairlead
     class Shorthand < Entry
       attr_reader :placeholder
 
-      def initialize(name, placeholder:, **entry, &expansion)
+      # +required+: how many arguments the block needs.
+      def initialize(name, placeholder: nil, required: 1, **entry, &expansion)
         super(name, **entry)
         @placeholder = placeholder
+        @required = required
         @expansion = expansion
       end
 
@@ -122,8 +128,9 @@ module Fairlead
       def shown_default = nil
 
       def expand(*arguments)
+        least = @required
         most = @expansion.parameters.size
-        raise Types::Invalid, "takes 1 to #{most} values, not #{arguments.size}" unless arguments.size.between?(1, most)
+        raise Types::Invalid, "takes #{least} to #{most} values, not #{arguments.size}" unless arguments.size.between?(least, most)
 
         @expansion.call(*arguments).reduce({}) { |values, (option, value)| values.merge(Options.fetch(option).expand(value)) }
       end

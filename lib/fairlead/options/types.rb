@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Fairlead
   module Options
     # The types of options. A type turns an argument (a String from a flag or the environment, or a Ruby value from the
@@ -16,7 +14,7 @@ module Fairlead
 
       # The superclass of all types; each overrides #parse and #expectation.
       class Type
-        # The placeholder for the value in --help.
+        # The placeholder for the value in --help: "N"; "[N]" if it may be left out; "=[N]" if it may be, and has to follow a "=".
         attr_reader :placeholder
 
         def initialize(placeholder)
@@ -32,8 +30,11 @@ module Fairlead
         # The value for the engine.
         def to_engine(value) = value
 
-        # Whether the option can be given without a value, meaning true.
+        # Whether the values are true and false.
         def boolean? = false
+
+        # What the option means when it is given without a value; nil if it needs one.
+        def implied = nil
 
         # Whether several arguments are one value.
         def list? = false
@@ -72,7 +73,7 @@ module Fairlead
         def parse(value)
           return super unless value.to_s == "auto"
 
-          [Etc.nprocessors, most].min
+          [Processors.available, most].min
         end
       end
 
@@ -146,6 +147,8 @@ module Fairlead
 
         def boolean? = true
 
+        def implied = true
+
         def expectation = "true or false"
 
         def parse(value)
@@ -167,6 +170,25 @@ module Fairlead
         end
       end
 
+      # Which sockets of systemd are listened on without being named: :none, :all, or :only.
+      class Activation < Type
+        WORDS = { "true" => :all, "all" => :all, "false" => :none, "none" => :none, "only" => :only }.freeze
+
+        def initialize
+          super("[only]")
+        end
+
+        def expectation = "true, false or only"
+
+        def implied = :all
+
+        def parse(value)
+          WORDS.fetch(value.to_s) { invalid!(value) }
+        end
+
+        def format(value) = WORDS.key(value)
+      end
+
       # A word, a name, a path: any text that is not empty and has no NUL.
       class Text < Type
         def expectation = "non-empty text"
@@ -176,6 +198,37 @@ module Fairlead
           text = text.to_s if text.is_a?(Symbol)
           text.is_a?(String) && !text.b.strip.empty? && !text.include?("\0") ? text : invalid!(value)
         end
+      end
+
+      # Text that may be empty.
+      class Label < Text
+        def expectation = "text"
+
+        def parse(value) = value == "" ? value : super
+      end
+
+      # Text that is not shown to people.
+      class Secret < Text
+        def format(_value) = "(set)"
+      end
+
+      # The address of the control server, or auto.
+      class ControlAddress < Text
+        def expectation = "auto, or an address such as tcp://127.0.0.1:9293 or unix:///run/control.sock"
+
+        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder).parse(value)
+      end
+
+      # The permissions of a file: a number, or text with its octal digits.
+      class Mode < Type
+        def expectation = "permissions such as 0640"
+
+        def parse(value)
+          number = value.is_a?(String) ? Integer(value, 8, exception: false) : value
+          number.is_a?(Integer) && number.between?(0, 0o777) ? number : invalid!(value)
+        end
+
+        def format(value) = Kernel.format("0%o", value)
       end
 
       # A folder that exists; the value is its absolute path.
@@ -202,6 +255,22 @@ module Fairlead
           place = value.source_location if value.respond_to?(:source_location)
           place ? "a block (#{place.join(":")})" : value.class.name.to_s
         end
+      end
+
+      # What takes messages; see Fairlead::EventLog.
+      class Log < Type
+        def initialize
+          super(nil)
+        end
+
+        def expectation = "a Logger, or an object that responds to info, warn and error, or to write, or to <<"
+
+        def parse(value)
+          takes_messages = !value.is_a?(String) && (EventLog::Logger.suits?(value) || EventLog::Text.suits?(value))
+          takes_messages ? value : invalid!(value)
+        end
+
+        def format(value) = value.class.name.to_s
       end
 
       # An address to listen on; see Fairlead::Binding.

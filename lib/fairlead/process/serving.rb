@@ -9,13 +9,12 @@ module Fairlead
   module Serving
     private
 
-    # Runs until the engine has ended. Yields signals, +io+ once when it is readable, and :HEARTBEAT at least every
+    # Runs until the engine has ended. Yields signals, +link+ when it is readable, and :HEARTBEAT at least every
     # +heartbeat+ seconds.
-    def serve(io = nil, heartbeat: nil, &handler)
+    def serve(link = nil, heartbeat: nil, &handler)
       until @ended
         handler.call(:HEARTBEAT) if heartbeat
-        @signals.wait(heartbeat, *[io].compact).each do |event|
-          io = nil if event == io
+        @signals.wait(heartbeat, *[link].compact.reject(&:closed?)).each do |event|
           event == :ENDED ? @ended = true : handler.call(event)
         end
       end

@@ -92,7 +92,7 @@ class StoppingTest < Minitest::Test
   # The same without Server around it, whose wait is Ruby's own: that of the engine is the extension's.
   def test_what_interrupts_the_wait_of_the_engine_is_passed_on
     in_a_request do
-      engine = @server.instance_variable_get(:@engine)
+      engine = @server.instance_variable_get(:@life).instance_variable_get(:@engine)
       assert_raises(Timeout::Error) { Timeout.timeout(0.2) { engine.drain(10) } }
       waiting = Thread.new { engine.drain(10) }
       wait_until("the wait") { waiting.status == "sleep" }

@@ -74,16 +74,6 @@ class SingleTest < Minitest::Test
     refute_includes File.read(server.path("access.log.1")), "/second"
   end
 
-  def test_restarts_are_not_supported_yet
-    server = serve(HELLO)
-    %i[USR1 USR2].each do |signal|
-      server.signal(signal)
-      server.wait_for_output(/#{signal}: ignored/)
-    end
-
-    assert_equal "hello", Net::HTTP.get(URI(server.url))
-  end
-
   def test_a_request_log_may_be_printed
     server = serve(HELLO, "-v", "--access-log-format", "common")
     Net::HTTP.get(URI(server.url("/path?query")))

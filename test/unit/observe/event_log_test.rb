@@ -4,7 +4,7 @@ require "test_helper"
 require "stringio"
 
 class EventLogTest < Minitest::Test
-  Child = Struct.new(:slot, :pid)
+  Child = Struct.new(:index, :pid)
 
   def setup
     @output = StringIO.new
@@ -14,10 +14,10 @@ class EventLogTest < Minitest::Test
 
   def test_what_is_in_order_goes_to_the_output_and_what_is_not_to_the_errors
     log.draining(:TERM, 30)
-    log.signal_ignored(:USR1)
+    log.last_worker_kept
 
     assert_equal "TERM: finishing what has arrived, for up to 30 s\n", @output.string
-    assert_equal "USR1: ignored, restarts are not supported yet\n", @errors.string
+    assert_equal "the last worker cannot be removed\n", @errors.string
   end
 
   def test_quiet_leaves_the_errors
@@ -80,7 +80,53 @@ class EventLogTest < Minitest::Test
     Fairlead::EventLog.new(output: writer).stopped
   end
 
+  def test_details_are_logged_only_if_they_are_wanted
+    configuration = Fairlead::Configuration.from_options(max_threads: 7)
+    [false, true].each { |wanted| log(debug: wanted).configured(configuration) }
+
+    assert_equal "configuration: max_threads is 7 (Fairlead::Server)\n", @output.string
+  end
+
+  def test_the_log_of_a_command_is_what_its_configuration_says
+    of(log_format: :json, quiet: true, workers: 1).tap(&:stopped).last_worker_kept
+    assert_match(/\A\{.*\}\n\z/, @errors.string)
+    assert_empty @output.string
+
+    of(log_formatter: ->(text) { "<#{text}>" }, workers: 1).stopped
+    assert_equal "<fairlead stopped>\n", @output.string
+  end
+
+  def test_with_a_logger_of_ones_own_the_streams_stay_empty
+    own = StringIO.new
+    of(custom_logger: own).tap(&:stopped).last_worker_kept
+
+    assert_equal "fairlead stopped\nthe last worker cannot be removed\n", own.string
+    assert_empty @output.string + @errors.string
+  end
+
+  def test_in_a_program_the_log_is_quiet_unless_the_program_has_given_one
+    quiet = embedded(nil)
+    assert_output("", "the last worker cannot be removed\n") { Fairlead::EventLog.for(nil, quiet).tap(&:stopped).last_worker_kept }
+    assert_output("fairlead stopped\n") { Fairlead::EventLog.for(nil, embedded(false)).stopped }
+    Fairlead::EventLog.for(lines = [], quiet).stopped
+    Fairlead::EventLog.for(none = [], embedded(true)).stopped
+
+    assert_equal [["fairlead stopped\n"], []], [lines, none]
+  end
+
+  def test_in_a_program_a_log_is_taken_as_it_is_and_other_things_are_refused
+    own = log
+
+    assert_same own, Fairlead::EventLog.for(own, embedded(nil))
+    error = assert_raises(Fairlead::ConfigurationError) { Fairlead::EventLog.for("log.txt", embedded(nil)) }
+    assert_match(/\AFairlead::Server: log: must be a Logger, .* not "log.txt"\z/, error.message)
+  end
+
   private
+
+  def of(**options) = Fairlead::EventLog.of(Fairlead::Configuration.from_options(options), output: @output, errors: @errors)
+
+  def embedded(quiet) = Fairlead::Configuration.embedded(quiet: quiet)
 
   def log(**options)
     Fairlead::EventLog.new(output: @output, errors: @errors, **options)

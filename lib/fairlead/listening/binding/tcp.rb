@@ -14,7 +14,29 @@ module Fairlead
 
       attr_reader :host, :port
 
+      # Sets what accepted sockets are to inherit.
+      def self.tune(socket)
+        socket.setsockopt(:TCP, :NODELAY, true)
+        socket.setsockopt(:TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES) if TCP_NOTSENT_LOWAT
+      end
+
+      # Whether a listener of another owner is at this address. Port 0 is no address, and every interface is the same
+      # address in IPv4 and IPv6.
+      def at?(listener)
+        listener.port == port && !port.zero? && hosts.include?(listener.address[:host])
+      end
+
       private
+
+      EVERY_INTERFACE = ["0.0.0.0", "::"].freeze
+      private_constant :EVERY_INTERFACE
+
+      def hosts
+        numeric = addresses.map { |address| Addrinfo.tcp(address, port).ip_address }
+        (numeric & EVERY_INTERFACE).any? ? EVERY_INTERFACE : numeric
+      rescue SocketError
+        []
+      end
 
       # low_latency is Puma's; the engine always sends without delay.
       def known_parameters = %w[backlog low_latency]
@@ -67,18 +89,16 @@ module Fairlead
         prepare(socket, info)
         socket.bind(info)
         socket.listen(backlog)
-        bound = socket.local_address
-        Listener.new(socket, { scheme: "http", host: bound.ip_address, port: bound.ip_port })
+        Listener.new(socket, Listener.address_of(socket), binding: self.address)
       rescue SystemCallError
         socket&.close
         raise
       end
 
-      # Accepted sockets inherit TCP_NODELAY. "::" accepts IPv4 too, whatever the system's default is.
+      # "::" accepts IPv4 too, whatever the system's default is.
       def prepare(socket, info)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
-        socket.setsockopt(:TCP, :NODELAY, true)
-        socket.setsockopt(:TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES) if TCP_NOTSENT_LOWAT
+        Tcp.tune(socket)
         socket.setsockopt(:IPV6, :V6ONLY, info.ip_address == "::" ? 0 : 1) if info.ipv6?
       end
     end

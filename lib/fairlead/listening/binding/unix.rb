@@ -7,6 +7,9 @@ module Fairlead
       # nil for an abstract socket.
       attr_reader :path
 
+      # Whether a listener of another owner is at this address.
+      def at?(listener) = listener.address[:path] == (path || @name)
+
       private
 
       def known_parameters = %w[backlog umask mode]
@@ -28,7 +31,7 @@ module Fairlead
         socket = Socket.new(:UNIX, Socket::SOCK_STREAM)
         bind(socket)
         socket.listen(backlog)
-        [Listener.new(socket, { scheme: "http", path: path || @name }, file: path)]
+        [Listener.new(socket, Listener.address_of(socket), file: path, binding: address)]
       rescue ArgumentError => e # the path is longer than a socket address can hold
         socket&.close
         raise BindError.new(address, e.message)

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # The options of a server inside another program. One that only the command has (workers, a pid file) is refused, unless
+    # it has its default value.
+    class EmbeddedLayer < Layer
+      # What other defaults depend on.
+      WITHOUT_WORKERS = { workers: 0, directory: "/" }.freeze
+      private_constant :WITHOUT_WORKERS
+
+      private
+
+      def store(option, value, origin)
+        super
+        return if option.embedded? || value == option.default(WITHOUT_WORKERS)
+
+        problem(option.name, origin, "has no meaning for a server inside another program")
+      end
+    end
+  end
+end

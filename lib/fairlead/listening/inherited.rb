@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The listeners that were open before this program started: those that an earlier program of this process has handed down
+  # (a hot restart), and those of systemd (socket activation, or its store of descriptors). Each binding takes those at its
+  # address; what nobody takes is closed.
+  class Inherited
+    # What a hot restart hands down, a line each: "5=tcp://127.0.0.1:0", or "5+" for a socket that systemd has too.
+    VARIABLE = "FAIRLEAD_LISTENERS"
+    LINE = /\A(?<descriptor>\d+)(?<mark>[=+])(?<binding>.*)\z/
+    private_constant :LINE
+
+    # systemd's variables and its first descriptor: sd_listen_fds(3).
+    SYSTEMD = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].freeze
+    FIRST = 3
+
+    class << self
+      # Adopts what the environment names, and removes the variables from it: they are for this process only.
+      def take(environment = ENV)
+        lines, count, pid, = [VARIABLE, *SYSTEMD].map { |name| environment.delete(name) }
+        return new(of_systemd(count.to_i, pid.to_i)) unless lines
+
+        new(lines.split("\n").map { |line| handed_down(LINE.match(line)) })
+      end
+
+      # The value of VARIABLE that hands these listeners down.
+      def describe(listeners)
+        listeners.map { |listener| "#{listener.fileno}#{listener.kept? ? "+" : "="}#{listener.binding}" }.join("\n")
+      end
+
+      private
+
+      def handed_down(line)
+        binding = line[:binding] unless line[:binding].empty?
+        Listener.adopt(Integer(line[:descriptor], 10), binding, kept: line[:mark] == "+")
+      end
+
+      def of_systemd(count, pid)
+        return [] unless pid == Process.pid
+
+        (FIRST...(FIRST + count)).map { |descriptor| Listener.adopt(descriptor, kept: true) }
+      end
+    end
+
+    def initialize(listeners = [])
+      @listeners = listeners
+      @activated = listeners.select { |listener| listener.kept? && !listener.binding }
+    end
+
+    # Whether systemd has passed any.
+    def activated? = @activated.any?
+
+    # Takes the listeners at the address of +binding+; none if it must be opened.
+    def take_for(binding)
+      take { |listener| binding.covers?(listener) }
+    end
+
+    # Takes those of systemd that are left.
+    def take_activated = take { |listener| @activated.include?(listener) }
+
+    # Closes those that are left, and returns them.
+    def close = take { true }.each(&:remove)
+
+    private
+
+    def take(&block)
+      taken, @listeners = @listeners.partition(&block)
+      taken
+    end
+  end
+end

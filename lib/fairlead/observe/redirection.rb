@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The files that take the place of standard output and standard error, for everything that this process and its children
+  # print there. Only for the command: a server inside another program leaves the streams alone.
+  class Redirection
+    STREAMS = { redirect_stdout: STDOUT, redirect_stderr: STDERR }.freeze
+    NAMES = { redirect_stdout: "standard output", redirect_stderr: "standard error" }.freeze
+
+    class << self
+      # Redirects as the configuration says. Raises ConfigurationError.
+      def start(configuration) = new(configuration).tap(&:start)
+
+      # What is wrong with the folders of the files: Problems.
+      def problems(configuration)
+        paths(configuration).filter_map do |option, path|
+          folder = File.dirname(path)
+          next if File.directory?(folder)
+
+          ConfigurationError::Problem.new(option, configuration.origin(option), "there is no folder #{folder}")
+        end
+      end
+
+      # option => absolute path
+      def paths(configuration)
+        given = STREAMS.keys.to_h { |option| [option, configuration[option]] }.compact
+        given.transform_values { |path| File.expand_path(path, configuration.directory) }
+      end
+    end
+
+    def initialize(configuration)
+      @configuration = configuration
+      @files = {}
+    end
+
+    # Once the streams are redirected, another start leaves the files as they are: a process that this server has started
+    # has them already.
+    def start
+      self.class.paths(@configuration).each do |option, path|
+        stream = STREAMS.fetch(option)
+        goes_on = File.identical?(stream, path)
+        @files[option] = redirect(option, path, truncate: !goes_on && !truncated?(path))
+        mark(stream) unless goes_on
+      end
+    end
+
+    # "standard output" => LogFile
+    def files = @files.transform_keys(&NAMES)
+
+    private
+
+    def redirect(option, path, truncate:)
+      LogFile.new(path, stream: STREAMS.fetch(option), truncate: truncate)
+    rescue SystemCallError => e
+      raise ConfigurationError, [ConfigurationError::Problem.new(option, @configuration.origin(option), e.message)]
+    end
+
+    # Both streams may go to one file, which is emptied once. With redirect_append it never is.
+    def truncated?(path) = @configuration.redirect_append? || @files.any? { |_, file| file.path == path }
+
+    # A line that says where this run of the server begins.
+    def mark(stream)
+      stream.sync = true
+      stream.write("=== fairlead #{VERSION} starts: #{Time.now} ===\n")
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/socket_activation"
+
+# Sockets that systemd opens before the server starts, with the real systemd-socket-activate.
+class SocketActivationTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Folders
+
+  Activation = Fairlead::Test::SocketActivation
+  APP = "run ->(env) { [200, {}, [ENV.keys.grep(/LISTEN/).inspect]] }"
+
+  def setup
+    skip "there is no #{Activation::PROGRAM} (package systemd)" unless Activation.available?
+    @port = Activation.free_port
+  end
+
+  # The request that makes systemd start the server waits in the socket until it is served.
+  def first_answer(socket = TCPSocket.new("127.0.0.1", @port)) = adopt(socket).get
+
+  def activate(*arguments, addresses: ["127.0.0.1:#{@port}"], **options)
+    own(Activation.new(APP, *arguments, addresses: addresses, **options)).launch
+  end
+
+  def test_the_request_that_starts_the_server_is_answered
+    server = activate(bind: "tcp://127.0.0.1:#{@port}")
+
+    assert_equal "[]", first_answer.body # the variables are for the server alone
+    assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
+    assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_workers_serve_an_activated_socket
+    server = activate("-w", "2", bind: "tcp://localhost:#{@port}")
+
+    assert_equal 200, first_answer.status
+    server.wait_for_output(Fairlead::Test::ServerProcess::READY)
+    assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_every_activated_socket_can_be_listened_on
+    server = activate("--bind-to-activated-sockets", addresses: ["127.0.0.1:#{@port}", "@fairlead-test-#{@port}"], bind: "tcp://127.0.0.1:0")
+
+    assert_equal 200, first_answer.status
+    assert_equal 200, first_answer(Socket.unix("\0fairlead-test-#{@port}")).status
+    assert_equal 3, server.addresses.size
+  end
+
+  def test_with_only_nothing_else_is_opened
+    server = activate("--bind-to-activated-sockets", "only", bind: "tcp://127.0.0.1:0")
+
+    assert_equal 200, first_answer.status
+    assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
+  end
+
+  def test_a_socket_at_no_address_of_the_server_is_closed_and_named
+    server = activate(bind: "tcp://127.0.0.1:0")
+    adopt(TCPSocket.new("127.0.0.1", @port))
+
+    server.wait_for_output(/closed http:\/\/127\.0\.0\.1:#{@port}, which was passed .* bind_to_activated_sockets/)
+    server.wait_for_output(Fairlead::Test::ServerProcess::READY)
+    assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", @port) }
+  end
+
+  def test_the_file_of_an_activated_socket_stays
+    in_folder do |folder|
+      path = "#{folder}/app.sock"
+      server = activate(addresses: [path], bind: "unix://#{path}")
+
+      assert_equal 200, first_answer(Socket.unix(path)).status
+      server.stop
+      assert_path_exists path
+    end
+  end
+end
