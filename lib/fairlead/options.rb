@@ -224,6 +224,11 @@ module Fairlead
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
+    option :fiber_per_request, Types::Flag.new,
+           scope: :process, default: false, aliases: %i[clean_thread_locals], valid: [true], invalid: ["maybe"],
+           doc: "Runs each request in a Fiber of its own, so that what the application keeps in `Thread.current[:name]` is not seen by " \
+                "the next request of the thread. A Fiber has a smaller stack than a thread."
+
     option :puma_env, Types::Flag.new,
            scope: :process, default: false, valid: [true], invalid: ["maybe"],
            doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
