@@ -17,6 +17,8 @@ module Fairlead
         @over = Thread::Queue.new
         @begun = @ending = false
         @drained = true
+        @endings = 0
+        @lock = Mutex.new
         opened = service.open
       ensure
         close unless opened
@@ -33,12 +35,16 @@ module Fairlead
         close unless started
       end
 
-      # Ends; see Server#stop. Returns whether all requests have been finished.
+      # Ends; see Server#stop. Several threads may ask for it, each with its time: the shortest one counts, and all learn whether
+      # all requests have been finished.
       def finish(seconds)
-        @drained = false unless over? || !@begun || @engine.drain(seconds)
+        @lock.synchronize { @endings += 1 }
+        drained = over? || !@begun || @engine.drain(seconds)
+        ended(drained)
+        wait
         @drained
       ensure
-        close
+        ended(false) if drained.nil?
       end
 
       def wait = @over.pop
@@ -51,6 +57,14 @@ module Fairlead
       def stats = @begun ? @engine.stats : {}
 
       private
+
+      # The last of those that have asked for the end closes what is left.
+      def ended(drained)
+        @lock.synchronize do
+          @drained &&= drained
+          close if (@endings -= 1).zero?
+        end
+      end
 
       def close
         return if over?

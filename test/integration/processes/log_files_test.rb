@@ -89,7 +89,7 @@ class LogFilesTest < Minitest::Test
     [[], ["-w", 2]].each do |processes|
       server = serve_json(*processes)
       get(server, "/raise")
-      connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n").answer
+      connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n").tap(&:answer).close
       assert_equal 0, server.stop.exitstatus
       entries = (server.stdout + server.stderr).lines.map { |line| JSON.parse(line) }
 
