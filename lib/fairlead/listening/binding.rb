@@ -28,10 +28,13 @@ module Fairlead
 
       # The address for a port on +host+, or on every interface if it is nil.
       def address_for_port(port, host = nil)
-        host ||= ipv6? ? "::" : "0.0.0.0"
+        host ||= every_interface
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
         "tcp://#{host}:#{port}"
       end
+
+      # The host that stands for every interface.
+      def every_interface = ipv6? ? "::" : "0.0.0.0"
 
       private
 
