@@ -65,9 +65,9 @@ module Fairlead
            default: ->(_) { [Binding.default_address] }, shown_default: "tcp://[::]:9292 (tcp://0.0.0.0:9292 without IPv6)",
            valid: ["tcp://127.0.0.1:3000"], invalid: ["gopher://127.0.0.1"],
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
-                "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; `unix:///PATH`, with `umask=0111` or " \
-                "`mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. `backlog=N` in the query overrides " \
-                "`backlog`."
+                "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; " \
+                "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. " \
+                "`backlog=N` in the query overrides `backlog`."
 
     shorthand :port,
               placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
