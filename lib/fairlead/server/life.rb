@@ -19,6 +19,7 @@ module Fairlead
         @drained = true
         @endings = 0
         @lock = Mutex.new
+        @beginning = Mutex.new
         opened = service.open
       ensure
         close unless opened
@@ -29,16 +30,21 @@ module Fairlead
 
       # Serves.
       def begin
-        @begun = true
-        started = @engine.start
-      ensure
-        close unless started
+        @beginning.synchronize do
+          raise Error, "the server was stopped before it served" if @ending
+
+          @begun = true
+          started = @engine.start
+        ensure
+          close unless started
+        end
       end
 
       # Ends; see Server#stop. Several threads may ask for it, each with its time: the shortest one counts, and all learn whether
       # all requests have been finished.
       def finish(seconds)
         @lock.synchronize { @endings += 1 }
+        @beginning.synchronize { nil } # a start that has begun is not disturbed
         drained = over? || !@begun || @engine.drain(seconds)
         ended(drained)
         wait
@@ -51,8 +57,8 @@ module Fairlead
 
       def over? = @over.closed?
 
-      # Whether that thread runs requests or blocks of this server.
-      def runs?(thread) = @engine.runs?(thread)
+      # Whether the current thread runs requests or blocks of this server.
+      def inside? = @beginning.owned? || @engine.runs?(Thread.current)
 
       def stats = @begun ? @engine.stats : {}
 

@@ -13,6 +13,10 @@ class RestartingTest < Minitest::Test
 
   TIMES = 50
 
+  # Hooks stay for good, so there is one for all tests.
+  AT_NEXT_BOOT = [] # rubocop:disable Style/MutableConstant
+  Fairlead.on(:boot) { AT_NEXT_BOOT.shift&.call }
+
   def teardown
     @server&.stop(0)
     super
@@ -88,6 +92,27 @@ class RestartingTest < Minitest::Test
     assert_equal "hello", get(server.start).body
   end
 
+  def test_a_stop_in_a_hook_of_its_start_ends_it_once_it_has_started
+    server = make
+    result = :none
+    at_next_boot { result = server.stop(5) }
+    server.start.wait
+
+    assert_equal [nil, false], [result, server.running?]
+  end
+
+  def test_a_stop_in_another_thread_waits_for_the_start
+    server = make
+    stopping = nil
+    at_next_boot do
+      stopping = Thread.new { server.stop(5) }
+      wait_until("the wait") { stopping.status == "sleep" }
+    end
+    server.start
+
+    assert_equal [true, false], [stopping.value, server.running?]
+  end
+
   def test_a_callback_that_raises_leaves_no_server
     [-> { raise "no" }, -> { raise Fairlead::BindError.new("a", "b") }, -> { throw :away }].each do |callback|
       server = make
@@ -121,6 +146,8 @@ class RestartingTest < Minitest::Test
   end
 
   private
+
+  def at_next_boot(&block) = AT_NEXT_BOOT << block
 
   def make(bind: "tcp://127.0.0.1:0", **options)
     @server = Fairlead::Server.new(->(_) { [200, {}, [block_given? ? yield : "hello"]] }, bind: bind, threads: [0, 3], **options)
