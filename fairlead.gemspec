@@ -27,7 +27,7 @@ Gem::Specification.new do |spec|
   paths = Dir.glob("**/*", base: __dir__) if paths.empty? # an unpacked archive, or no git
   spec.files = paths.select { |path| shipped.match?(path) && !ignored.match?(path) && File.file?(File.join(__dir__, path)) }
   spec.bindir = "exe"
-  spec.executables = ["fairlead"]
+  spec.executables = %w[fairlead fairlead-iodine]
   spec.extensions = ["ext/fairlead/Cargo.toml", "ext/load/extconf.rb"]
 
   spec.add_dependency "rack", ">= 2.2", "< 4"

@@ -16,11 +16,17 @@ module Fairlead
 
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
+      return Migrate.run(@arguments.drop(1), output: @output) if @arguments.first == "migrate"
+      return Control::Tool.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "ctl"
+
+      RestartCommand.note
 
       dispatch
     rescue SignalException => e # a signal before the server has started
       128 + e.signo
     rescue Error => e
+      Spawner.inherited_link
+      Spawner.report_failure(e)
       raise if (@configuration || @flags)&.debug?
 
       (@log || EventLog.new(errors: @errors)).start_failed(e)
@@ -48,7 +54,7 @@ module Fairlead
     # Checks what can be checked without listening and without loading the application.
     def check
       configuration = Configuration.load(@flags)
-      Dir.chdir(configuration.directory) { AppLoader.check(configuration) }
+      Dir.chdir(configuration.directory) { AppLoader.check(configuration) } unless configuration.app
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       print(Configuration::Report.new(configuration).to_s)
     end

@@ -10,6 +10,15 @@ module Fairlead
     autoload :EmbeddedLayer, "fairlead/configuration/embedded_layer"
     autoload :Flags, "fairlead/configuration/flags"
     autoload :ConfigFile, "fairlead/configuration/config_file"
+    autoload :Accepted, "fairlead/configuration/accepted"
+    autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
+    autoload :MigrationGuide, "fairlead/configuration/migration_guide"
+    autoload :Migration, "fairlead/configuration/migration"
+    autoload :TextEdits, "fairlead/configuration/text_edits"
+    autoload :Pending, "fairlead/configuration/pending"
+    autoload :PumaMethods, "fairlead/configuration/puma_methods"
+    autoload :PumaOptions, "fairlead/configuration/puma_options"
+    autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"
@@ -48,16 +57,20 @@ module Fairlead
     # The host for a port without one in the configuration file; nil if it was not needed.
     attr_reader :default_host
 
+    # The application that the configuration file contains, or nil.
+    attr_reader :app
+
     # +layers+: the sources; the first one wins.
-    def initialize(layers, hooks: Hooks.new, default_host: nil)
+    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil)
       @hooks = hooks.freeze
+      @app = app
       @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
       problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (options_without_effect + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze
       freeze
     end
 
@@ -126,7 +139,8 @@ module Fairlead
     def ineffective_without_workers
       return [] if supervised?
 
-      idle = (hooks.names & Hooks::WITH_WORKERS).map { |name| "#{name} never runs, because there are no workers" }
+      idle = silence_fork_callback_warning? ? [] : hooks.names & Hooks::WITH_WORKERS
+      idle = idle.map { |name| "#{name} never runs, because there are no workers" }
       idle << "#{origin(:preload)}: preload has no effect without workers" if preload? && given?(:preload)
       idle
     end

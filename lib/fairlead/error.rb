@@ -67,6 +67,32 @@ module Fairlead
     end
   end
 
+  # The state file cannot be written.
+  class StateFileError < Error
+    # @return [String]
+    attr_reader :path
+
+    # @param path [String]
+    # @param reason [String]
+    def initialize(path, reason)
+      @path = path
+      super("state file #{path}: #{reason}")
+    end
+  end
+
+  # A plugin cannot be found or loaded.
+  class PluginError < Error
+    # @return [String]
+    attr_reader :name
+
+    # @param name [String]
+    # @param reason [String]
+    def initialize(name, reason)
+      @name = name
+      super("plugin #{name}: #{reason}")
+    end
+  end
+
   # The application (config.ru, or a file it loads) could not be loaded. If it raised an exception, that is the +cause+.
   class AppLoadError < Error
     # @return [String] the file in which it was raised
@@ -101,6 +127,10 @@ module Fairlead
 
   # Raised by a stream that is closed, or whose client has disconnected. It is an IOError, as applications expect.
   class ClosedError < IOError; end
+
+  # Raised in a request that is still running when the server has waited for +shutdown_timeout+: it gets a 503. No
+  # StandardError, so that the application does not go on by rescuing it.
+  class ForcedShutdown < Interrupt; end
 
   # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) that are used after it has ended,
   # or in a forked process.

@@ -12,6 +12,7 @@ module Fairlead
     extend Enumerable
 
     autoload :Documentation, "fairlead/options/documentation"
+    autoload :Processors, "fairlead/options/processors"
 
     @entries = {}
 
@@ -97,7 +98,8 @@ module Fairlead
 
     option :workers, Types::Workers.new(0..64),
            scope: :process, default: 0, short: "-w", variables: %w[WEB_CONCURRENCY], valid: ["auto"], invalid: ["many"],
-           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor."
+           doc: "The number of worker processes; with 0 a single process serves. `auto` means one for each processor that the " \
+                "process may use; the processor quota of a container counts."
 
     shorthand :threads,
               placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
@@ -107,19 +109,30 @@ module Fairlead
     end
 
     option :min_threads, Types::Count.new(0..500),
-           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS], valid: [1], invalid: ["none"],
+           scope: :engine, default: 0, variables: %w[FAIRLEAD_MIN_THREADS PUMA_MIN_THREADS RAILS_MIN_THREADS MIN_THREADS],
+           valid: [1], invalid: ["none"],
            doc: "The number of Ruby threads a process starts with. More start when they are needed."
 
     option :max_threads, Types::Count.new(1..500),
-           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS], valid: [16], invalid: [0],
+           scope: :engine, default: 5, variables: %w[FAIRLEAD_MAX_THREADS PUMA_MAX_THREADS RAILS_MAX_THREADS MAX_THREADS],
+           valid: [16], invalid: [0],
            doc: "The maximum number of requests that a process runs in the application at the same time."
 
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
-           default: ->(values) { values[:workers] > 1 }, shown_default: "true with more than one worker",
+           default: ->(values) { values[:workers] > 1 && !values[:prune_bundler] }, shown_default: "true with more than one worker",
            valid: [false], invalid: ["maybe"],
            doc: "Loads the application before the workers are forked, so that they share its memory. In " \
                 "`before_worker_boot`, reopen the connections and restart the threads of the loaded application."
+
+    option :prune_bundler, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Does not preload the application, unless `preload` says so. In Puma it makes restarts load other gems; those of " \
+                "Fairlead always do."
+
+    option :silence_fork_callback_warning, Types::Flag.new,
+           scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
+           doc: "Gives no warning of hooks that never run because there are no workers."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
@@ -135,7 +148,32 @@ module Fairlead
 
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
-           doc: "How long requests may take to finish when the server is asked to end. Requests still running are then aborted."
+           doc: "How long requests may take to finish when the server is asked to end. In those still running " \
+                "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
+
+    option :drain_delay, Types::Seconds.new(zero: true),
+           scope: :process, default: 0, valid: [10], invalid: [-1],
+           doc: "How long connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
+                "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
+                "request to a closed port. `shutdown_timeout` begins afterwards. A second signal ends the delay."
+
+    option :idle_timeout, Types::Seconds.new,
+           scope: :process, default: nil, valid: [300], invalid: [0],
+           doc: "Ends the server when it has had no request for this time, as is useful with socket activation. Open WebSockets, event " \
+                "streams and running requests count as use; connections between two requests do not."
+
+    shorthand :force_shutdown_after,
+              placeholder: "SEC", valid: [10], invalid: ["soon"],
+              doc: "Sets `shutdown_timeout`. `:immediately` means 0. `:forever` changes nothing: so that every deployment comes to an " \
+                   "end, requests are never waited for without a limit." do |seconds|
+      { shutdown_timeout: { "forever" => nil, "immediately" => 0 }.fetch(seconds.to_s, seconds) }
+    end
+
+    option :restart_command, Types::Text.new("CMD"),
+           scope: :process, default: nil, short: "-R", aliases: %i[restart_cmd], long_flags: %w[restart-command restart-cmd],
+           valid: ["bin/server --quiet"], invalid: [""],
+           doc: "The command that starts the new code at a restart. By default it is the one that has started the server, in the same " \
+                "folder; a symbolic link to a release is followed anew."
 
     group "The application"
 
@@ -155,18 +193,34 @@ module Fairlead
            doc: "Changes to this folder before reading or loading anything else."
 
     option :config, Types::Text.new("PATH"),
-           scope: :process, default: nil, shown_default: "config/fairlead/ENVIRONMENT.rb, else config/fairlead.rb", short: "-C", in_file: false,
-           valid: ["config/fairlead.rb"], invalid: [""],
-           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one."
+           scope: :process, repeatable: true, default: [], short: "-C", in_file: false,
+           shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
+           none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
+           doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
+                "times; the later file wins."
+
+    option :lowlevel_error_handler, Types::Callable.new,
+           scope: :process, default: nil, long_flags: [],
+           valid: [->(_error) { [500, {}, []] }], invalid: ["a text"],
+           example: 'lowlevel_error_handler { |error, env, status| [status, {}, ["Sorry"]] }',
+           doc: "Makes the response when the application has raised an exception and no response has begun. The block is called " \
+                "with the exception, the env and the status (500, or 503 when the request was aborted because the server ends), or " \
+                "with as many of these as it takes, and returns a Rack response. The exception is logged in any case. If the " \
+                "block raises, that is logged too, and the client gets the usual response."
 
     option :early_hints, Types::Flag.new,
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
+    option :puma_env, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
+                "is closed after the request, and how many milliseconds the body was waited for."
+
     group "Requests"
 
     option :head_timeout, Types::Seconds.new,
-           scope: :engine, default: 30, aliases: %i[first_data_timeout], valid: [5], invalid: [0],
+           scope: :engine, default: 30, valid: [5], invalid: [0],
            doc: "How long the head of a request may take from its first to its last byte, even if bytes keep arriving."
 
     option :head_max_bytes, Types::Bytes.new(least: 1024),
@@ -181,9 +235,39 @@ module Fairlead
            scope: :engine, default: 16 * 1024, valid: ["8k"], invalid: ["1"],
            doc: "The longest request target (path and query) that is accepted; a longer one gets a 414."
 
+    option :supported_http_methods, Types::Methods.new("LIST"),
+           scope: :engine, default: [], none: "any", valid: ["GET,HEAD"], invalid: ["GET HEAD"],
+           doc: "The request methods that are served; others get a 501. A list (`%w[GET HEAD]` too), or `any`. `CONNECT`, which only " \
+                "a proxy can serve, always gets a 501."
+
+    option :remote_address, Types::RemoteAddress.new("SOURCE"),
+           scope: :engine, default: "socket", aliases: %i[set_remote_address], valid: ["header:X-Real-IP"], invalid: ["header"],
+           doc: "Where the address of the client comes from, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
+                "peer. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: the first address of that field, if a " \
+                "request has it; only for a server that is reached through proxies which set it, as clients can forge " \
+                "it (with `trusted_proxies` it counts only from those). `proxy_protocol: :v1`: the line that a proxy sends before " \
+                "the first request, within `head_timeout`; a connection without one gets a 400."
+
+    option :trusted_proxies, Types::Network.new("NETWORK"),
+           scope: :engine, repeatable: true, default: [], valid: ["10.0.0.0/8"], invalid: ["10.0.0.0/255.0.0.0"],
+           doc: "Peers whose fields `x-forwarded-proto`, `x-forwarded-scheme` and `x-forwarded-ssl` say whether `rack.url_scheme` is " \
+                "`https`, and `SERVER_PORT` 443 if the host has no port. An address, a network, or `unix` for all who connect to a Unix " \
+                "socket; may be given several times."
+
+    option :rack_url_scheme, Types::Choice.new(:http, :https),
+           scope: :engine, default: nil, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
+           doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
+                "that speaks HTTPS."
+
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
            doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408."
+
+    shorthand :first_data_timeout,
+              placeholder: "SEC", long_flags: [], valid: [15], invalid: [0],
+              doc: "Sets `head_timeout` and `body_timeout`: what Puma's option of this name limits." do |seconds|
+      { head_timeout: seconds, body_timeout: seconds }
+    end
 
     option :body_min_rate, Types::Bytes.new,
            scope: :engine, default: 500, valid: ["1k"], invalid: [-1],
@@ -223,8 +307,18 @@ module Fairlead
            doc: "Sends this in the field `server` of each response of the application that has none. Without it, there is no such " \
                 "field."
 
+    option :enable_keep_alives, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
+
+    option :max_keep_alive, Types::Count.new(0..1_000_000_000),
+           scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
+           doc: "The maximum number of requests of a connection; the last response has `connection: close`. 0 means no limit. A limit " \
+                "helps a balancer to spread connections over new servers; each client takes turns by request in any case."
+
     option :keep_alive_timeout, Types::Seconds.new,
-           scope: :engine, default: 65, aliases: %i[persistent_timeout], valid: [15], invalid: [0],
+           scope: :engine, default: 65, aliases: %i[persistent_timeout], variables: %w[PUMA_PERSISTENT_TIMEOUT],
+           valid: [15], invalid: [0],
            doc: "How long a connection may stay idle between two requests. Set it longer than that of a proxy in front, which " \
                 "would otherwise sometimes send a request on a connection that is just being closed."
 
@@ -339,6 +433,59 @@ module Fairlead
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
            doc: "Shorter messages are not compressed."
 
+    group "Control"
+
+    option :control_url, Types::ControlAddress.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9293"], invalid: ["http://127.0.0.1"],
+           doc: "Opens a control server at this address, for `fairlead ctl` and for programs that know Puma's. It is `tcp://HOST:PORT`, " \
+                "`unix:///PATH`, or `auto`, a Unix socket with a name that nobody can guess, which `state_path` tells. See " \
+                "[control.md](control.md)."
+
+    option :control_token, Types::Secret.new("TOKEN"),
+           scope: :process, default: nil, shown_default: "a new one at each start", valid: ["secret"], invalid: [""],
+           doc: "What a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
+                "everybody who reaches it may give commands."
+
+    option :control_data_only, Types::Flag.new,
+           scope: :process, needs: :control_url, default: false, valid: [true], invalid: ["maybe"],
+           doc: "The control server shows statistics and takes no commands."
+
+    shorthand :activate_control_app,
+              placeholder: "URL", required: 0, long_flags: [], valid: ["tcp://127.0.0.1:9293"], invalid: [1],
+              doc: "Puma's way to set the three options above: `activate_control_app \"unix:///run/control.sock\", auth_token: \"secret\"`. " \
+                   "Without arguments it means `auto`; also `no_token: true`, `data_only: true` and `umask: 0177`." do |url = "auto", details = nil|
+      details = (details || {}).transform_keys(&:to_sym)
+      umask = details[:umask].is_a?(Integer) ? details[:umask].to_s(8) : details[:umask]
+      url = "#{url}?umask=0#{umask}" if url && umask
+      token = details[:no_token] ? "none" : details[:auth_token]
+      { control_url: url, control_token: token, control_data_only: details[:data_only] }
+    end
+
+    option :health_url, Types::Address.new("URL"),
+           scope: :process, default: nil, valid: ["tcp://127.0.0.1:9294"], invalid: ["http://127.0.0.1"],
+           doc: "Answers `/ready` and `/live` at this address, for load balancers and Kubernetes. The control server does so too, but this " \
+                "address has nothing else and may be open to others."
+
+    option :state_path, Types::Text.new("PATH"),
+           scope: :process, default: nil, short: "-S", aliases: %i[state], long_flags: %w[state], valid: ["tmp/server.state"], invalid: [""],
+           doc: "Writes process id, address and token of the control server and the folder to this file, as Puma does, for `fairlead ctl -S`. " \
+                "It is removed at the end."
+
+    option :state_permission, Types::Mode.new("MODE"),
+           scope: :process, needs: :state_path, default: 0o600, valid: ["0640"], invalid: ["all"],
+           doc: "The permissions of that file, which contains the token. A String is read as octal digits."
+
+    option :systemd_store, Types::Flag.new,
+           scope: :process, default: ->(_) { ENV["FDSTORE"].to_i.positive? }, shown_default: "true if systemd offers it ($FDSTORE, systemd 254)",
+           valid: [true], invalid: ["maybe"],
+           doc: "Has systemd keep the listeners, so that `systemctl restart` loses no connection: the next start gets them back. Needs " \
+                "`FileDescriptorStoreMax=` in the unit."
+
+    option :plugin, Types::Text.new("NAME"),
+           scope: :process, repeatable: true, default: [], valid: ["tmp_restart"], invalid: [""],
+           doc: "Loads a plugin; may be given several times. `tmp_restart`, which restarts when `tmp/restart.txt` is touched, and `systemd` " \
+                "are built in. Others are those of Puma: see [plugins.md](plugins.md)."
+
     group "Logs and the process"
 
     option :log_requests, Types::Flag.new,
@@ -354,7 +501,8 @@ module Fairlead
            doc: "The format of the access log."
 
     option :quiet, Types::Flag.new,
-           scope: :process, embedded: true, default: false, short: "-q", long_flags: %w[quiet silent], valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],
+           valid: [true], invalid: ["maybe"],
            doc: "Prints only warnings and errors. Requests are then logged only if `access_log` is set."
 
     option :debug, Types::Flag.new,
@@ -402,9 +550,13 @@ module Fairlead
            valid: ["tmp/server.pid"], invalid: [""],
            doc: "Writes the process id to this file and removes it at the end. If the file belongs to a running server, the start fails."
 
-    option :tag, Types::Text.new("NAME"),
+    option :tag, Types::Label.new("NAME"),
            scope: :process, default: ->(values) { File.basename(values[:directory]) }, shown_default: "the name of the folder",
-           valid: ["shop"], invalid: [""],
-           doc: "Appears in the process titles."
+           valid: ["shop"], invalid: [1],
+           doc: "Appears in the process titles. May be empty."
+
+    option :log_config, Types::Flag.new,
+           scope: :process, default: false, variables: %w[FAIRLEAD_LOG_CONFIG PUMA_LOG_CONFIG], valid: [true], invalid: ["maybe"],
+           doc: "Logs every option, its value and the source of the value at the start, as `--check` prints them."
   end
 end

@@ -23,13 +23,31 @@ module Fairlead
       self
     end
 
+    # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
+    def adopt(ios, bindings)
+      @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
+      adopt_listeners(ios, bindings)
+      self
+    end
+
+    # As above; nothing else is opened.
+    def adopt_listeners(ios, bindings = [])
+      @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
+        io.autoclose = false
+        Listener.adopt(io.fileno, binding, kept: true)
+      end)
+    end
+
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
       @app ||= AppLoader.wrap(named(@given || AppLoader.of(configuration)))
     end
 
+    # Whether the application is none of a rackup file.
+    def given? = !@given.nil?
+
     # Whether the application is loaded before the workers are forked.
-    def preload? = !@given.nil? || configuration.preload?
+    def preload? = given? || configuration.preload?
 
     # Where an engine in this process writes its own lines: EngineLines.
     def engine_lines = EngineLines.new(log, @access_log)
@@ -37,13 +55,16 @@ module Fairlead
     # The settings of the engine: its options, and what only this process has.
     def engine_settings(lines = engine_lines)
       details = configuration.development?
+      handler = configuration.lowlevel_error_handler
       configuration.engine_settings.merge(
-        error_reporter: ErrorReporter.new(log, details: details).method(:call),
-        error_details: details,
+        error_reporter: ErrorReporter.new(log, details: details, handler: handler).method(:call),
+        error_details: details || !handler.nil?,
         access_log_fd: lines.request_fd,
         error_log_fd: lines.error_fd,
         server_software: "fairlead #{VERSION}",
-        field_lists: AppLoader.field_lists?
+        field_lists: AppLoader.field_lists?,
+        http_version: AppLoader.http_version?,
+        puma_env: configuration.puma_env?
       )
     end
 

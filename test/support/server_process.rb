@@ -30,6 +30,7 @@ module Fairlead
       CLEARED = %w[
         APP_ENV RACK_ENV RAILS_ENV PORT PIDFILE WEB_CONCURRENCY RUBYOPT BUNDLE_GEMFILE
         FAIRLEAD_MIN_THREADS FAIRLEAD_MAX_THREADS RAILS_MIN_THREADS RAILS_MAX_THREADS MIN_THREADS MAX_THREADS
+        PUMA_MIN_THREADS PUMA_MAX_THREADS PUMA_PERSISTENT_TIMEOUT PUMA_LOG_CONFIG FAIRLEAD_LOG_CONFIG
       ].freeze
 
       attr_reader :directory, :pid, :status
@@ -131,9 +132,15 @@ module Fairlead
         "#{addresses.first}#{path}"
       end
 
-      # The processes whose parent is the server, in order of their ids.
-      def worker_pids
-        Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path) }.sort
+      # The workers, in order of their ids.
+      def worker_pids = children(/\Afairlead: worker /)
+
+      # The process that forks the workers.
+      def spawner_pid = children(/\Afairlead: spawner/).last
+
+      # The processes whose parent is the server and whose title matches, in order of their ids.
+      def children(title)
+        Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path) }.select { |pid| title.match?(title_of(pid)) }.sort
       end
 
       # Waits until there are +count+ workers, and returns their ids.
@@ -183,6 +190,12 @@ module Fairlead
         Integer(stat_path[/\d+/], 10) if parent == pid.to_s && state != "Z"
       rescue Errno::ENOENT, Errno::ESRCH
         nil
+      end
+
+      def title_of(pid)
+        File.read("/proc/#{pid}/cmdline")
+      rescue SystemCallError
+        ""
       end
 
       def log_path(stream)

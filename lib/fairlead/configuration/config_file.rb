@@ -4,46 +4,100 @@ require "did_you_mean"
 
 module Fairlead
   class Configuration
-    # The options and hooks that a configuration file sets. The file is Ruby; each option and each hook is a method:
+    # The options and hooks that a configuration file sets. The file is Ruby; each option and each hook is a method, also by Puma's
+    # name for it:
     #
     #   workers :auto
     #   threads 1, 5
     #   before_worker_boot { |index| Database.connect }
+    #
+    # Several files make one ConfigFile: those that are named by several -C, and those that a file loads.
     class ConfigFile < Layer
-      attr_reader :path, :hooks
+      # Files that are written for Puma, by their names.
+      FOR_PUMA = %r{(?:\A|/)puma[^/]*(?:\.rb|/[^/]+)\z}
 
-      # +default_host+: the host for a port without one; nil means every interface.
-      def initialize(path, default_host: nil)
+      attr_reader :hooks
+
+      # The application that the file contains, or nil. The host that it has set for ports without one, or nil.
+      attr_accessor :app, :default_host
+
+      # +callers_host+: the host for a port without one, if the file sets none either; nil means every interface.
+      def initialize(path, *further, callers_host: nil)
         super()
-        @path = path
-        @default_host = default_host
+        @given = [path, *further]
+        @read = []
+        @callers_host = callers_host
         @hooks = Hooks.new
+        @shared = {}
+        @mode_blocks = { single: [], cluster: [] }
+        @script = Script.new(self)
       end
 
-      def set(name, *arguments, origin:)
-        return super unless name == :port && arguments.one? && arguments.first && @default_host
-
-        @uses_default_host = true
-        super(name, *arguments, @default_host, origin: origin)
-      end
-
-      # Whether the default host has been used.
-      def uses_default_host? = @uses_default_host == true
-
-      # Evaluates the file and returns itself. An exception becomes a problem, with its line.
+      # Evaluates the files and returns itself. An exception becomes a problem, with its line.
       def read
-        text = readable_text
-        Script.evaluate(self, text) if text
-        self
-      rescue StandardError, ScriptError => e
-        raised(e)
+        @given.each { |path| rescuing { load(path) } }
         self
       end
+
+      # Runs the blocks of `single` or `cluster`.
+      def run_mode_blocks(mode)
+        @mode_blocks.fetch(mode).each { |block| rescuing { @script.instance_eval(&block) } }
+      end
+
+      # Whether the host of the caller has been used.
+      def uses_callers_host? = @uses_callers_host == true
 
       # "config/fairlead.rb:12" for the line of the file that is being evaluated.
       def here(locations = caller_locations)
-        line = locations.find { |location| location.path == path }&.lineno
-        [path, line].compact.join(":")
+        location = locations.find { |candidate| @read.include?(candidate.path) }
+        location ? "#{location.path}:#{location.lineno}" : @read.last
+      end
+
+      # The same for a method that is not named as the option: "config/puma.rb:3 (preload_app!)".
+      def here_as(name) = "#{here} (#{name})"
+
+      # --- what the methods of the file call
+
+      def set(name, *arguments, origin:)
+        return super(:log_requests, !Options.fetch(:quiet).expand(*arguments)[:quiet], origin: origin) if name == :quiet && for_puma?(origin)
+        return super unless name == :port && arguments.one? && arguments.first
+
+        host = default_host || @callers_host
+        @uses_callers_host = true if default_host.nil? && host
+        super(name, *arguments, host, origin: origin)
+      end
+
+      # Replaces the value, of an option that may be given several times too.
+      def replace(name, value, origin:)
+        forget(Options[name]&.name)
+        Layer.from({ name => value }, origin: origin).then do |layer|
+          settings.update(layer.settings)
+          problems.concat(layer.problems)
+        end
+      end
+
+      def forget(name) = settings.delete(name)
+
+      def load(path)
+        path = path.to_s
+        @read << path
+        text = readable_text(path)
+        @script.instance_eval(text, path, 1) if text
+      end
+
+      def hook(name, key, block)
+        data = (@shared[key] ||= {}) if key
+        @hooks.add(name, key ? ->(index = nil, *) { block.call(index, data) } : block)
+      end
+
+      def mode_block(mode, block)
+        block ? @mode_blocks[mode] << block : problem(mode, here, "needs a block")
+      end
+
+      # Called for what has no effect.
+      def accept(entry, arguments)
+        text = entry.warning(arguments)
+        warning(entry.name, "#{here}: #{text}") if text
       end
 
       # Called for a method that is neither an option nor a hook.
@@ -55,7 +109,9 @@ module Fairlead
 
       private
 
-      def readable_text
+      def for_puma?(origin) = origin.sub(/:\d+(?: .*)?\z/, "").match?(FOR_PUMA)
+
+      def readable_text(path)
         File.read(path, encoding: "UTF-8")
       rescue SystemCallError => e
         problem(nil, path, "cannot be read (#{e.class.name.delete_prefix("Errno::")})")
@@ -63,10 +119,12 @@ module Fairlead
       end
 
       # The message of a syntax error contains the line.
-      def raised(error)
-        return problem(nil, nil, error.message.strip) if error.is_a?(SyntaxError)
-
-        problem(nil, here(error.backtrace_locations || []), Error.sum_up(error))
+      def rescuing
+        yield
+      rescue SyntaxError => e
+        problem(nil, nil, e.message.strip)
+      rescue StandardError, ScriptError => e
+        problem(nil, here(e.backtrace_locations || []), Error.sum_up(e))
       end
     end
   end

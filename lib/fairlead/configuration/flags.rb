@@ -10,6 +10,8 @@ module Fairlead
       BANNER = <<~TEXT
         Usage: fairlead [options] [config.ru]
                fairlead bench [options] URL     measures a server; see fairlead bench --help
+               fairlead migrate [options] FILE  turns a configuration file for Puma into ours; see fairlead migrate --help
+               fairlead ctl [options] COMMAND   steers a running server; see fairlead ctl --help
       TEXT
 
       # The columns in which the descriptions of --help begin and end.
@@ -71,6 +73,7 @@ module Fairlead
         @parser ||= OptionParser.new(BANNER, COLUMN) do |parser|
           Options.groups.each { |group| declare_group(parser, group) }
           declare_actions(parser)
+          declare_accepted(parser)
         end
       end
 
@@ -96,8 +99,10 @@ module Fairlead
       def description(entry)
         text = entry.summary
         text += " (#{entry.shown_default})" if entry.shown_default && entry.shown_default != "none"
-        text.delete("`").scan(/\S.{0,#{WIDTH - COLUMN - 8}}(?=\s|\z)/)
+        wrap(text.delete("`"))
       end
+
+      def wrap(text) = text.scan(/\S.{0,#{WIDTH - COLUMN - 8}}(?=\s|\z)/)
 
       def declare_actions(parser)
         parser.separator("\nOthers")
@@ -107,6 +112,16 @@ module Fairlead
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
+      end
+
+      def declare_accepted(parser)
+        parser.separator("\nWithout effect, for scripts that start Puma")
+        Accepted.flags.each do |entry|
+          origin = entry.flags.last[/\A[\w-]+/]
+          parser.on(*entry.flags, *wrap("#{entry.instead[0].upcase}#{entry.instead[1..]}.")) do
+            warning(entry.name, "#{origin}: #{entry.warning([])}")
+          end
+        end
       end
     end
   end

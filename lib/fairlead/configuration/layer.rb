@@ -20,6 +20,7 @@ module Fairlead
       def initialize
         @settings = {}
         @problems = []
+        @warnings = {}
       end
 
       # Sets the option or shorthand of that name. A repeatable option collects its values.
@@ -36,6 +37,13 @@ module Fairlead
       def problem(option, origin, message)
         problems << ConfigurationError::Problem.new(option, origin, message)
       end
+
+      # Warns once for each +key+.
+      def warning(key, text)
+        @warnings[key] ||= text
+      end
+
+      def warnings = @warnings.values
 
       # The value of that option, or nil.
       def [](name) = settings[name]&.value

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # Makes the configuration of a command line: finds and reads the configuration file, and puts the layers in order.
+    # Makes the configuration of a command line: finds and reads the configuration files, and puts the layers in order.
     class Loader
       def initialize(flags, environment, fallback, default_host)
         @flags = flags
@@ -12,36 +12,41 @@ module Fairlead
       end
 
       def load
-        file = read_file
+        file = read_files
         layers = [@flags, file, @environment, @fallback].compact
-        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file))
+        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file), app: file&.app)
       end
 
       private
 
-      # Returns nil if there is no file. Relative folders in the file are relative to the folder that the server runs in.
-      def read_file
-        path = @flags[:config] || default_path
-        return if path.nil? || path == "-"
-        return read(path) unless @flags[:directory]
+      # Returns nil if there is no file. Relative folders in a file are relative to the folder that the server runs in.
+      def read_files
+        paths = (@flags[:config] || [default_path]).compact - ["-"]
+        return if paths.empty?
+        return read(paths) unless @flags[:directory]
 
-        path = File.expand_path(path)
-        Dir.chdir(@flags[:directory]) { read(path) }
+        paths = paths.map { |path| File.expand_path(path) }
+        Dir.chdir(@flags[:directory]) { read(paths) }
       end
 
-      def read(path) = ConfigFile.new(path, default_host: @default_host).read
+      def read(paths)
+        ConfigFile.new(*paths, callers_host: @default_host).read.tap do |file|
+          workers = [@flags, file, @environment, @fallback].filter_map { |layer| layer[:workers] }.first || 0
+          file.run_mode_blocks(workers.positive? ? :cluster : :single)
+        end
+      end
 
       # The default host, if the server is going to listen on it.
       def effective_default_host(layers, file)
-        @default_host if file&.uses_default_host? && layers.find { |layer| layer[:bind] }.equal?(file)
+        @default_host if file&.uses_callers_host? && layers.find { |layer| layer[:bind] }.equal?(file)
       end
 
       # A given path is relative to the current folder, the default ones to the folder that the server runs in.
       def default_path
         folder = @flags[:directory] || "."
-        ["config/fairlead/#{environment}.rb", "config/fairlead.rb"]
-          .map { |path| folder == "." ? path : File.join(folder, path) }
-          .find { |path| File.exist?(path) }
+        %w[fairlead puma].flat_map { |name| ["config/#{name}/#{environment}.rb", "config/#{name}.rb"] }
+                         .map { |path| folder == "." ? path : File.join(folder, path) }
+                         .find { |path| File.exist?(path) }
       end
 
       # The environment decides which file is read, so the file cannot set it.

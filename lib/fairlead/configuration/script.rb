@@ -3,28 +3,36 @@
 # The object on which a configuration file is evaluated. Its class is not nested in the modules of Fairlead and has no
 # constants, so that File or Server means the same in the file as anywhere else.
 class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChildren
-  class << self
-    # Evaluates +text+, the text of +file+ (a ConfigFile), and sets its options and hooks there.
-    def evaluate(file, text)
-      new(file).instance_eval(text, file.path, 1)
-    end
-  end
+  include Fairlead::Configuration::AcceptedMethods
 
   def initialize(file)
     @file = file
+    @options = Fairlead::Configuration::PumaOptions.new(file)
   end
 
+  # Options of these names take the place of what is only accepted.
   Fairlead::Options.select(&:in_file?).each do |entry|
     entry.methods_in_file.each do |name|
       define_method(name) do |*arguments, &block|
-        @file.set(entry.name, *arguments, *block, origin: @file.here)
+        arguments = [] if block && arguments.compact.empty?
+        @file.set(entry.name, *arguments, *block, origin: name == entry.name ? @file.here : @file.here_as(name))
       end
     end
   end
 
+  # +key+ is for blocks that share a Hash: in each process, those with the same key get the same one.
   [*Fairlead::Hooks::NAMES.keys, *Fairlead::Hooks::ALIASES.keys].each do |name|
-    define_method(name) do |&block|
-      block ? @file.hooks.add(name, block) : @file.problem(name, @file.here, "needs a block")
+    define_method(name) do |key = nil, &block|
+      block ? @file.hook(name, key, block) : @file.problem(name, @file.here, "needs a block")
+    end
+  end
+
+  include Fairlead::Configuration::PumaMethods
+
+  class << self
+    # The rackup file, in files for Puma 5 and older. The constant exists only here.
+    def const_missing(name)
+      name == :DefaultRackup ? "config.ru" : super
     end
   end
 

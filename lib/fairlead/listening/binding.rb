@@ -9,6 +9,7 @@ module Fairlead
     autoload :Unix, "fairlead/listening/binding/unix"
 
     DEFAULT_PORT = 9292
+    NO_TLS = "TLS is not supported yet; let a proxy terminate it, and listen on tcp://127.0.0.1:PORT or unix:///PATH for the proxy"
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
 
     class << self
@@ -16,6 +17,7 @@ module Fairlead
       def parse(address)
         scheme, rest = address.split("://", 2)
         raise BindError.new(address, "the scheme is missing; use tcp://… or unix://…") unless rest
+        raise BindError.new(address, NO_TLS) if scheme == "ssl"
 
         name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
         const_get(name).new(address, *split_query(address, rest))
@@ -28,13 +30,13 @@ module Fairlead
 
       # The address for a port on +host+, or on every interface if it is nil.
       def address_for_port(port, host = nil)
-        host ||= every_interface
+        host ||= any_host
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
         "tcp://#{host}:#{port}"
       end
 
-      # The host that stands for every interface.
-      def every_interface = ipv6? ? "::" : "0.0.0.0"
+      # The host that means every interface.
+      def any_host = ipv6? ? "::" : "0.0.0.0"
 
       private
 

@@ -61,6 +61,9 @@ module Fairlead
 
     def fileno = @socket.fileno
 
+    # For IO.select.
+    def to_io = @socket
+
     # Whether the socket outlives this server, because systemd has it too and hands it to the next one.
     def kept? = @kept
 

@@ -88,23 +88,29 @@ module Fairlead
       info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
     end
 
+    def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
+
     def warning(text) = warn("warning: #{text}")
 
     def start_failed(error) = problem("fairlead: #{error.message.gsub("\n", "\nfairlead: ")}")
 
+    def control_listening(url) = info("control server on #{url}")
+
+    def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
+
     # --- workers
 
-    def worker_booted(child, seconds) = info("worker #{child.slot} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
+    def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
 
-    def worker_failed_to_boot(slot, reason) = warn("worker #{slot} cannot start: #{reason}")
+    def worker_failed_to_boot(index, reason) = warn("worker #{index} cannot start: #{reason}")
 
-    def worker_ended(child, status) = warn("worker #{child.slot} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
+    def worker_ended(child, status) = warn("worker #{child.index} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
 
-    def worker_boot_timed_out(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
+    def worker_boot_timed_out(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
 
-    def worker_hung(child, seconds) = warn("worker #{child.slot} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
+    def worker_hung(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
 
-    def worker_killed(child) = warn("worker #{child.slot} (pid #{child.pid}) did not end in time; killing it")
+    def worker_killed(child) = warn("worker #{child.index} (pid #{child.pid}) did not end in time; killing it")
 
     def workers_wanted(count) = info("changing to #{count} #{count == 1 ? "worker" : "workers"}")
 
@@ -118,9 +124,48 @@ module Fairlead
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
 
+    # --- spawners and restarts
+
+    def spawner_lost(generation, reason) = warn("the spawner of generation #{generation.number} is lost, starting another one: #{reason}")
+
+    def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
+
+    def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
+
+    def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
+
+    def refork_refused(reason) = warn("refork: not now, #{reason}")
+
+    def restart_done(restart, generation) = info("#{restart.name}: done, all workers are of generation #{generation.number}")
+
+    def restart_failed(restart, generation)
+      warn("#{restart.name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
+    end
+
+    def restart_checked = info("hot restart: checking the configuration of the new code")
+
+    def restart_refused(problem) = warn("hot restart: failed, the old code goes on serving: #{problem}")
+
+    def restarting_hot = info("hot restart: starting the new code")
+
+    def phased_restart_needs_workers = info("phased restart: there are no workers, so this is a hot restart")
+
+    def needs_workers(request) = warn("#{request}: ignored, there are no workers")
+
+    # +thread+: as of Backtraces.all.
+    def backtrace(thread)
+      request = ", #{thread[:request]}" if thread[:request]
+      info("thread #{thread[:name]} (#{thread[:status]}#{request})\n#{thread[:backtrace].map { |line| "\t#{line}" }.join("\n")}")
+    end
+
     # --- the end
 
-    def draining(signal, seconds) = info("#{signal}: finishing what has arrived, for up to #{seconds} s")
+    # +delay+: seconds in which connections are still accepted.
+    def draining(signal, seconds, delay: 0)
+      info("#{signal}: #{"accepting for #{delay} s, then " if delay.positive?}finishing what has arrived, for up to #{seconds} s")
+    end
+
+    def idle(seconds) = info("no request for #{seconds} s: ending")
 
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
@@ -135,7 +180,8 @@ module Fairlead
 
     def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
 
-    def signal_ignored(signal) = warn("#{signal}: ignored, restarts are not supported yet")
+    # A command, or what looks after the server, has raised.
+    def control_failed(error) = problem("control: #{trace(error)}")
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
 
@@ -153,6 +199,13 @@ module Fairlead
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)
       problem("error in the application#{": #{request}" if request}: #{trace(error)}")
+    end
+
+    # How a process has ended, in words. +status+: a Process::Status, or :unknown.
+    def describe(status)
+      return "unknown status" if status == :unknown
+
+      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
 
     # A line of the access log, if it has no descriptor.
@@ -205,12 +258,6 @@ module Fairlead
       error.full_message(highlight: false, order: :top).force_encoding(Encoding::UTF_8).scrub.chomp
     rescue StandardError => e
       "#{error.class}, whose message raised (#{e.class})\n\t#{error.backtrace&.join("\n\t")}"
-    end
-
-    def describe(status)
-      return "unknown status" if status == :unknown
-
-      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
   end
 end

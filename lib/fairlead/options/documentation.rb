@@ -13,8 +13,8 @@ module Fairlead
         wins over the file, the file over the environment, and the environment over the default. `fairlead --check` reads all
         of them, reports every problem, and prints each value and its source; `fairlead --help` lists the flags.
 
-        The configuration file is `config/fairlead/ENVIRONMENT.rb` or else `config/fairlead.rb`; `-C` names another one. It is
-        Ruby, and every option is a method:
+        The configuration file is the first of `config/fairlead/ENVIRONMENT.rb`, `config/fairlead.rb`,
+        `config/puma/ENVIRONMENT.rb` and `config/puma.rb`; `-C` names another one. It is Ruby, and every option is a method:
 
         ```ruby
         workers :auto
@@ -31,6 +31,11 @@ module Fairlead
         value. Values from the command line replace those from the file. Times are in seconds. Sizes are in bytes, or have a
         suffix for powers of 1024: `64k`, `10m`, `1g`. Switches are `true` or `false`, and on the command line `--preload` or
         `--no-preload`.
+
+        A file may use Puma's names instead of ours, whatever it is called; [migrating_from_puma.md](migrating_from_puma.md)
+        lists them. What has no effect in Fairlead is accepted with a warning. A file may also call `load "other.rb"`, `get
+        :workers`, `single { }` and `cluster { }` for what counts without or with workers, and `app { |env| }` in place of a
+        rackup file.
       MARKDOWN
 
       HOOKS = <<~MARKDOWN
@@ -71,7 +76,8 @@ module Fairlead
           return [] unless entry.flag?
           return [*entry.short, *entry.long_flags.map { |name| "--[no-]#{name}" }] if entry.boolean?
 
-          [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
+          names = [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags]
+          names.map { |flag| "#{flag} #{entry.placeholder}".sub(" =", "") }
         end
 
         def value(entry)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Fairlead
   module Options
     # The types of options. A type turns an argument (a String from a flag or the environment, or a Ruby value from the
@@ -38,6 +36,9 @@ module Fairlead
         # What the option means when it is given without a value; nil if it needs one.
         def implied = nil
 
+        # Whether several arguments are one value.
+        def list? = false
+
         private
 
         def invalid!(value)
@@ -72,7 +73,7 @@ module Fairlead
         def parse(value)
           return super unless value.to_s == "auto"
 
-          [Etc.nprocessors, most].min
+          [Processors.available, most].min
         end
       end
 
@@ -199,6 +200,37 @@ module Fairlead
         end
       end
 
+      # Text that may be empty.
+      class Label < Text
+        def expectation = "text"
+
+        def parse(value) = value == "" ? value : super
+      end
+
+      # Text that is not shown to people.
+      class Secret < Text
+        def format(_value) = "(set)"
+      end
+
+      # The address of the control server, or auto.
+      class ControlAddress < Text
+        def expectation = "auto, or an address such as tcp://127.0.0.1:9293 or unix:///run/control.sock"
+
+        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder).parse(value)
+      end
+
+      # The permissions of a file: a number, or text with its octal digits.
+      class Mode < Type
+        def expectation = "permissions such as 0640"
+
+        def parse(value)
+          number = value.is_a?(String) ? Integer(value, 8, exception: false) : value
+          number.is_a?(Integer) && number.between?(0, 0o777) ? number : invalid!(value)
+        end
+
+        def format(value) = Kernel.format("0%o", value)
+      end
+
       # A folder that exists; the value is its absolute path.
       class Folder < Text
         def expectation = "an existing folder"
@@ -262,3 +294,4 @@ module Fairlead
 end
 
 require "fairlead/options/file_option_types"
+require "fairlead/options/request_option_types"

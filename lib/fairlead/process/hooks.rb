@@ -7,22 +7,26 @@ module Fairlead
   class Hooks
     # name => where and when the block runs, and its argument
     NAMES = {
-      before_fork: "in the supervisor, once, before the first worker is forked",
-      before_worker_fork: "in the supervisor, before each fork, with the worker's index",
-      after_worker_fork: "in the supervisor, after each fork, with the worker's index",
+      before_fork: "in the spawner, once, before the first worker is forked",
+      before_worker_fork: "in the spawner, before each fork, with the worker's index",
+      after_worker_fork: "in the spawner, after each fork, with the worker's index",
       before_worker_boot: "in each worker, before it loads the application (or serves a preloaded one), with its index",
       before_worker_shutdown: "in each worker, after it has stopped serving, with its index",
+      after_worker_shutdown: "in the spawner, after a worker has ended, with its index, pid and `process_status`",
       before_thread_start: "in each thread that is to run requests, at its start",
       before_thread_exit: "in each thread that has run requests, at its end",
-      after_booted: "in the supervisor or the only process, once the server is ready",
-      after_stopped: "in the supervisor or the only process, after everything has ended"
+      before_restart: "in the spawner or the only process, before a hot restart",
+      before_refork: "in a worker that has stopped serving and is to become the spawner (`refork`)",
+      after_refork: "in the spawner that was a worker, once all workers come from it",
+      after_booted: "in the spawner or the only process, once the server is ready",
+      after_stopped: "in the spawner or the only process, after everything has ended"
     }.freeze
 
     # Puma's names for them.
     ALIASES = {
       on_worker_fork: :before_worker_fork, after_worker_boot: :after_worker_fork, on_worker_boot: :before_worker_boot,
       on_worker_shutdown: :before_worker_shutdown, on_thread_start: :before_thread_start, on_thread_exit: :before_thread_exit,
-      on_booted: :after_booted, on_stopped: :after_stopped
+      on_restart: :before_restart, on_refork: :before_refork, on_booted: :after_booted, on_stopped: :after_stopped
     }.freeze
 
     # Further events for Fairlead.on, which are of use to an application but not to a configuration file.
@@ -30,7 +34,7 @@ module Fairlead
       boot: "in each process that serves, just before it serves",
       shutdown: "in each process that serves, when it begins to drain",
       stopped: "in each process that serves, after its last connection is gone",
-      worker_lost: "in the supervisor, when a worker has ended unexpectedly, with its index",
+      worker_lost: "in the spawner, when a worker has ended unexpectedly, with its index",
       supervisor_lost: "in each worker, when the supervisor is gone, with its index"
     }.freeze
 
@@ -38,7 +42,9 @@ module Fairlead
     EVENT_ALIASES = { fork: :before_worker_boot }.freeze
 
     # The hooks that do not run without workers.
-    WITH_WORKERS = %i[before_fork before_worker_fork after_worker_fork before_worker_boot before_worker_shutdown].freeze
+    WITH_WORKERS = %i[
+      before_fork before_worker_fork after_worker_fork before_worker_boot before_worker_shutdown after_worker_shutdown before_refork after_refork
+    ].freeze
 
     class << self
       # The blocks of Fairlead.on.

@@ -2,7 +2,7 @@
 
 module Fairlead
   # Starts the server that a configuration describes, as one process or as a supervisor with workers, and cleans up after
-  # it.
+  # it. In a process that a supervisor has started as a spawner, does that part instead.
   class Launcher
     class << self
       # The launcher of this process, or of the process that has forked it. nil before the start, and in a program that only
@@ -12,42 +12,76 @@ module Fairlead
 
     attr_reader :configuration
 
-    # The id of the process that it runs in, which is the parent of the workers.
+    # The id of the process that has the application and forks the workers, or of the only process.
     attr_reader :pid
 
     # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog in place of that of the
     # configuration.
     def initialize(configuration, app: nil, log: EventLog.of(configuration))
       @configuration = configuration
-      @app = app
+      @app = app || configuration.app
       @log = log
     end
 
     # Serves until the server is asked to end; returns the exit status.
     def run
+      RestartCommand.note.words = @configuration.restart_command if @configuration.restart_command
       Launcher.current = self
+      link = Spawner.inherited_link
       @pid = Process.pid
       prepare_process
       redirection = Redirection.start(@configuration)
       announce_settings
-      pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
-      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection).open(inherited: Inherited.take)
-      status = server.run
-      @log.stopped
-      status
+      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection)
+      link ? be_spawner(link) : be_server
     rescue *DescriptorError::SYSTEM_ERRORS => e
       raise DescriptorError, e
     ensure
-      @service&.close
-      pid_file&.remove
-      @configuration.hooks.run(:after_stopped, log: @log) if status
       Launcher.current = nil
     end
 
-    # Asks the server to end, from any thread and from a trap.
+    # Asks the server to end, from any thread and, but for workers, from a trap.
     def stop = @server&.stop_later
 
+    # This process is a spawner or a worker now. +role+: asks the supervisor to end in its place.
+    def continue_as(role)
+      @server = role
+      @pid = Process.pid if role.is_a?(Spawner)
+    end
+
     private
+
+    def be_server
+      check_app unless @app
+      pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
+      @service.open(inherited: Inherited.take)
+      status = server.run
+      @log.stopped
+      status
+    ensure
+      @service.close
+      pid_file&.remove
+      @configuration.hooks.run(:after_stopped, log: @log) if status && !@configuration.supervised?
+    end
+
+    # The supervisor has sent what it shares.
+    def be_spawner(link)
+      link.to_io.wait_readable
+      message = link.receive
+      raise Error, "the supervisor is gone" unless message&.kind == :inherit
+
+      number, bindings, layout = message.fields
+      refuse_other_version(layout)
+      shared = message.ios.shift(4)
+      @service.adopt(message.ios, bindings.split("\n", -1))
+      exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10))))
+    end
+
+    def refuse_other_version(layout)
+      return if layout == Native::Shared::LAYOUT
+
+      raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; only a hot restart (USR2) can change that"
+    end
 
     # Output of the application is written at once, even to a file or a pipe.
     def prepare_process
@@ -60,8 +94,8 @@ module Fairlead
     # Behind the redirection, so that it stands in the files.
     def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
+      @log.configuration(@configuration) if @configuration.log_config?
       @log.configured(@configuration)
-      check_app unless @app
     end
 
     def check_app
@@ -70,7 +104,7 @@ module Fairlead
     end
 
     def server
-      @server ||= (@configuration.supervised? ? Supervisor : Single).new(@service)
+      @server ||= @configuration.supervised? ? Supervisor.new(@service, handover: Supervisor::Handover.take) : Single.new(@service)
     end
   end
 end

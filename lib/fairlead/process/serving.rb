@@ -4,18 +4,17 @@ module Fairlead
   # The main loop of a process that serves: a worker, or a server without workers. The class that includes it has
   # @service, @engine and @signals.
   #
-  #   serving ──drain──▶ draining ──all done, or shutdown_timeout──▶ ended
+  #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
     private
 
-    # Runs until the engine has ended. Yields signals, +io+ once when it is readable, and :HEARTBEAT at least every
+    # Runs until the engine has ended. Yields signals, +link+ when it is readable, and :HEARTBEAT at least every
     # +heartbeat+ seconds.
-    def serve(io = nil, heartbeat: nil, &handler)
+    def serve(link = nil, heartbeat: nil, &handler)
       until @ended
         handler.call(:HEARTBEAT) if heartbeat
-        @signals.wait(heartbeat, *[io].compact).each do |event|
-          io = nil if event == io
+        @signals.wait(heartbeat, *[link].compact.reject(&:closed?)).each do |event|
           event == :ENDED ? @ended = true : handler.call(event)
         end
       end
@@ -25,9 +24,10 @@ module Fairlead
     def draining? = !@drain.nil?
 
     # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled.
-    def drain
+    # +delay+: see Engine#drain.
+    def drain(delay: 0)
       @drain ||= Thread.new do
-        finished = @engine.drain(@service.configuration.shutdown_timeout)
+        finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay)
         @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
         @signals.push(:ENDED)
       end

@@ -48,12 +48,18 @@ module Fairlead
       nil
     end
 
+    # Has the loop call the block, which shows that it still turns. May be called by any thread.
+    def ping(&block) = push(block)
+
     # Waits for events, or until one of +ios+ is readable, for +seconds+ at most. Returns the events and the readable ones
     # of +ios+, if any.
     def wait(seconds = nil, *ios)
       readable, = IO.select([@reader, *ios], nil, nil, seconds)
       nil while @reader.read_nonblock(1024, exception: false).is_a?(String)
-      Array.new(@events.size) { @events.pop } + ios.intersection(readable || [])
+      events = Array.new(@events.size) { @events.pop }
+      pings, events = events.partition { |event| event.is_a?(Proc) }
+      pings.each(&:call)
+      events + ios.intersection(readable || [])
     end
 
     # Whether the signal was ignored before it was trapped, as HUP is under nohup.

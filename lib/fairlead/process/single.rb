@@ -5,63 +5,147 @@ require "fairlead/process/serving"
 module Fairlead
   # A server that is one process: no supervisor, no workers.
   #
-  # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them, or QUIT, stops it at once.
+  # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them, or QUIT, stops it at once. USR2
+  # and USR1 drain it and start it again; its listeners stay open.
   class Single
     include Serving
 
+    # Signal => what it asks for, as for Supervisor.
+    REQUESTS = {
+      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart, URG: :refork, PWR: :backtraces, INFO: :backtraces
+    }.freeze
+
     def initialize(service)
       @service = service
+      @log = service.log
       @signals = Signals.new
+      @hot_restart = HotRestart.new(@signals, @log)
       @engine = Engine.new(service)
+      @started_at = Time.now
+      @ready = @restarting = false
     end
 
     # Serves until it is asked to end; returns the exit status.
     def run
       @service.app
       Native.open_file_limit!
-      @signals.trap("TERM", "INT", "QUIT", "HUP", "USR1", "USR2")
+      @signals.trap(*REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
       @engine.start
+      @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
-      serve { |event| act_on(event) }
-      0
+      serve(heartbeat: @idleness&.pause) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
+      @restarting ? start_again : 0
     ensure
       @signals.restore
     end
 
+    # As Supervisor#ask. What only workers can do is ignored.
+    def ask(request) = @signals.push(request)
+
     # Asks the server to end, from any thread and from a trap.
-    def stop_later = @signals.push(:TERM)
+    def stop_later = ask(:stop)
+
+    # As Supervisor#status.
+    def status
+      {
+        pid: Process.pid, state: state, generation: 1, started_at: @started_at, workers: 0, restart: @last_restart, children: []
+      }
+    end
 
     private
 
+    def state
+      return @restarting ? :restarting : :draining if draining? || @stopped
+
+      @ready ? :ready : :starting
+    end
+
     def announce
-      @service.log.ready(@service.configuration)
-      @service.configuration.hooks.run(:after_booted, log: @service.log)
+      @ready = true
+      @log.ready(@service.configuration)
+      run_hooks(:after_booted)
     end
 
     def act_on(event)
-      case event
-      when :TERM, :INT then drain_on(event)
-      when :QUIT then stop_on(event)
-      when :HUP then hang_up
-      when :USR1, :USR2 then @service.log.signal_ignored(event)
+      case REQUESTS.fetch(event, event)
+      when :HEARTBEAT then drain_when_idle
+      when :stop then stop_or_hurry(event)
+      when :halt then stop_on(event)
+      when :hang_up then hang_up
+      when :reopen_logs then @service.reopen_logs
+      when :restart then @hot_restart.check unless draining?
+      when :phased_restart then restart_instead
+      when :backtraces then Backtraces.print(@log)
+      when :refork, :add_worker, :remove_worker then @log.needs_workers(event)
       end
+    end
+
+    def idle_timeout = @service.configuration.idle_timeout
+
+    # Nobody waits for a load balancer to notice that.
+    def drain_when_idle
+      return if draining? || !@idleness.over?
+
+      @log.idle(idle_timeout)
+      @service.listeners.close
+      drain
     end
 
     # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
     def hang_up
-      @service.reopen_logs || @signals.ignored_before?("HUP") || drain_on(:HUP)
+      @service.reopen_logs || @signals.ignored_before?("HUP") || stop_or_hurry(:HUP)
+    end
+
+    def stop_or_hurry(event)
+      @service.listeners.close
+      return @restarting = false if @restarting # it is draining already, and now it ends
+      return drain_on(event) unless draining?
+
+      stop_on(event) if REQUESTS.key?(event)
     end
 
     def drain_on(signal)
-      return stop_on(signal) if draining?
-
-      @service.log.draining(signal, @service.configuration.shutdown_timeout)
-      drain
+      delay = @restarting ? 0 : @service.configuration.drain_delay
+      @log.draining(signal, @service.configuration.shutdown_timeout, delay: delay)
+      drain(delay: delay)
     end
 
     def stop_on(signal)
-      @service.log.stopping_at_once(signal)
+      @restarting = false
+      @log.stopping_at_once(signal)
       stop
     end
+
+    # --- restarts
+
+    def restart_instead
+      @log.phased_restart_needs_workers
+      @hot_restart.check unless draining?
+    end
+
+    # +problem+: with the configuration of the new code.
+    def exec_unless(problem)
+      return if draining?
+
+      note_restart(problem)
+      return @log.restart_refused(problem) if problem
+
+      @restarting = true
+      drain_on("restart")
+    end
+
+    # The engine has closed its own descriptors of the listeners.
+    def start_again
+      run_hooks(:before_restart)
+      problem = @hot_restart.exec(@service.listeners)
+      @log.restart_refused(problem)
+      1
+    end
+
+    def note_restart(problem)
+      @last_restart = { kind: :hot, state: problem ? :failed : :running, error: problem, at: Time.now }
+    end
+
+    def run_hooks(name) = @service.configuration.hooks.run(name, log: @log)
   end
 end

@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
-require "fairlead/process/supervisor/back_off"
-require "fairlead/process/supervisor/children"
-require "fairlead/process/supervisor/pipes"
-require "fairlead/process/supervisor/watchdog"
+require "fairlead/process/link"
+%w[back_off children generation generations handover reaper restart restarts spawning status watchdog workforce].each do |part|
+  require "fairlead/process/supervisor/#{part}"
+end
 
 module Fairlead
-  # The process that forks the workers and keeps their number: it replaces workers that die or hang, acts on signals, and
-  # ends after the last worker. It serves no requests itself.
+  # The process that keeps the number of the workers: it replaces those that die or hang, acts on signals, restarts, and ends
+  # after the last worker. It opens the listeners, but it serves no requests and never loads the application, so it can stay
+  # when that is replaced. A spawner does both for it: see Spawner.
+  #
+  #   supervisor ──▶ spawner of generation 1 ──▶ workers     each of them has a Link to the supervisor,
+  #              └─▶ spawner of generation 2 ──▶ workers     and the supervisor is the parent of all
   class Supervisor
     # The maximum number of workers, however often TTIN is sent.
     SLOTS = Options.fetch(:workers).type.most
@@ -18,202 +22,215 @@ module Fairlead
     # A worker that dies within this time after its start counts as one that could not start, in seconds.
     EARLY = 1
 
-    def initialize(service)
+    # Signal => what it asks for. INFO is BSD's name of what Linux uses PWR for.
+    REQUESTS = {
+      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, TTIN: :add_worker, TTOU: :remove_worker, USR1: :phased_restart, USR2: :restart,
+      URG: :refork, PWR: :backtraces, INFO: :backtraces
+    }.freeze
+
+    # +handover+: what an earlier program of this process has left (Handover), at a hot restart.
+    def initialize(service, handover: nil)
       @service = service
       @log = service.log
-      @wanted = service.configuration.workers
-      @children = Children.new
-      @back_off = BackOff.new { now }
-      @stopping = @ever_booted = @announced = false
+      @signals = Signals.new
+      @hot_restart = HotRestart.new(@signals, @log)
+      @handover = handover
+      @stopping = @ever_booted = @announced = @exec_later = false
       @status = 0
+      @defeat = nil
+      @started_at = Time.now
     end
 
-    # Serves until it is asked to end; returns the exit status.
+    # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
     def run
       prepare
       trap_signals
-      start_missing_workers
+      begin_first
       supervise
+      raise Error, @defeat if @defeat
+
       @status
     ensure
-      @signals&.restore
+      @signals.restore
     end
 
+    # Asks for something, from any thread and from a trap: :stop, :halt, :restart, :phased_restart, :refork, :reopen_logs,
+    # :add_worker, :remove_worker or :backtraces.
+    def ask(request) = @signals.push(request)
+
     # Asks the server to end, from any thread and from a trap.
-    def stop_later = @signals&.push(:TERM)
+    def stop_later = ask(:stop)
+
+    # What people see of it; see Status.
+    def status = Status.of(self)
+
+    # --- for Status and Handover
+
+    attr_reader :service, :shared, :workforce, :generations, :restarts, :started_at
+
+    def stopping? = @stopping
+    def announced? = @announced
 
     private
 
     def prepare
       Native.open_file_limit!
-      preload if @service.preload?
-      @shared = Native::Shared.new(SLOTS, @wanted)
-      @pipes = Pipes.new
-      @watchdog = Watchdog.new(@service, @shared, @children)
-      run_hooks(:before_fork)
+      Native.adopt_orphans!
+      @shared = @handover&.shared || Native::Shared.new(SLOTS, @service.configuration.workers)
+      @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
+      @workforce = Workforce.new(@service, @shared, @generations)
+      @restarts = Restarts.new(@workforce, @generations, @log)
+      @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations)
+      seconds = @service.configuration.idle_timeout
+      @idleness = Idleness.new(seconds) { @shared.stats[:workers] } if seconds
     end
 
-    # Loads the application and collects garbage, so that workers share memory: pages with old objects are seldom written to.
-    def preload
-      @service.app
-      Process.respond_to?(:warmup) ? Process.warmup : GC.start
+    # In a spawner that was forked.
+    def after_fork
+      @signals.restore
+      [*@workforce.children, *@generations].each { |process| process.link.close }
     end
 
     def trap_signals
-      @signals = Signals.new
-      @signals.trap("CHLD", "TERM", "INT", "QUIT", "HUP", "TTIN", "TTOU", "USR1", "USR2")
+      @signals.trap("CHLD", *REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
     end
 
-    # Workers are reaped before the reports are read, so that the report of a dead worker is not taken for one of its
-    # successor.
+    def begin_first
+      return @generations.current = @generations.start(fresh: false) unless @handover
+
+      @handover.resume(self)
+      @ever_booted = @announced = true
+      @restarts.begin(:hot)
+    end
+
+    # Workers are reaped before their messages are read, so that a worker that has failed is one that has said why.
     def supervise
-      until @stopping && @children.empty?
-        @signals.wait(pause, @pipes.reports_io).each { |event| act_on(event) if event.is_a?(Symbol) }
-        dead = @children.reap
-        @pipes.reports.each { |report| act_on_report(report) }
-        dead.each { |child, status| worker_ended(child, status) }
-        @watchdog.check(now)
-        start_missing_workers
-        @shared.introduce
+      until @stopping && @workforce.children.empty? && @generations.empty?
+        events = @signals.wait(pause, *links)
+        read_links
+        reap
+        events.grep(Symbol) { |event| act_on(event) }
+        events.grep(Array) { |_, problem| exec_unless(problem) unless @stopping }
+        tend
       end
     end
 
-    # Seconds until the watchdog or the back-off needs attention.
-    def pause
-      [@watchdog.pause(now), *@back_off.remaining].min
+    def links = [*@workforce.children, *@generations].map(&:link).reject(&:closed?)
+
+    # Seconds until something is due.
+    def pause = [*@idleness&.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
+
+    def tend
+      @watchdog.check(now)
+      return end_spawners if @stopping
+
+      @generations.replace_lost
+      @workforce.end_surplus
+      @workforce.start_missing(@restarts.source || @generations.current)
+      @restarts.advance
+      exec_now_if_due
+      @shared.introduce
+      announce if !@announced && @workforce.complete?
+      stop_when_idle if @idleness
     end
 
-    # --- signals
+    # Nobody waits for a load balancer to notice that.
+    def stop_when_idle
+      return unless @idleness.over?
+
+      @log.idle(@service.configuration.idle_timeout)
+      stop(:idle, delay: 0)
+    end
+
+    # --- what is asked for
 
     def act_on(event)
-      case event
-      when :TERM, :INT then @stopping ? stop_at_once(event) : stop(event)
-      when :QUIT then stop_at_once(event)
-      when :HUP then reopen_logs || @signals.ignored_before?("HUP") || stop(event)
-      when :TTIN then change_wanted(+1)
-      when :TTOU then change_wanted(-1)
-      when :USR1, :USR2 then @log.signal_ignored(event)
+      request = REQUESTS.fetch(event, event)
+      case request
+      when :stop then stop_or_hurry(event)
+      when :halt then stop_at_once(event)
+      when :hang_up then reopen_logs || @signals.ignored_before?("HUP") || stop(event)
+      when :reopen_logs then reopen_logs
+      when :backtraces then @workforce.children.each { |child| child.link.send(:backtraces) }
+      else change(request) unless @stopping
       end
     end
 
-    def stop(reason)
-      return if @stopping
+    # A second signal means that it is to be quick.
+    def stop_or_hurry(event)
+      return stop(event) unless @stopping
 
-      @log.draining(reason, shutdown_timeout)
-      start_ending
-      @children.each { |child| child.terminate(now + shutdown_timeout + EXIT_GRACE) }
+      stop_at_once(event) if REQUESTS.key?(event)
     end
 
-    def stop_at_once(signal)
-      @log.stopping_at_once(signal)
-      start_ending
-      @children.each { |child| child.terminate(now + EXIT_GRACE, signal: "QUIT") }
+    def change(request)
+      case request
+      when :add_worker then @workforce.change_wanted(+1)
+      when :remove_worker then @workforce.change_wanted(-1)
+      when :phased_restart then @restarts.begin(:phased)
+      when :refork then @restarts.refork(@service.listeners)
+      when :restart then restart_hot
+      end
     end
 
-    # The listeners are closed here too, so that the kernel refuses connections as soon as no worker accepts any.
-    def start_ending
+    # An application that was not loaded from a rackup file is in the supervisor itself, so that this could not outlive a failure
+    # to load it again. There, a phased restart does what can be done.
+    def restart_hot
+      @service.given? ? @restarts.begin(:phased) : @hot_restart.check
+    end
+
+    # +problem+: with the configuration of the new code. A restart that runs is finished first.
+    def exec_unless(problem)
+      return @restarts.refuse(problem) if problem
+      return @exec_later = true if @restarts.running?
+
+      @generations.current.restarting
+      handover = Handover.write(self)
+      problem = @hot_restart.exec(@service.listeners, { Handover::VARIABLE => handover.fileno.to_s }, handover.to_io)
+      handover.close
+      @restarts.refuse(problem)
+    end
+
+    def exec_now_if_due
+      return if !@exec_later || @restarts.running?
+
+      @exec_later = false
+      exec_unless(nil)
+    end
+
+    def stop(reason, delay: @service.configuration.drain_delay)
+      @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
+      @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
+      start_ending(delay.zero? ? :drain : :end, @workforce.deadline + delay)
+    end
+
+    def stop_at_once(reason)
+      @log.stopping_at_once(reason)
+      start_ending(:stop, now + EXIT_GRACE)
+    end
+
+    # The listeners are closed here too, so that the kernel refuses connections as soon as no worker accepts any. A spawner that
+    # is loading is not waited for.
+    def start_ending(how, kill_at)
       @stopping = true
-      @pipes.ask_workers_to_end
+      @restarts.forget
+      @workforce.terminate_all(how, kill_at)
+      @generations.each { |generation| generation.end(now + EXIT_GRACE) if generation.loading? }
       @service.listeners.close
+    end
+
+    # The spawners end after the workers, for whatever runs in them may be of use to these.
+    def end_spawners
+      @generations.end_all(@workforce.deadline) if @workforce.children.empty?
     end
 
     def reopen_logs
       return false unless @service.reopen_logs
 
-      @children.each { |child| child.signal("HUP") }
+      [*@workforce.children, *@generations].each { |process| process.link.send(:reopen_logs) }
       true
     end
-
-    def change_wanted(by)
-      return if @stopping
-      return @log.last_worker_kept if (@wanted + by).zero?
-      return @log.workers_at_limit(SLOTS) if @wanted + by > SLOTS
-
-      @shared.add(@wanted) if by.positive?
-      @wanted += by
-      @log.workers_wanted(@wanted)
-      surplus = @children[@wanted] if by.negative?
-      surplus&.terminate(now + shutdown_timeout + EXIT_GRACE)
-    rescue *DescriptorError::SYSTEM_ERRORS => e
-      @log.worker_not_added(DescriptorError.new(e))
-    end
-
-    # --- workers
-
-    def start_missing_workers
-      return if @stopping
-
-      (0...@wanted).each { |slot| start_worker(slot) unless @children[slot] || @back_off.remaining }
-    end
-
-    def start_worker(slot)
-      @shared.reset(slot)
-      run_hooks(:before_worker_fork, slot)
-      pid = fork { exit(work(slot)) }
-      @children.add(Child.new(pid, slot, now))
-      run_hooks(:after_worker_fork, slot)
-    end
-
-    # In the new process.
-    def work(slot)
-      @signals.restore
-      @pipes.close_supervisor_ends
-      Worker.new(@service, @pipes, @shared, slot).run
-    end
-
-    def act_on_report(report)
-      child = @children[report.slot]
-      case report.kind
-      when :booted then worker_booted(child) if child
-      when :failed then start_failed(report)
-      end
-    end
-
-    def worker_booted(child)
-      child.booted!
-      @ever_booted = true
-      @log.worker_booted(child, now - child.started_at)
-      announce if !@announced && @children.size >= @wanted && @children.all?(&:booted?)
-    end
-
-    def announce
-      @announced = true
-      @log.ready(@service.configuration)
-      run_hooks(:after_booted)
-    end
-
-    # If no worker has ever been ready, the server ends: the application cannot be loaded.
-    def start_failed(report)
-      return if @stopping
-
-      @log.worker_failed_to_boot(report.slot, report.text)
-      return if @ever_booted
-
-      @status = 1
-      start_ending
-      @children.each { |child| child.terminate(now + EXIT_GRACE) }
-    end
-
-    def worker_ended(child, status)
-      @shared.reset(child.slot) # workers that drain must not leave transfers to it
-      return if @stopping || (child.ending? && child.slot >= @wanted)
-
-      unless child.ending?
-        @log.worker_ended(child, status)
-        run_hooks(:worker_lost, child.slot)
-      end
-      return if child.booted? && now - child.started_at > EARLY
-
-      delay = @back_off.fail
-      @log.next_attempt(delay) if delay.positive?
-    end
-
-    def run_hooks(name, *arguments)
-      @service.configuration.hooks.run(name, *arguments, log: @log)
-    end
-
-    def shutdown_timeout = @service.configuration.shutdown_timeout
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end
+
+require "fairlead/process/supervisor/messages"

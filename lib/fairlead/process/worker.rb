@@ -1,21 +1,25 @@
 # frozen_string_literal: true
 
+require "fairlead/process/link"
+require "fairlead/process/role"
 require "fairlead/process/serving"
 
 module Fairlead
-  # A process that the supervisor has forked to serve. It drains when the supervisor asks for it (TERM), and when the
-  # supervisor is gone.
+  # A process that a spawner has forked to serve. It drains when the supervisor asks for it, and when the supervisor is gone. It
+  # may also be asked to become a spawner: then it drains first.
   class Worker
     include Serving
+    include Role
 
     # How often it tells the supervisor that it is alive, in seconds.
     HEARTBEAT = 1.0
 
-    # +pipes+: the Supervisor::Pipes. +shared+ and +slot+: as for Engine.
-    def initialize(service, pipes, shared, slot)
+    # +link+: to the supervisor. +shared+ and +slot+: as for Engine. +index+: its number, for hooks.
+    def initialize(service, link, shared, index:, slot:)
       @service = service
-      @pipes = pipes
+      @link = link
       @shared = shared
+      @index = index
       @slot = slot
       @signals = Signals.new
       @engine = Engine.new(service, shared: shared, slot: slot)
@@ -26,22 +30,30 @@ module Fairlead
       prepare_process
       boot
       @shared.beat(@slot) # the supervisor counts from the first beat
-      @pipes.booted(@slot)
-      serve(@pipes.end_io, heartbeat: heartbeat) { |event| act_on(event) }
+      @link.send(:booted)
+      serve(@link, heartbeat: heartbeat) { |event| act_on(event) }
+      return become_spawner if @promotion
+
       run_hooks(:before_worker_shutdown)
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       e = DescriptorError.new(e) unless e.is_a?(Error)
-      @pipes.failed(@slot, e.message)
+      @link.send(:failed, e.message)
       1
+    ensure
+      @signals.restore
     end
+
+    # Asks the supervisor to end the server.
+    def stop_later = @link.send(:ask, :stop)
 
     private
 
     # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do.
     def prepare_process
-      Process.setproctitle("fairlead: worker #{@slot} [#{@service.configuration.tag}]")
-      @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU")
+      Launcher.current&.continue_as(self)
+      Process.setproctitle("fairlead: worker #{@index} [#{@service.configuration.tag}]")
+      @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
       @signals.exit_on("TERM")
     end
 
@@ -49,36 +61,65 @@ module Fairlead
     def boot
       run_hooks(:before_worker_boot)
       @service.app
-      @signals.trap("TERM", "QUIT", "HUP")
+      @signals.trap("TERM", "QUIT", "HUP", "PWR")
       @engine.start
+      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
     end
 
     # More often if worker_timeout is short.
     def heartbeat = [HEARTBEAT, @service.configuration.worker_timeout / 4.0].min
 
     def run_hooks(name)
-      @service.configuration.hooks.run(name, @slot, log: @service.log)
+      @service.configuration.hooks.run(name, @index, log: @service.log)
     end
 
     def act_on(event)
       case event
       when :HEARTBEAT then @shared.beat(@slot)
-      when :TERM then drain
+      when :TERM then leave
       when :QUIT then stop
       when :HUP then @service.reopen_logs
-      when @pipes.end_io then follow_supervisor
+      when :PWR then Backtraces.print(@service.log)
+      when @link then @link.messages.each { |message| obey(message) }
       end
     end
 
-    def follow_supervisor
-      state = @pipes.supervisor_state
-      supervisor_gone if state == :gone
-      drain if state
+    def obey(message)
+      case message.kind
+      when :drain then leave
+      when :end then leave(delay: @service.configuration.drain_delay)
+      when :stop then stop
+      when :reopen_logs then @service.reopen_logs
+      when :backtraces then Backtraces.print(@service.log)
+      when :promote then promote(message)
+      when :gone then supervisor_gone
+      end
+    end
+
+    # Drains and ends, even if it was about to become a spawner. +delay+: see Engine#drain.
+    def leave(delay: 0)
+      @promotion = nil
+      drain(delay: delay)
+    end
+
+    def promote(message)
+      @promotion = message unless draining?
+      drain
     end
 
     def supervisor_gone
+      @link.close
       @service.log.supervisor_gone
       run_hooks(:supervisor_lost)
+      leave
+    end
+
+    # All threads that serve have ended; what the application has started besides goes on.
+    def become_spawner
+      run_hooks(:before_refork)
+      @service.adopt_listeners(@promotion.ios)
+      Background.current.renew
+      become Spawner.new(@service, @link, @shared, @promotion.number, warm: true)
     end
   end
 end

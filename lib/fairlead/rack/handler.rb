@@ -20,6 +20,7 @@ module Fairlead
     # @return [void]
     # @raise [ConfigurationError, BindError]
     def run(app, **options)
+      RestartCommand.note
       @server = Thread.current == Thread.main ? launcher(app, options) : Server.new(app, **translate(options))
       yield @server if block_given?
       @server.run

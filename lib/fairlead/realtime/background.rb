@@ -42,6 +42,7 @@ module Fairlead
         forget_engines_of_parent
         @log = log
         @engines[engine] = :serving
+        @inherited ||= @waiting.dup
         @waiting.shift while @waiting.any? && native.defer(@waiting.first)
       end
       pub_sub.start
@@ -59,6 +60,13 @@ module Fairlead
       draining(engine)
       @lock.synchronize { @engines.delete(engine) }
       pub_sub.stop if @engines.empty?
+    end
+
+    # What was set up before the first server has served in this process waits again, for those that are forked from now on.
+    # What has been added since has ended with that server.
+    def renew
+      @lock.synchronize { @waiting = @inherited.dup if @inherited }
+      timers.renew
     end
 
     private

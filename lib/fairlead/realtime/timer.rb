@@ -12,8 +12,8 @@ module Fairlead
     def initialize(timers, seconds, repetitions, block)
       @timers = timers
       @seconds = seconds
-      @left = repetitions
-      @block = block
+      @left = @repetitions = repetitions
+      @block = @given = block
       @running = false
     end
 
@@ -22,6 +22,7 @@ module Fairlead
     # @return [Boolean] whether there was something to cancel
     def cancel
       was_active = active?
+      @given = nil
       finish
       @timers.remove(self)
       was_active
@@ -50,6 +51,15 @@ module Fairlead
     # @api private
     def finish
       @block = nil
+    end
+
+    # Makes it as it was at first. Returns false if it was cancelled.
+    #
+    # @api private
+    def renew
+      @left = @repetitions
+      @block = @given
+      active?
     end
 
     # Runs the block.

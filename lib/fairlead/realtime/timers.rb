@@ -50,10 +50,16 @@ module Fairlead
     def start
       @lock.synchronize do
         @running = true
+        @inherited ||= @waiting.dup
         @waiting.each { |timer| schedule(timer, now + timer.seconds) }
         @waiting.clear
         ensure_thread if @schedule.any?
       end
+    end
+
+    # The timers of before the first start wait again, unless they were cancelled.
+    def renew
+      @lock.synchronize { @waiting = (@inherited || []).select(&:renew) }
     end
 
     # Ends every timer.

@@ -35,6 +35,7 @@ module Fairlead
 
           @begun = true
           started = @engine.start
+          @service.listeners.close
         ensure
           close unless started
         end

@@ -48,11 +48,12 @@ class IodineProgramTest < Minitest::Test
   def test_workers
     server = program(2)
     workers = server.worker_pids
+    spawner = server.spawner_pid
 
     assert_equal "[false, true, true, 2]", get(server).body
     assert_predicate server.stop, :success?
     seen = states(server).to_h
-    root = seen.delete(server.pid)
+    root = seen.delete(spawner)
     assert_equal workers, seen.keys.sort
     assert_equal %w[pre_start before_fork after_fork enter_master before_fork after_fork enter_master on_finish], root
     seen.each_value { |of_worker| assert_equal %w[after_fork enter_child on_start start_shutdown on_finish], of_worker }

@@ -29,11 +29,12 @@ class EventsTest < Minitest::Test
   def test_what_a_preloaded_application_asks_for_happens_in_every_worker
     server = serve(NOTING + WITH_WORKERS + HELLO, "-w", 2)
     pids = server.worker_pids
+    spawner = server.spawner_pid
 
     assert_equal 0, server.stop.exitstatus
     %w[boot shutdown stopped].each { |event| assert_equal pids, pids_of(server, event), event }
     assert_equal pids.zip([0, 1]), fork_notes(server).sort
-    assert_equal ["before_worker_fork 0 #{server.pid}", "before_worker_fork 1 #{server.pid}"], notes(server).grep(/before/).sort
+    assert_equal ["before_worker_fork 0 #{spawner}", "before_worker_fork 1 #{spawner}"], notes(server).grep(/before/).sort
   end
 
   def test_an_application_that_a_worker_loads_and_the_configuration_file_are_heard_too
@@ -44,10 +45,10 @@ class EventsTest < Minitest::Test
     assert_equal ["file", "boot #{server.worker_pids.first}"], notes(server)
   end
 
-  def test_the_supervisor_hears_of_a_lost_worker_and_the_worker_of_a_lost_supervisor
+  def test_the_spawner_hears_of_a_lost_worker_and_the_worker_of_a_lost_supervisor
     server = serve(NOTING + WITH_WORKERS + HELLO, "-w", 1, "--preload")
     Process.kill(:KILL, server.worker_pids.first)
-    wait_until("the note") { notes(server).include?("worker_lost 0 #{server.pid}") }
+    wait_until("the note") { notes(server).include?("worker_lost 0 #{server.spawner_pid}") }
     survivor = wait_until("the next worker") { pids_of(server, "boot").last if pids_of(server, "boot").size == 2 }
     Process.kill(:KILL, server.pid)
 

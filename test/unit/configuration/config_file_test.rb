@@ -11,8 +11,9 @@ class ConfigurationConfigFileTest < Minitest::Test
     in_folder do
       Options.select(&:in_file?).each do |entry|
         entry.methods_in_file.each do |name|
-          File.write("fairlead.rb", entry.example.sub(entry.name.to_s, name.to_s))
+          File.write("fairlead.rb", entry.example.sub(/\A#{entry.name}/, name.to_s))
           file = Fairlead::Configuration::ConfigFile.new("fairlead.rb").read
+          expected = entry.expand(*entry.valid)
 
           assert_empty file.problems, name
           assert_equal entry.expand(*entry.valid).keys, file.settings.keys
@@ -28,6 +29,13 @@ class ConfigurationConfigFileTest < Minitest::Test
 
   def test_an_option_remembers_the_line_it_stands_in
     assert_equal "fairlead.rb:3", read("\n\nworkers 2\n").settings[:workers].origin
+  end
+
+  def test_an_option_remembers_by_which_name_it_was_set
+    file = read("preload_app! false\npreload true\npersistent_timeout 5\nbind 'tcp://127.0.0.1:1'")
+
+    assert_equal ["fairlead.rb:2", "fairlead.rb:3 (persistent_timeout)", "fairlead.rb:4"],
+                 %i[preload keep_alive_timeout bind].map { |name| file.settings[name].origin }
   end
 
   def test_a_problem_has_the_line_also_when_it_is_found_by_a_method_of_the_file

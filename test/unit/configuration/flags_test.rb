@@ -26,8 +26,8 @@ class ConfigurationFlagsTest < Minitest::Test
   end
 
   def test_no_configuration_file_can_be_asked_for
-    assert_equal "-", parse("--no-config")[:config]
-    assert_equal "-", parse("-C", "-")[:config]
+    assert_equal ["-"], parse("--no-config")[:config]
+    assert_equal ["-"], parse("-C", "-")[:config]
   end
 
   def test_what_cannot_be_read_is_told_all_at_once
@@ -56,6 +56,22 @@ class ConfigurationFlagsTest < Minitest::Test
     assert_equal ["/a", "/b", *before], $LOAD_PATH
   ensure
     $LOAD_PATH.replace(before)
+  end
+
+  def test_a_command_line_for_puma_is_understood
+    flags = parse(*%w[-C config/puma.rb -C - -b tcp://127.0.0.1:1 -p 3000 -e production -t 5:5 -w auto --tag x --dir . --preload -v -s
+                      --pidfile a.pid --early-hints --prune-bundler app.ru])
+
+    assert_empty flags.problems + flags.warnings
+    assert_equal [%w[config/puma.rb -], "app.ru", 5, true], %i[config rackup min_threads quiet].map { |name| flags[name] }
+  end
+
+  def test_flags_of_puma_without_effect_give_one_warning_each
+    flags = parse(*%w[-d --daemon --tcp-mode --persistent-connections --extra-runtime-dependencies a,b config.ru])
+
+    assert_empty flags.problems
+    assert_equal %w[--daemon --tcp-mode --persistent-connections --extra-runtime-dependencies], flags.warnings.map { |text| text[/\A[\w-]+/] }
+    assert_match(/\A--daemon: daemonize has no effect: Fairlead stays in the foreground/, flags.warnings.first)
   end
 
   def test_no_line_of_the_help_is_too_long

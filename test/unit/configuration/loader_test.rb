@@ -20,6 +20,22 @@ class ConfigurationLoaderTest < Minitest::Test
     in_folder(FILES) { assert_equal "mine", tag("-C", "mine.rb") }
   end
 
+  def test_of_several_files_the_later_wins
+    in_folder("a.rb" => "tag 'a'\nworkers 1", "b.rb" => "tag 'b'\nbacklog 2") do
+      configuration = load("-C", "a.rb", "-C", "b.rb")
+
+      assert_equal ["b", 1, 2], [configuration.tag, configuration.workers, configuration.backlog]
+      assert_equal ["b.rb:1", "a.rb:2"], [configuration.origin(:tag), configuration.origin(:workers)]
+    end
+  end
+
+  def test_a_file_for_puma_is_read_where_there_is_none_for_fairlead
+    files = { "config/puma.rb" => "tag 'puma'", "config/puma/production.rb" => "tag 'puma production'" }
+    in_folder(files) { assert_equal ["puma", "puma production"], [tag, tag("-e", "production")] }
+    in_folder(files.merge(FILES)) { assert_equal %w[general production], [tag, tag("-e", "production")] }
+    in_folder(files.merge("config/fairlead.rb" => "tag 'general'")) { assert_equal "general", tag("-e", "production") }
+  end
+
   def test_no_file_may_be_read
     in_folder(FILES) { |folder| assert_equal File.basename(folder), tag("-C", "-") }
   end

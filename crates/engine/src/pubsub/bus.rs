@@ -15,7 +15,7 @@ use super::PATIENCE;
 use crate::clock::Millis;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::OnceLock;
 
@@ -75,6 +75,17 @@ impl Bus {
             let _ = self.mailboxes[slot].set(Mailbox::new()?);
         }
         Ok(())
+    }
+
+    /// The mailbox of worker number `slot`, if this process knows it: what another one needs to [`Bus::adopt`] it.
+    pub fn descriptors(&self, slot: usize) -> Option<[BorrowedFd<'_>; 2]> {
+        let mailbox = self.mailboxes[slot].get()?;
+        Some([mailbox.sender(), mailbox.receiver()])
+    }
+
+    /// Stores the mailbox of worker number `slot`, which another process has opened. One that is known stays.
+    pub fn adopt(&self, slot: usize, descriptors: [OwnedFd; 2]) {
+        let _ = self.mailboxes[slot].set(Mailbox::adopt(descriptors));
     }
 
     /// Sends workers the mailboxes that were opened after they were forked. A worker that has no room for the envelope

@@ -59,6 +59,11 @@ impl Mailbox {
         Ok(Mailbox { sender, receiver })
     }
 
+    /// From the ends of the socket pair, for senders and for the receiver.
+    pub(super) fn adopt([sender, receiver]: [OwnedFd; 2]) -> Mailbox {
+        Mailbox { sender, receiver }
+    }
+
     /// The copy that a forked process has.
     #[cfg(test)]
     pub(super) fn copy(&self) -> Mailbox {

@@ -2,6 +2,7 @@
 
 mod engine;
 pub(crate) mod process;
+pub(crate) mod requests;
 mod settings;
 mod shared;
 mod statistics;
@@ -13,9 +14,11 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead = ruby.define_module("Fairlead")?;
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
+    native.define_singleton_method("adopt_orphans!", function!(adopt_orphans, 0))?;
     crate::rack::init(ruby)?;
     crate::realtime::init(ruby, fairlead)?;
     process::init(native)?;
+    requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;
     engine::init(ruby, native)
@@ -45,4 +48,10 @@ fn raise_open_file_limit() -> Option<u64> {
         },
     );
     getrlimit(Resource::Nofile).current
+}
+
+/// Makes this process the parent of processes further down that lose theirs. False if the system cannot do that.
+fn adopt_orphans() -> bool {
+    use rustix::process::{getpid, set_child_subreaper};
+    set_child_subreaper(Some(getpid())).is_ok()
 }

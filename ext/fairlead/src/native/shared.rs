@@ -1,12 +1,18 @@
-//! `Fairlead::Native::Shared`: the scoreboard and the waiting room, made by the supervisor and inherited by its
-//! workers.
+//! `Fairlead::Native::Shared`: the scoreboard, the waiting room and the mailboxes, made by the supervisor and inherited by
+//! its workers. A process that is not forked but started afresh adopts them by their descriptors.
 
 use super::{statistics, system_error};
 use fairlead_engine::pubsub::Bus;
 use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
-use magnus::{function, method, prelude::*, Error, RHash, RModule, Ruby};
-use rustix::mm::{mmap_anonymous, MapFlags, ProtFlags};
+use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
+use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use rustix::mm::{mmap, MapFlags, ProtFlags};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
+
+/// How many descriptors [`Shared::descriptors`] gives: the scoreboard, and the waiting room.
+const DESCRIPTORS: usize = 4;
 
 #[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
 pub(crate) struct Shared {
@@ -14,11 +20,18 @@ pub(crate) struct Shared {
     waiting_room: Arc<WaitingRoom>,
     bus: Arc<Bus>,
     slots: usize,
+    /// The file in memory that holds the scoreboard.
+    file: OwnedFd,
 }
 
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Shared", ruby.class_object())?;
     class.define_singleton_method("new", function!(Shared::new, 2))?;
+    class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
+    class.const_set("LAYOUT", layout())?;
+    class.define_method("descriptors", method!(Shared::descriptors, 0))?;
+    class.define_method("mailbox", method!(Shared::mailbox, 1))?;
+    class.define_method("adopt_mailbox", method!(Shared::adopt_mailbox, 2))?;
     class.define_method("add", method!(Shared::add, 1))?;
     class.define_method("introduce", method!(Shared::introduce, 0))?;
     class.define_method("reset", method!(Shared::reset, 1))?;
@@ -37,17 +50,57 @@ impl Shared {
             ));
         }
         let failed = |doing, error| system_error(ruby, doing, &error);
-        let scoreboard = map_scoreboard().map_err(|error| failed("the scoreboard", error.into()))?;
+        let file = new_file().map_err(|error| failed("the scoreboard", error.into()))?;
+        let scoreboard = map(&file).map_err(|error| failed("the scoreboard", error.into()))?;
         let room = WaitingRoom::new(scoreboard).map_err(|error| failed("the waiting room", error))?;
         let bus = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
+        Ok(Shared::of(file, scoreboard, room, bus, slots))
+    }
+
+    /// `adopt(slots, descriptors)`: those of another process with the same LAYOUT, from what `descriptors` gave there.
+    /// The mailboxes follow one by one.
+    fn adopt(ruby: &Ruby, slots: usize, descriptors: RArray) -> Result<Shared, Error> {
+        let numbers: [RawFd; DESCRIPTORS] = descriptors.to_array()?;
+        let failed = |error: Errno| system_error(ruby, "the scoreboard", &error.into());
+        let [file, sender, receiver, signal] = copies(numbers).map_err(failed)?;
+        let scoreboard = map(&file).map_err(failed)?;
+        let room = WaitingRoom::adopt(scoreboard, [sender, receiver, signal]);
+        let bus = Bus::new(scoreboard, 0).map_err(|error| system_error(ruby, "the mailboxes", &error))?;
+        Ok(Shared::of(file, scoreboard, room, bus, slots))
+    }
+
+    fn of(file: OwnedFd, scoreboard: &'static Scoreboard, room: WaitingRoom, bus: Bus, slots: usize) -> Shared {
         let bus = Arc::new(bus);
         super::process::set_bus(&bus);
-        Ok(Shared {
+        Shared {
             scoreboard,
             waiting_room: Arc::new(room),
             bus,
             slots,
-        })
+            file,
+        }
+    }
+
+    /// The numbers of the descriptors that another process needs to adopt this; they stay open as long as this object.
+    fn descriptors(ruby: &Ruby, this: &Shared) -> RArray {
+        let [sender, receiver, signal] = this.waiting_room.descriptors();
+        let all = [this.file.as_fd(), sender, receiver, signal];
+        ruby.ary_from_iter(all.iter().map(AsRawFd::as_raw_fd))
+    }
+
+    /// The numbers of the two descriptors of a slot's mailbox; nil if this process does not know it.
+    fn mailbox(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<RArray>, Error> {
+        this.check(ruby, slot)?;
+        let descriptors = this.bus.descriptors(slot);
+        Ok(descriptors.map(|ends| ruby.ary_from_iter(ends.iter().map(AsRawFd::as_raw_fd))))
+    }
+
+    /// `adopt_mailbox(slot, descriptors)`: that of another process, from what `mailbox` gave there.
+    fn adopt_mailbox(ruby: &Ruby, this: &Shared, slot: usize, descriptors: RArray) -> Result<(), Error> {
+        this.check(ruby, slot)?;
+        let copies = copies(descriptors.to_array()?).map_err(|error| system_error(ruby, "a mailbox", &error.into()))?;
+        this.bus.adopt(slot, copies);
+        Ok(())
     }
 
     /// Makes room for another worker; to be called before it is forked.
@@ -111,13 +164,50 @@ impl Shared {
     }
 }
 
-/// Maps a scoreboard that forked processes share. It is never unmapped: its users live as long as the process.
-fn map_scoreboard() -> rustix::io::Result<&'static Scoreboard> {
+/// Two processes may share a scoreboard if this is the same for both.
+fn layout() -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), size_of::<Scoreboard>())
+}
+
+/// A file in memory for a scoreboard, full of zeros.
+fn new_file() -> rustix::io::Result<OwnedFd> {
+    let file = memfd_create("fairlead scoreboard", MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, size_of::<Scoreboard>() as u64)?;
+    Ok(file)
+}
+
+/// Copies of descriptors that belong to objects of Ruby.
+fn copies<const N: usize>(numbers: [RawFd; N]) -> rustix::io::Result<[OwnedFd; N]> {
+    let mut copies = [const { None }; N];
+    for (copy, number) in copies.iter_mut().zip(numbers) {
+        if number < 0 {
+            return Err(Errno::BADF);
+        }
+        // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        *copy = Some(fcntl_dupfd_cloexec(descriptor, 0)?);
+    }
+    Ok(copies.map(|copy| copy.expect("each was filled")))
+}
+
+/// Maps a scoreboard that the processes share. It is never unmapped: its users live as long as the process.
+fn map(file: &OwnedFd) -> rustix::io::Result<&'static Scoreboard> {
+    if fstat(file)?.st_size != size_of::<Scoreboard>() as i64 {
+        return Err(Errno::INVAL);
+    }
     let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping, page-aligned and full of zeros, is a valid Scoreboard (nothing but atomics), and
-    // nobody unmaps it.
+    // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and whatever other processes of the same LAYOUT
+    // have stored, are a valid Scoreboard (nothing but atomics). Nobody unmaps it, and nobody has a name by which to
+    // shorten the file.
     unsafe {
-        let address = mmap_anonymous(std::ptr::null_mut(), size_of::<Scoreboard>(), flags, MapFlags::SHARED)?;
+        let address = mmap(
+            std::ptr::null_mut(),
+            size_of::<Scoreboard>(),
+            flags,
+            MapFlags::SHARED,
+            file,
+            0,
+        )?;
         Ok(&*address.cast::<Scoreboard>())
     }
 }

@@ -2,8 +2,8 @@
 
 module Fairlead
   class Supervisor
-    # Ends workers that are not ready in time, show no sign of life, or do not end when asked to: first with TERM, then with
-    # KILL. The supervisor then replaces them.
+    # Ends workers that are not ready in time, show no sign of life, or do not end when asked to: first they are asked, then
+    # killed. The supervisor then replaces them. Spawners that do not end when asked to are killed, too.
     class Watchdog
       # How often it checks the workers, in seconds.
       INTERVAL = 1.0
@@ -11,20 +11,22 @@ module Fairlead
       # How long a worker may take to end by itself before it is killed, in seconds. One that hangs will not end.
       REPLACEMENT_GRACE = 2
 
-      def initialize(service, shared, children)
+      def initialize(service, shared, children, generations)
         @configuration = service.configuration
         @log = service.log
         @shared = shared
         @children = children
+        @generations = generations
       end
 
       # Seconds until the next check.
       def pause(now)
-        deadlines = @children.filter_map(&:kill_at).map { |deadline| [deadline - now, 0].max }
+        deadlines = [*@children, *@generations].filter_map(&:kill_at).map { |deadline| [deadline - now, 0].max }
         [INTERVAL, *deadlines].min
       end
 
       def check(now)
+        @generations.each { |generation| kill_spawner(generation) if overdue?(generation, now) }
         @children.each do |child|
           child.ending? ? kill_overdue(child, now) : replace_unfit(child, now)
         end
@@ -32,8 +34,15 @@ module Fairlead
 
       private
 
+      def overdue?(process, now) = process.kill_at && process.kill_at <= now
+
+      def kill_spawner(generation)
+        @log.spawner_killed(generation)
+        generation.kill
+      end
+
       def kill_overdue(child, now)
-        return unless child.kill_at && child.kill_at <= now
+        return unless overdue?(child, now)
 
         @log.worker_killed(child)
         child.kill
@@ -49,7 +58,7 @@ module Fairlead
 
           @log.worker_boot_timed_out(child, @configuration.worker_boot_timeout)
         end
-        child.terminate(now + REPLACEMENT_GRACE)
+        child.give_up(now + REPLACEMENT_GRACE)
       end
     end
   end

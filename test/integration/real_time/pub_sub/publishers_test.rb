@@ -69,7 +69,7 @@ class PublishersTest < Minitest::Test
     assert_equal server.worker_pids.map { |pid| "hello #{pid}" }.sort, wait_for_notes(server, 2).sort
   end
 
-  def test_the_supervisor_can_publish
+  def test_the_process_with_the_hooks_of_the_file_can_publish
     file = <<~RUBY
       after_booted do
         Thread.new { loop { sleep 0.05; Fairlead.publish("all", "from " + Process.pid.to_s) if File.exist?("go") } }
@@ -79,7 +79,7 @@ class PublishersTest < Minitest::Test
     clients = everywhere(server)
     server.write("go", "")
 
-    assert_equal [[:text, "from #{server.pid}"]] * clients.size, clients.map(&:receive)
+    assert_equal [[:text, "from #{server.spawner_pid}"]] * clients.size, clients.map(&:receive)
   end
 
   def test_a_worker_that_is_added_takes_part

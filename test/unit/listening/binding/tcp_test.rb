@@ -37,10 +37,10 @@ class TcpBindingTest < Minitest::Test
     TCPSocket.open("::1", listener.port, &:close)
   end
 
-  def test_a_star_is_every_interface_and_still_the_address_as_it_was_written
+  def test_a_star_is_any_host_and_still_the_address_as_it_was_written
     listener = open("tcp://*:0").first
 
-    assert_equal Binding.every_interface, listener.address[:host]
+    assert_equal Binding.any_host, listener.address[:host]
     assert_equal "tcp://*:0", listener.binding
     TCPSocket.open("127.0.0.1", listener.port, &:close)
   end

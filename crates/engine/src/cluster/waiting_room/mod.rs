@@ -17,7 +17,7 @@ use crate::transport::poller::{token, Poller};
 use attendance::Visit;
 use message::{open, Message, DATAGRAM_BYTES, DESCRIPTORS};
 use rustix::event::{eventfd, EventfdFlags};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{fcntl_dupfd_cloexec, read, retry_on_intr, write, Errno};
 use rustix::net::{
     recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -71,6 +71,22 @@ impl WaitingRoom {
             receiver,
             signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
+    }
+
+    /// The room of another process, from the descriptors that [`WaitingRoom::descriptors`] gave there.
+    pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; 3]) -> WaitingRoom {
+        let [sender, receiver, signal] = descriptors;
+        WaitingRoom {
+            scoreboard,
+            sender,
+            receiver,
+            signal,
+        }
+    }
+
+    /// What a process needs to [`WaitingRoom::adopt`] this room.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        [&self.sender, &self.receiver, &self.signal].map(AsFd::as_fd)
     }
 
     /// The scoreboard that counts the requests.

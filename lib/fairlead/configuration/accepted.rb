@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # The table of Puma's methods and flags that have no effect in Fairlead, and of what Fairlead does instead. A configuration file
+    # that calls one still loads, and a warning says so once.
+    module Accepted
+      # name     the method
+      # instead  what Fairlead does; completes the sentence "<name> has no effect: …". nil: nothing differs, so nothing is said
+      # same     the arguments that ask for what Fairlead does anyway; nothing is said of these
+      # flags    the flags, as OptionParser takes them
+      Entry = Struct.new(:name, :instead, :same, :flags, keyword_init: true) do
+        # What to say of a call with these arguments, or nil.
+        def warning(arguments)
+          return if instead.nil? || same.include?(arguments.empty? ? true : arguments.first)
+
+          "#{name} has no effect: #{instead}"
+        end
+      end
+
+      @entries = {}
+
+      class << self
+        include Enumerable
+
+        def each(&block) = @entries.each_value(&block)
+
+        def [](name) = @entries[name]
+
+        # The entries that are flags.
+        def flags = reject { |entry| entry.flags.empty? }
+
+        private
+
+        def accept(name, instead, same: [], flags: [])
+          @entries[name] = Entry.new(name: name, instead: instead, same: same, flags: flags).freeze
+        end
+      end
+
+      accept :allow_underscore_headers, "header fields whose name has an underscore never reach the application", same: [false]
+      accept :daemonize, "Fairlead stays in the foreground; let systemd or another supervisor of services run it",
+             same: [false, nil], flags: ["-d", "--daemon"]
+      accept :extra_runtime_dependencies, "every process of Fairlead has all gems of the bundle",
+             same: [nil, []], flags: ["--extra-runtime-dependencies GEMS"]
+      accept :io_selector_backend, "Fairlead's reactor uses epoll", same: %i[auto epoll]
+      accept :max_io_threads, "every request needs one of the threads that max_threads allows", same: [0]
+      accept :mutate_stdout_and_stderr_to_sync_on_write, "standard output and standard error are always written at once", same: [true]
+      accept :nakayoshi_fork, "the supervisor always collects garbage between preloading and forking", same: [true]
+      accept :persistent_connections, "connections are kept alive anyway, for up to keep_alive_timeout", flags: ["--persistent-connections"]
+      accept :queue_requests, "a request is always read before a thread runs it", same: [true]
+      accept :silence_single_worker_warning, nil
+      accept :tcp_mode, "Fairlead speaks HTTP only", same: [false, nil], flags: ["--tcp-mode"]
+      accept :tcp_mode!, "Fairlead speaks HTTP only"
+      accept :wait_for_less_busy_worker, "a request that finds its worker busy moves to a worker with a free thread (waiting_room)",
+             same: [false, nil, 0, 0.0]
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # Rewrites the text of a configuration file for Puma into one for Fairlead that means the same: calls get our names, and those
+    # without effect become comments that say why. Everything else (conditions, expressions, comments) stays as it is.
+    class Migration
+      Node = RubyVM::AbstractSyntaxTree::Node
+
+      # Nothing in these is a call of the file's methods.
+      ELSEWHERE = %i[CLASS MODULE SCLASS].freeze
+
+      NEEDLESS = /\Apuma\/daemon\z/
+      MAGIC = /\A#(?:!| *-\*-|.*\b(?:frozen_string_literal|coding|encoding|warn_indent): )/
+      WIDTH = 118
+
+      # +path+: the name of the file, for the first line and for messages.
+      def initialize(text, path)
+        @path = path
+        @text = TextEdits.new(text)
+        root = parse(text)
+        @text.insert_before(first_line, ["# Made from #{path} by `fairlead migrate`.", ""])
+        visit(root, nil)
+      end
+
+      # The text for Fairlead.
+      def to_s = @text.to_s.tap { |text| parse(text) }
+
+      private
+
+      def parse(text)
+        RubyVM::AbstractSyntaxTree.parse(text)
+      rescue SyntaxError => e
+        raise ConfigurationError, [ConfigurationError::Problem.new(nil, @path, "cannot be rewritten: #{e.message.strip}")]
+      end
+
+      def first_line = @text.lines.index { |line| !line.match?(MAGIC) }.to_i + 1
+
+      # +statement+: the node around this one that becomes a comment with it: `call if condition`, `call do … end`.
+      def visit(node, statement)
+        return if !node.is_a?(Node) || ELSEWHERE.include?(node.type)
+
+        case node.type
+        when :IF, :UNLESS then visit_condition(node)
+        when :ITER then visit_call_with_block(node, statement)
+        when :FCALL, :VCALL then visit_call(node, statement || node)
+        when :CONST then @text.replace(node, "\"config.ru\"") if node.children.first == :DefaultRackup
+        else node.children.each { |child| visit(child, nil) }
+        end
+      end
+
+      # `call if condition` starts where the call starts.
+      def visit_condition(node)
+        condition, body, otherwise = node.children
+        modifier = otherwise.nil? && body && TextEdits.start(body) == TextEdits.start(node)
+        visit(condition, nil)
+        visit(body, modifier ? node : nil)
+        visit(otherwise, nil)
+      end
+
+      def visit_call_with_block(node, statement)
+        call, block = node.children
+        visit(call, statement || node)
+        visit(block, nil)
+      end
+
+      def visit_call(node, statement)
+        name, arguments = node.children
+        return if without_effect(name, arguments, statement)
+
+        rename(node, name, arguments)
+        visit(arguments, nil)
+      end
+
+      # Whether the call has become a comment.
+      def without_effect(name, arguments, statement)
+        reason = reason_for(name, arguments) or return
+        @text.comment_out(statement, wrap(reason))
+      end
+
+      def reason_for(name, arguments)
+        return "Fairlead has no such warning." if name == :silence_single_worker_warning
+        return "#{name} is not supported yet." if Pending::NAMES.include?(name)
+        return "Fairlead needs none of Puma." if name == :require && NEEDLESS.match?(literal(arguments))
+
+        entry = Accepted[name]
+        "#{name} has no effect: #{entry.instead}." if entry
+      end
+
+      def rename(node, name, arguments)
+        return negate(node, arguments) if name == :quiet
+        return @text.insert_before(node.first_lineno, wrap("#{Binding::NO_TLS}."), like: node) if name == :ssl_bind
+        return @text.insert_before(node.first_lineno, wrap("This file is loaded as it is."), like: node) if name == :load
+
+        new = Hooks::ALIASES[name] || Options[name]&.name
+        @text.replace_name(node, name, new) if new && new != name
+      end
+
+      # Puma's `quiet` means that requests are not logged.
+      def negate(node, arguments)
+        value = arguments && @text.of(arguments)
+        opposite = { nil => "false", "true" => "false", "false" => "true" }.fetch(value) { "!(#{value})" }
+        @text.replace(node, "log_requests #{opposite}")
+      end
+
+      # The text of a single argument that is a String.
+      def literal(arguments)
+        node = arguments.is_a?(Node) && arguments.type == :LIST ? arguments.children.first : nil
+        node.is_a?(Node) && node.type == :STR ? node.children.first : ""
+      end
+
+      def wrap(text) = text.scan(/\S.{0,#{WIDTH - 2}}(?=\s|\z)/).map { |line| "# #{line}" }
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # The table in docs/migrating_from_puma.md of the methods that a configuration file for Puma may call, made from the options, the
+    # hooks and what is only accepted. `rake docs:configuration` writes it.
+    module MigrationGuide
+      BEGINNING = "<!-- Made by `rake docs:configuration`; changes here are lost. -->\n"
+      HEAD = "| Puma | Fairlead | difference |\n|---|---|---|\n"
+      ENDING = "<!-- end -->\n"
+
+      # Heading => Puma's methods, old names too.
+      METHODS = {
+        "Listening" => %i[bind port ssl_bind set_default_host default_host clear_binds! bind_to_activated_sockets rack_url_scheme
+                          set_remote_address],
+        "Processes and threads" => %i[workers threads preload_app! fork_worker worker_timeout worker_boot_timeout worker_shutdown_timeout
+                                      worker_check_interval worker_culling_strategy wait_for_less_busy_worker max_io_threads
+                                      fiber_per_request clean_thread_locals nakayoshi_fork],
+        "The application" => %i[rackup app environment directory prune_bundler extra_runtime_dependencies early_hints],
+        "Requests and connections" => %i[persistent_timeout first_data_timeout queue_requests max_keep_alive max_fast_inline enable_keep_alives
+                                         http_content_length_limit supported_http_methods lowlevel_error_handler allow_underscore_headers
+                                         io_selector_backend tcp_mode],
+        "Start, end and restarts" => %i[pidfile state_path state_permission tag daemonize restart_command raise_exception_on_sigterm
+                                        force_shutdown_after drain_on_shutdown idle_timeout],
+        "Logs" => %i[log_requests quiet debug stdout_redirect custom_logger log_formatter shutdown_debug
+                     mutate_stdout_and_stderr_to_sync_on_write silence_single_worker_warning silence_fork_callback_warning],
+        "Control and plugins" => %i[activate_control_app plugin],
+        "The file itself" => %i[load inject get single cluster],
+        "Hooks" => %i[before_fork before_worker_fork on_worker_fork after_worker_fork after_worker_boot before_worker_boot on_worker_boot
+                      before_worker_shutdown on_worker_shutdown after_worker_shutdown before_restart on_restart after_booted on_booted
+                      after_stopped on_stopped before_refork on_refork after_refork before_thread_start on_thread_start
+                      before_thread_exit on_thread_exit out_of_band]
+      }.freeze
+
+      # What differs, where something does.
+      DIFFERENCES = {
+        app: "a rackup file is not needed then",
+        bind: "`ssl://` is an error; `low_latency` is always on",
+        directory: "has to exist when the file is read",
+        environment: "details of errors are shown to clients only in `development`",
+        first_data_timeout: "limits the whole head (slow drips too), and how long a body may make no progress",
+        get: "knows our names too",
+        http_content_length_limit: "the default is 1 GiB, not unlimited",
+        load: "reads the other file at once",
+        log_requests: "the format is `combined`; `access_log_format` has others",
+        quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
+               "but warnings and errors",
+        rackup: "the last call counts, not the first",
+        silence_single_worker_warning: "there is no such warning",
+        ssl_bind: "an error: TLS is not supported yet",
+        threads: "at most 500",
+        worker_shutdown_timeout: "also applies without workers, where Puma waits for ever",
+        workers: "at most 64; `:auto` needs no gem"
+      }.freeze
+
+      class << self
+        # The text with a new table in the place of the old one.
+        def update(text)
+          text.sub(/#{Regexp.escape(BEGINNING)}.*#{Regexp.escape(ENDING)}/m) { BEGINNING + table + ENDING }
+        end
+
+        # Rows for each heading: theirs, ours, difference.
+        def table
+          METHODS.map { |heading, names| "\n### #{heading}\n\n#{HEAD}#{names.map { |name| row(name) }.join}" }.join.concat("\n")
+        end
+
+        private
+
+        def row(name)
+          "| `#{name}` | #{ours(name)} | #{difference(name)} |\n".gsub(/ {2,}/, " ")
+        end
+
+        def ours(name)
+          return "no effect" if Accepted[name]&.instead
+          return "not yet" if Pending::NAMES.include?(name)
+
+          new = Hooks::ALIASES[name] || Options[name]&.name || name
+          new == name ? "the same" : "`#{new}`"
+        end
+
+        def difference(name) = DIFFERENCES[name] || Accepted[name]&.instead
+      end
+    end
+  end
+end

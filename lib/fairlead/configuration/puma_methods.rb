@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Configuration
+    # The methods of a configuration file that are neither options nor hooks: Puma's own ways to put a file together, and what it
+    # accepts without effect. They are methods of Script.
+    module PumaMethods
+      # What `set_default_host` and `default_host` mean for `port`.
+      def set_default_host(host) # rubocop:disable Naming/AccessorMethodName -- Puma's name
+        @file.default_host = host.to_s
+      end
+
+      def default_host = @file.default_host || Binding.any_host
+
+      # Forgets the addresses that the file has given so far.
+      def clear_binds! = @file.forget(:bind)
+
+      # The application itself, in place of a rackup file.
+      def app(object = nil, &block)
+        @file.app = object || block || @file.problem(:app, @file.here, "needs an application or a block")
+      end
+
+      # Reads another file, as if its text stood here.
+      def load(path) = @file.load(path)
+
+      # Runs a block with the methods of the file.
+      def inject(&block) = instance_eval(&block)
+
+      # The value that the file has set, by our name or Puma's.
+      def get(name, default = nil) = @options.fetch(name, default)
+
+      # Blocks for a server that is one process, and for one with workers. They run after the file has been read.
+      def single(&block) = @file.mode_block(:single, block)
+      def cluster(&block) = @file.mode_block(:cluster, block)
+
+      # Serving plain text where encryption is expected would be dangerous, so this is an error.
+      def ssl_bind(*) = @file.problem(:ssl_bind, @file.here, Binding::NO_TLS)
+
+      # Parts of Puma that a file requires are not there without Puma; anything else has to be.
+      def require(path)
+        super
+      rescue ::LoadError
+        raise unless path.to_s.match?(%r{\Apuma(?:/|\z)})
+
+        @file.warning(:"require #{path}", "#{@file.here}: require \"#{path}\" has no effect: there is no such file, and Fairlead needs none of Puma")
+        false
+      end
+    end
+
+    # The methods for what has no effect.
+    module AcceptedMethods
+      Accepted.each do |entry|
+        define_method(entry.name) { |*arguments, **| @file.accept(entry, arguments) }
+      end
+
+      Pending::NAMES.each do |name|
+        define_method(name) { |*, **| @file.warning(name, "#{@file.here}: #{name} is not supported yet and has no effect") }
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Fairlead
+  module Control
+    # Sends a command to a control server and returns what it answers.
+    class Client
+      # The server cannot be reached, or refuses.
+      class Failure < Error; end
+
+      # How long anything may take, in seconds.
+      SECONDS = 10
+
+      # +url+: tcp://HOST:PORT, unix:///PATH or unix://@NAME.
+      def initialize(url, token)
+        @url = url
+        @token = token
+      end
+
+      # The body of the answer to +command+. Raises Failure.
+      def get(command)
+        status, body = ask(command)
+        return body if status == 200
+
+        raise Failure, "wrong or missing token (-T, or -S with the state file)" if status == 403
+
+        raise Failure, "#{command}: #{body.strip}"
+      end
+
+      # Whether somebody listens there.
+      def reachable?
+        connect.close
+        true
+      rescue SystemCallError, SocketError
+        false
+      end
+
+      private
+
+      def ask(command)
+        socket = connect
+        socket.write("GET /#{command} HTTP/1.1\r\nhost: localhost\r\n#{"authorization: Bearer #{@token}\r\n" if @token}\r\n")
+        head, body = read(socket).split("\r\n\r\n", 2)
+        [Integer(head.to_s[%r{\AHTTP/1\.[01] (\d{3})}, 1] || raise(Failure, "#{@url} does not answer in HTTP"), 10), body.to_s]
+      rescue SystemCallError, SocketError => e
+        raise Failure, "#{@url}: #{e.message}"
+      ensure
+        socket&.close
+      end
+
+      def connect
+        scheme, place = @url.sub(/\?.*/, "").split("://", 2)
+        return Socket.unix(place.sub(/\A@/, "\0")) if scheme == "unix"
+
+        host, _, port = place.to_s.rpartition(":")
+        Socket.tcp(host.delete("[]"), port, connect_timeout: SECONDS)
+      end
+
+      def read(socket)
+        text = +""
+        while (part = receive(socket))
+          text << part
+        end
+        text.force_encoding(Encoding::UTF_8)
+      end
+
+      # nil at the end.
+      def receive(socket)
+        raise Failure, "#{@url} did not answer within #{SECONDS} s" unless socket.wait_readable(SECONDS)
+
+        socket.readpartial(64 * 1024)
+      rescue EOFError
+        nil
+      end
+    end
+  end
+end

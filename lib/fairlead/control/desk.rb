@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    # What runs beside the main loop of the supervisor, or of the only process: the control server, the health endpoints, the state
+    # file, what systemd is told, and the file that restarts. A thread looks after what has no thread of its own.
+    class Desk
+      # How often it looks while the server is not ready, so that it is soon known to be, in seconds.
+      IMPATIENCE = 0.1
+
+      # How often it looks otherwise, in seconds.
+      INTERVAL = 1
+
+      # +server+: a Supervisor or a Single. +service+: its Service, which is open.
+      def initialize(server, service, environment: ENV)
+        @server = server
+        @service = service
+        @configuration = service.configuration
+        @pid = Process.pid
+        @pulse = Pulse.new(server)
+        @systemd = Systemd.from(environment)
+        @lock = Mutex.new
+        @wake = ConditionVariable.new
+      end
+
+      # Opens what is configured; raises BindError or StateFileError.
+      def open
+        open_servers
+        write_state_file
+        prepare_looking
+        @thread = start_thread if looks?
+        self
+      rescue Error
+        close
+        raise
+      end
+
+      # The server has ended.
+      def close
+        return unless @pid == Process.pid
+
+        end_thread
+        @reporter&.ended
+        [@control, @health].compact.each(&:close)
+        @state_file&.remove
+      end
+
+      # Closes what a forked process has inherited.
+      def forget = [@control, @health].compact.each(&:forget)
+
+      private
+
+      def open_servers
+        health = Health.new(@server, @pulse)
+        @health = listen(@configuration.health_url, health) if @configuration.health_url
+        return unless @configuration.control_url
+
+        @token = Token.new(@configuration.control_token)
+        @peaks = Peaks.new
+        @control = listen(control_url, commands(health))
+        @service.log.control_listening(@control.url)
+      end
+
+      def listen(url, app) = Server.new(url, app, log: @service.log).start
+
+      def commands(health)
+        Commands.new(@server, @service, token: @token, health: health, peaks: @peaks, data_only: @configuration.control_data_only?)
+      end
+
+      # Whoever may not read the state file may not connect either.
+      def control_url
+        return @configuration.control_url unless @configuration.control_url == "auto"
+
+        require "securerandom"
+        folder = @configuration.temp_dir
+        "unix://#{folder}/fairlead-control-#{SecureRandom.hex(8)}.sock?mode=0600"
+      end
+
+      def write_state_file
+        path = @configuration.state_path or return
+        @state_file = StateFile.new(path, mode: @configuration.state_permission)
+        @state_file.write(pid: @pid, control_url: @control&.url, control_auth_token: @token&.text, running_from: Dir.pwd)
+      end
+
+      def prepare_looking
+        @reporter = Systemd::Reporter.new(@systemd, @pulse) if @systemd
+        @systemd&.store(@service.listeners.reject(&:kept?).each(&:keep).map(&:to_io)) if @configuration.systemd_store?
+        @restart_file = RestartFile.new(@server) if @configuration.plugin.include?("tmp_restart")
+      end
+
+      # --- the thread
+
+      def looks? = @control || @health || @reporter || @restart_file
+
+      def start_thread
+        Thread.new { look_around }.tap do |thread|
+          thread.name = "fairlead desk"
+          thread.thread_variable_set(:fork_safe, true)
+        end
+      end
+
+      def look_around
+        @lock.synchronize do
+          until @ending
+            look
+            @wake.wait(@lock, pause)
+          end
+        end
+      end
+
+      def look
+        @pulse.check
+        @peaks&.look
+        @reporter&.look(@server.status)
+        @restart_file&.look
+      rescue StandardError => e
+        @service.log.control_failed(e)
+      end
+
+      def pause
+        return IMPATIENCE unless @server.status[:state] == :ready
+
+        [INTERVAL, *@reporter&.interval].min
+      end
+
+      def end_thread
+        @lock.synchronize do
+          @ending = true
+          @wake.signal
+        end
+        @thread&.join
+      end
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    # The statistics with the keys that Puma has, for programs that watch Puma. +versions+ has those of Fairlead too.
+    class PumaStats
+      # +server+: has #status. +peaks+: as Peaks#take returns them, or nil where nobody measures them.
+      def initialize(server, max_threads:, peaks: nil, counts: Stats.to_h)
+        @status = server.status
+        @max_threads = max_threads
+        @peaks = peaks || {}
+        @counts = counts
+      end
+
+      # Symbol keys, in Puma's order.
+      def to_h
+        cluster? ? of_cluster : { started_at: time(@status[:started_at]), **of_pool(engine, :engine), versions: versions }
+      end
+
+      private
+
+      def cluster? = @status[:workers].positive?
+
+      def engine = @counts[:engines].first || {}
+
+      def of_cluster
+        children = @status[:children]
+        {
+          started_at: time(@status[:started_at]), workers: children.size, phase: phase(@status),
+          booted_workers: children.count { |child| child[:booted] },
+          old_workers: children.count { |child| child[:generation] != @status[:generation] },
+          worker_status: children.map { |child| of_worker(child) }, versions: versions
+        }
+      end
+
+      def of_worker(child)
+        counts = @counts.fetch(:workers, []).find { |worker| worker[:slot] == child[:slot] }
+        {
+          started_at: time(child[:started_at]), pid: child[:pid], index: child[:index], phase: phase(child), booted: child[:booted],
+          last_checkin: time(child[:heartbeat_age] ? Time.now - child[:heartbeat_age] : child[:started_at]),
+          last_status: child[:booted] && counts ? of_pool(counts, child[:slot]) : {}
+        }
+      end
+
+      # Puma counts the phased restarts, Fairlead the starts of the code.
+      def phase(of) = of[:generation] - 1
+
+      def of_pool(counts, key)
+        busy = counts.fetch(:busy_threads, 0)
+        {
+          backlog: counts.fetch(:queued, 0), running: counts.fetch(:threads, 0), pool_capacity: [@max_threads - busy, 0].max,
+          busy_threads: busy, io_threads: 0, backlog_max: 0, max_threads: @max_threads,
+          requests_count: counts.fetch(:requests, 0), reactor_max: 0, **@peaks.fetch(key, {})
+        }
+      end
+
+      def versions
+        ruby = { engine: RUBY_ENGINE, version: RUBY_VERSION, patchlevel: RUBY_PATCHLEVEL }
+        { puma: "fairlead #{VERSION}", fairlead: VERSION, ruby: ruby }
+      end
+
+      def time(time) = time.getutc.strftime("%Y-%m-%dT%H:%M:%SZ")
+    end
+  end
+end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    # `fairlead ctl`: sends a command to a running server, through its control server if it has one, otherwise as a signal. The
+    # arguments are those of pumactl.
+    #
+    # Exit statuses: 0 if it was done, 1 if not or if the server is not running, 2 if the arguments are wrong.
+    class Tool
+      autoload :Arguments, "fairlead/control/tool/arguments"
+      autoload :Target, "fairlead/control/tool/target"
+      autoload :Screen, "fairlead/control/tool/screen"
+      autoload :Patience, "fairlead/control/tool/patience"
+
+      # command => [signal, or nil if only the control server can do it; what it does]
+      COMMANDS = {
+        "status" => [0, "whether it runs, its workers and its last restart"],
+        "stats" => [nil, "its statistics, with Puma's names"],
+        "restart" => ["USR2", "hot restart: a new server with the same listeners"],
+        "phased-restart" => ["USR1", "replaces the workers one by one"],
+        "refork" => ["URG", "replaces the workers by copies of a warm one"],
+        "stop" => ["TERM", "ends it after the requests that have arrived"],
+        "halt" => ["QUIT", "ends it at once"],
+        "reopen-log" => ["HUP", "reopens its log files"],
+        "worker-count-up" => ["TTIN", "adds a worker"],
+        "worker-count-down" => ["TTOU", "removes a worker"],
+        "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR", "logs what each thread does"],
+        "thread-backtraces" => [nil, "what the threads of its first process do"],
+        "gc" => [nil, "collects garbage in its first process"],
+        "gc-stats" => [nil, "Ruby's statistics of that"],
+        "reload-worker-directory" => [nil, "does nothing: restarts follow the folder"],
+        "start" => [nil, "starts a server, with the arguments of fairlead"]
+      }.freeze
+
+      # The commands that say something, and how people read it.
+      SHOWN = {
+        "status" => :status, "stats" => :values, "gc-stats" => :values, "thread-backtraces" => :backtraces
+      }.freeze
+
+      # Runs the command and returns its exit status.
+      def self.run(arguments, output: $stdout, errors: $stderr)
+        new(output, errors).run(arguments)
+      end
+
+      def initialize(output, errors)
+        @output = output
+        @errors = errors
+      end
+
+      def run(arguments)
+        @arguments = Arguments.new(arguments)
+        return print(@arguments.usage) if @arguments.help?
+        return print("fairlead #{VERSION}\n") if @arguments.version?
+
+        check_command
+        @arguments.command == "start" ? start : steer
+      rescue Arguments::Invalid => e
+        fail_with(e, 2)
+      rescue Error => e
+        fail_with(e, 1)
+      end
+
+      private
+
+      def check_command
+        command = @arguments.command
+        raise Arguments::Invalid, "the command is missing; see fairlead ctl --help" unless command
+        raise Arguments::Invalid, "unknown command #{command}; see fairlead ctl --help" unless COMMANDS.key?(command)
+      end
+
+      def start
+        file = ["-C", @arguments.config] if @arguments.config
+        environment = ["-e", @arguments.environment] if @arguments.environment
+        CLI.start([*file, *environment, *@arguments.rest], output: @output, errors: @errors)
+      end
+
+      def steer
+        target = Target.new(@arguments)
+        patience = Patience.new(@arguments, target) if @arguments.wait
+        target.control? ? ask(target) : signal(target)
+        patience&.wait
+        0
+      end
+
+      # --- through the control server
+
+      def ask(target)
+        body = target.client.get(@arguments.command)
+        shown = SHOWN[@arguments.command]
+        return say("#{@arguments.command}: ok", command: @arguments.command, status: "ok") unless shown
+        return print("#{body}\n") if @arguments.json?
+
+        require "json"
+        print(Screen.public_send(shown, JSON.parse(body)).map { |line| "#{line}\n" }.join)
+      end
+
+      # --- as a signal
+
+      def signal(target)
+        signal, = COMMANDS.fetch(@arguments.command)
+        raise Error, "the server is not running#{" (pid #{target.pid})" if target.pid}" unless target.running?
+        raise Error, "#{@arguments.command} needs the control server (control_url), which the server does not have" unless signal
+
+        target.signal(signal)
+        return say("running (pid #{target.pid}); it has no control server to ask more", pid: target.pid, state: "running") if signal == 0
+
+        say("#{@arguments.command}: sent #{signal} to #{target.pid}", command: @arguments.command, status: "sent", pid: target.pid)
+      end
+
+      # --- output
+
+      def say(text, **values)
+        return if @arguments.quiet?
+        return print("#{text}\n") unless @arguments.json?
+
+        require "json"
+        print("#{JSON.generate(values)}\n")
+      end
+
+      def print(text)
+        @output.write(text)
+        0
+      end
+
+      def fail_with(error, status)
+        @errors.write("fairlead ctl: #{error.message.gsub("\n", "\nfairlead ctl: ")}\n")
+        status
+      end
+    end
+  end
+end

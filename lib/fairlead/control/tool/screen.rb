@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    class Tool
+      # What `fairlead ctl` prints for people, from what the control server says for programs.
+      module Screen
+        COLUMNS = %w[worker pid generation state requests busy threads waiting connections].freeze
+
+        module_function
+
+        # The lines about a status (Control::Report).
+        def status(status)
+          [headline(status), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}", *processes(status)]
+        end
+
+        def headline(status)
+          "fairlead #{status["version"]} (pid #{status["pid"]}): #{status["state"]}, generation #{status["generation"]}, " \
+            "running since #{status["started_at"]}"
+        end
+
+        def restart(restart)
+          return [] unless restart
+
+          ["#{restart["kind"]} restart at #{restart["at"]}: #{restart["state"]}", *restart["error"].to_s.lines(chomp: true).map { |line| "  #{line}" }]
+        end
+
+        def processes(status)
+          return [pool(status["counters"])] if status["workers"].zero?
+
+          rows = status["worker_status"].map { |worker| row(worker) }
+          ["#{status["worker_status"].count { |worker| worker["booted"] }} of #{status["workers"]} workers serve", *table([COLUMNS, *rows])]
+        end
+
+        def pool(counters)
+          return "not serving yet" unless counters
+
+          "#{counters["requests"]} requests, #{counters["busy_threads"]} of #{counters["threads"]} threads busy, #{counters["queued"]} waiting, " \
+            "#{counters["connections"]} connections"
+        end
+
+        def row(worker)
+          counters = worker["counters"] || {}
+          state = { [true, true] => "ending", [false, true] => "ending", [true, false] => "serving" }.fetch(worker.values_at("booted", "ending"), "booting")
+          [*worker.values_at("index", "pid", "generation"), state, *counters.values_at("requests", "busy_threads", "threads", "queued", "connections")]
+        end
+
+        # Names and values, one per line: { "a" => { "b" => 1 } } as "a.b  1".
+        def values(hash) = table(flatten(hash))
+
+        # The lines about threads: Puma's form or ours.
+        def backtraces(threads)
+          threads.flat_map { |thread| ["#{thread["name"]}", *thread["backtrace"]&.map { |line| "  #{line}" }, ""] }
+        end
+
+        def flatten(value, name = nil)
+          case value
+          when Hash then value.flat_map { |key, part| flatten(part, [name, key].compact.join(".")) }
+          when Array then value.each_with_index.flat_map { |part, index| flatten(part, "#{name}.#{index}") }
+          else [[name, value]]
+          end
+        end
+
+        def table(rows)
+          rows = rows.map { |row| row.map(&:to_s) }
+          widths = rows.transpose.map { |column| column.map(&:length).max }
+          rows.map { |row| row.zip(widths).map { |text, width| text.ljust(width) }.join("  ").rstrip }
+        end
+      end
+    end
+  end
+end

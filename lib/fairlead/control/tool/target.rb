@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    class Tool
+      # The server that is meant: its control server, if it has one, and its process id. Both come from the arguments, or from the
+      # state file, the pid file and the options of its configuration.
+      class Target
+        # Nothing says which server is meant, or there is none.
+        class Missing < Error; end
+
+        attr_reader :pid, :url, :token
+
+        # +arguments+: an Arguments. Raises Missing.
+        def initialize(arguments)
+          @arguments = arguments
+          named? ? look_up_named : look_up_configured
+        end
+
+        # Whether the control server can be asked.
+        def control? = !url.nil? && client.reachable?
+
+        def client = Client.new(url, token)
+
+        def running?
+          pid ? Process.kill(0, pid) && true : control?
+        rescue Errno::ESRCH
+          false
+        rescue Errno::EPERM
+          true
+        end
+
+        # Raises Missing.
+        def signal(name)
+          raise Missing, "the process id of the server is not known; use -p, -P or -S" unless pid
+
+          Process.kill(name, pid)
+        rescue Errno::ESRCH
+          raise Missing, "the server is not running (there is no process #{pid})"
+        rescue Errno::EPERM
+          raise Missing, "process #{pid} belongs to another user"
+        end
+
+        private
+
+        def named? = %i[url state pid_file pid].any? { |name| @arguments.public_send(name) }
+
+        def look_up_named
+          read_state(@arguments.state) if @arguments.state
+          @url = @arguments.url || @url
+          @token = @arguments.token || @token
+          @pid = @arguments.pid || (@arguments.pid_file && read_pid(@arguments.pid_file)) || @pid
+        end
+
+        def look_up_configured
+          configuration = Configuration.load(Configuration::Flags.parse(flags))
+          within = ->(path) { path && File.expand_path(path, configuration.directory) }
+          look_up_in_files(within[configuration.state_path], within[configuration.pid_file])
+          @url ||= configuration.control_url unless configuration.control_url == "auto"
+          @token = @arguments.token || @token || configuration.control_token
+          return if @url || @pid
+
+          raise Missing, "no server was found: the configuration of this folder names no state file, control server or pid file that is there; " \
+                         "use -S, -C, -P or -p"
+        end
+
+        def look_up_in_files(state, pid_file)
+          read_state(state) if state && File.exist?(state)
+          @pid ||= read_pid(pid_file) if pid_file && File.exist?(pid_file)
+        end
+
+        def flags
+          [*(["-C", @arguments.config] if @arguments.config), *(["-e", @arguments.environment] if @arguments.environment)]
+        end
+
+        def read_state(path)
+          state = StateFile.read(path)
+          raise Missing, "there is no server: the state file #{path} #{File.exist?(path) ? "is empty" : "does not exist"}" if state.empty?
+
+          @pid = Integer(state["pid"], 10, exception: false) if state["pid"]
+          @url, @token = state.values_at("control_url", "control_auth_token")
+        end
+
+        def read_pid(path)
+          Integer(File.read(path).strip, 10)
+        rescue SystemCallError
+          raise Missing, "there is no server: the pid file #{path} cannot be read"
+        rescue ArgumentError
+          raise Missing, "the pid file #{path} contains no process id"
+        end
+      end
+    end
+  end
+end

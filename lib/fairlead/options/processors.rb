@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Fairlead
+  module Options
+    # How many processors this process may use: those that it is allowed to run on, and no more than the quota of its control
+    # group (a container's limit) is worth.
+    module Processors
+      ROOT = "/sys/fs/cgroup"
+      GROUPS = "/proc/self/cgroup"
+
+      class << self
+        # At least 1; half a processor that a quota leaves does not count.
+        def available(all: Etc.nprocessors, root: ROOT, groups: GROUPS)
+          [all, quota(root, groups)].compact.min.floor.clamp(1, nil)
+        end
+
+        private
+
+        # The smallest quota of the group and the groups around it, in processors; nil if there is none.
+        def quota(root, groups)
+          path = File.read(groups)[/^0::(.*)$/, 1] || ""
+          folders = path.split("/").reject(&:empty?).reduce([root]) { |all, name| [*all, File.join(all.last, name)] }
+          [*folders.map { |folder| unified(folder) }, separate(File.join(root, "cpu"))].compact.min
+        rescue SystemCallError
+          nil
+        end
+
+        # The second version of control groups: "200000 100000", or "max 100000".
+        def unified(folder)
+          ratio(*File.read(File.join(folder, "cpu.max")).split)
+        rescue SystemCallError
+          nil
+        end
+
+        # The first version; -1 means no quota.
+        def separate(folder)
+          ratio(*%w[quota period].map { |name| File.read(File.join(folder, "cpu.cfs_#{name}_us")).strip })
+        rescue SystemCallError
+          nil
+        end
+
+        def ratio(quota, period)
+          quota, period = [quota, period].map { |text| Float(text, exception: false) }
+          quota / period if quota&.positive? && period&.positive?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Replaces the program of this process by the same command, run anew, with the open listeners: clients that connect meanwhile
+  # wait in the kernel.
+  #
+  # The new program checks the configuration first, in a process of its own, because nothing is left to return to afterwards.
+  class HotRestart
+    # Signals whose default is to end the process. They are ignored until the new program handles them.
+    IGNORED = %w[USR1 USR2 TTIN TTOU PWR].freeze
+
+    # +server+: the event [:exec, problem or nil] goes to its Signals when the check is over.
+    def initialize(signals, log)
+      @signals = signals
+      @log = log
+      @check = nil
+    end
+
+    # Starts the check, unless there is one already.
+    def check
+      return if @check&.alive?
+
+      @log.restart_checked
+      @check = Thread.new { @signals.push([:exec, RestartCommand.current.check]) }
+    end
+
+    # Does it. Returns only if that fails: the reason. +variables+ and +ios+: what else the new program inherits.
+    def exec(listeners, variables = {}, *ios)
+      folder = Dir.pwd
+      ignored = IGNORED.to_h { |name| [name, trap(name, "IGNORE")] }
+      @log.restarting_hot
+      RestartCommand.current.exec({ Inherited::VARIABLE => Inherited.describe(listeners), **variables }, *ios, *listeners.map(&:to_io))
+    rescue SystemCallError => e
+      ignored.each { |name, handler| trap(name, handler) }
+      Dir.chdir(folder)
+      e.message
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Fairlead
+  # One end of the connection between the supervisor and one of its processes: a socket pair that keeps messages apart. A
+  # message has a kind, fields (text), and descriptors. When a process ends, the other one reads the end of the stream, so
+  # neither has to watch for the other's death by other means.
+  class Link
+    # +kind+: a Symbol. +fields+: Strings. +ios+: what was sent as descriptors.
+    Message = Struct.new(:kind, :fields, :ios) do
+      def number(index = 0) = Integer(fields.fetch(index), 10)
+    end
+
+    # The other end is closed.
+    GONE = Message.new(:gone, [].freeze, [].freeze).freeze
+
+    SEPARATOR = "\0"
+
+    # The longest text of a field, in bytes; the rest of it is cut off.
+    LONGEST_FIELD = 4000
+
+    # The longest message that can be received, in bytes.
+    LONGEST_MESSAGE = 64 * 1024
+
+    class << self
+      # The two ends of a new one.
+      def pair = UNIXSocket.pair(Socket::SOCK_SEQPACKET).map { |socket| new(socket) }
+
+      # The end with that descriptor, which this process has inherited.
+      def adopt(descriptor) = new(UNIXSocket.for_fd(descriptor))
+    end
+
+    # +socket+: a UNIXSocket of type SEQPACKET.
+    def initialize(socket)
+      @socket = socket
+      @socket.close_on_exec = true
+    end
+
+    def to_io = @socket
+
+    def fileno = @socket.fileno
+
+    def closed? = @socket.closed?
+
+    def close = @socket.close
+
+    # Sends a message. +ios+: objects with a descriptor, or descriptors. Returns false if the other end is closed, or takes nothing
+    # any more.
+    def send(kind, *fields, ios: [])
+      text = [kind, *fields.map { |field| clean(field) }].join(SEPARATOR)
+      ios = ios.map { |io| io.is_a?(Integer) ? IO.for_fd(io, autoclose: false) : io.to_io }
+      control = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
+      @socket.sendmsg_nonblock(text, 0, nil, *control, exception: false) != :wait_writable
+    rescue SystemCallError, IOError
+      false
+    end
+
+    # The next Message, GONE, or nil if there is none now.
+    def receive
+      text, _, _, *controls = @socket.recvmsg_nonblock(LONGEST_MESSAGE, 0, nil, scm_rights: true, exception: false)
+      return if text == :wait_readable
+      return GONE if text.nil? || text.empty?
+
+      parse(text, controls.flat_map { |control| control.unix_rights || [] })
+    rescue SystemCallError, IOError
+      GONE
+    end
+
+    # The messages that have arrived, GONE last.
+    def messages
+      messages = []
+      while (message = receive)
+        messages << message
+        break if message.equal?(GONE)
+      end
+      messages
+    end
+
+    private
+
+    def clean(field) = field.to_s.b.byteslice(0, LONGEST_FIELD).delete(SEPARATOR)
+
+    def parse(text, ios)
+      kind, *fields = text.force_encoding(Encoding::UTF_8).scrub.split(SEPARATOR, -1)
+      ios.each { |io| io.close_on_exec = true }
+      Message.new(kind.to_sym, fields, ios)
+    end
+  end
+end

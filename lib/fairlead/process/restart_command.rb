@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The command that has started this process, so that it can be run again: the same words, in the same folder. If that is a
+  # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out.
+  class RestartCommand
+    # How long a check may take, in seconds.
+    CHECK_TIMEOUT = 60
+
+    class << self
+      # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
+      # Later calls change nothing.
+      def note(environment = ENV)
+        return @current if @current
+
+        @current = new(words_of_process, folder(environment), original(environment))
+      end
+
+      # The one that was noted. Raises RuntimeError if none was.
+      def current = @current || raise("RestartCommand.note was not called")
+
+      private
+
+      # The words as the system has them, with the flags of Ruby.
+      def words_of_process
+        words = File.read("/proc/self/cmdline").split("\0")
+        [RbConfig.ruby, *words.drop(1)]
+      rescue SystemCallError
+        [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
+      end
+
+      # The shell's name for the current folder, which has the symbolic links.
+      def folder(environment)
+        named = environment["PWD"].to_s
+        File.identical?(named, ".") ? named : Dir.pwd
+      end
+
+      # The environment without what Bundler has put there. The Gemfile of this folder is found again in the new one.
+      def original(environment)
+        variables = environment.to_h
+        kept = variables.filter_map { |name, value| [name.delete_prefix("BUNDLER_ORIG_"), value] if name.start_with?("BUNDLER_ORIG_") }.to_h
+        variables = variables.reject { |name, _| name.start_with?("BUNDLER_ORIG_") }.merge(kept)
+        variables = variables.reject { |_, value| value == "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL" }
+        own_gemfile?(variables["BUNDLE_GEMFILE"]) ? variables.except("BUNDLE_GEMFILE") : variables
+      end
+
+      def own_gemfile?(path)
+        !path.to_s.empty? && File.identical?(File.dirname(path), ".")
+      end
+    end
+
+    attr_reader :words, :folder
+
+    # +environment+: of the process that it starts.
+    def initialize(words, folder, environment)
+      @words = words.map { |word| word.dup.freeze }.freeze
+      @folder = folder
+      @environment = environment.dup.freeze
+    end
+
+    # Uses other words from now on: a command line, or its words.
+    def words=(words)
+      require "shellwords"
+      words = Shellwords.split(words) if words.is_a?(String)
+      @words = words.dup.freeze
+      @checkable = false
+    end
+
+    # Starts it as another process; returns its id. +variables+: added to the environment. +ios+: what it inherits.
+    def spawn(variables, *ios)
+      Process.spawn(environment(variables), *command, chdir: folder, unsetenv_others: true, **passed(ios))
+    end
+
+    # Replaces this process by it.
+    def exec(variables, *ios)
+      Dir.chdir(folder)
+      Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
+    end
+
+    # Has the new code check its configuration. Returns nil, or what is wrong with it.
+    def check
+      return if @checkable == false
+
+      require "tempfile"
+      Tempfile.create("fairlead") do |errors|
+        pid = Process.spawn(environment({}), *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
+        status = wait(pid)
+        next if status&.success?
+
+        text = File.read(errors.path).strip
+        text = status ? status.to_s : "it takes longer than #{CHECK_TIMEOUT} s" if text.empty?
+        text
+      end
+    rescue SystemCallError => e
+      e.message
+    end
+
+    private
+
+    def command = [[words.first, words.first], *words.drop(1)]
+
+    def environment(variables) = @environment.merge("PWD" => folder, **variables)
+
+    def passed(ios) = ios.to_h { |io| [io, io] }
+
+    # The Process::Status; nil if it takes too long.
+    def wait(pid)
+      waiter = Process.detach(pid)
+      return waiter.value if waiter.join(CHECK_TIMEOUT)
+
+      Process.kill("KILL", pid)
+      nil
+    rescue Errno::ESRCH
+      nil
+    end
+  end
+end

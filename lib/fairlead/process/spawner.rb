@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "fairlead/process/link"
+require "fairlead/process/role"
+
+module Fairlead
+  # The process that loads the application (with `preload`) and forks the workers of one generation. Whatever runs beside the
+  # application, such as plugins and the hooks of Puma's "master", runs here. It is forked from the supervisor, or a program of
+  # its own, or a worker that has stopped serving (a refork). It ends when the supervisor asks for it, or is gone.
+  #
+  #   loading ──▶ waiting ──fork──▶ waiting … ──end──▶ ended
+  class Spawner
+    include Role
+
+    # The environment variable that has the descriptor of the link, in a program of its own.
+    VARIABLE = "FAIRLEAD_SPAWNER"
+
+    class << self
+      # The link of this process to the supervisor that has started it as a spawner; nil in others.
+      def inherited_link(environment = ENV)
+        descriptor = environment.delete(VARIABLE)
+        @link = Link.adopt(Integer(descriptor, 10)) if descriptor
+      end
+
+      # Tells the supervisor, if this is a spawner, why it cannot start.
+      def report_failure(error) = @link&.send(:failed, error.message)
+    end
+
+    # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: whether this process was a worker,
+    # so that the application is loaded.
+    def initialize(service, link, shared, number, warm: false)
+      @service = service
+      @log = service.log
+      @link = link
+      @shared = shared
+      @number = number
+      @warm = warm
+      @signals = Signals.new
+    end
+
+    # Forks workers until it is asked to end; returns the exit status.
+    def run
+      prepare_process
+      load
+      serve
+      run_hooks(:after_stopped)
+      0
+    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
+      e = DescriptorError.new(e) unless e.is_a?(Error)
+      @link.send(:failed, e.message)
+      1
+    ensure
+      @signals.restore
+    end
+
+    # Asks the supervisor for something, as Supervisor#ask.
+    def ask(request) = @link.send(:ask, request)
+
+    def stop_later = ask(:stop)
+
+    private
+
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do. Nothing is asked to finish here while
+    # the application is being loaded.
+    def prepare_process
+      @pid = Process.pid
+      Launcher.current&.continue_as(self)
+      Process.setproctitle("fairlead: spawner, generation #{@number} [#{@service.configuration.tag}]")
+      @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
+      @signals.exit_on("TERM", "QUIT")
+    end
+
+    def load
+      @service.app if @service.preload?
+      warm_up if @service.preload? || @warm
+      run_hooks(:before_fork) unless @warm
+    end
+
+    # Collects garbage, so that workers share memory: pages with old objects are seldom written to.
+    def warm_up = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+
+    def serve
+      @signals.trap("TERM", "INT")
+      @link.send(@warm ? :promoted : :ready)
+      until @ended
+        @signals.wait(nil, @link).each do |event|
+          event == @link ? @link.messages.each { |message| act_on(message) } : ask(:stop)
+        end
+      end
+    end
+
+    def act_on(message)
+      case message.kind
+      when :fork then fork_worker(message.number(0), message.number(1), message.ios)
+      when :booted then booted
+      when :worker_lost then run_hooks(:worker_lost, message.number)
+      when :restarting then run_hooks(:before_restart)
+      when :reopen_logs then @service.reopen_logs
+      when :end, :gone then @ended = true
+      end
+    end
+
+    def booted = run_hooks(@warm ? :after_refork : :after_booted)
+
+    # The worker is forked by a process that ends at once, which makes it a child of the supervisor. +socket+: the worker's end of
+    # its link. +mailbox+: the descriptors of its mailbox.
+    def fork_worker(index, slot, (socket, *mailbox))
+      link = Link.new(socket)
+      @shared.adopt_mailbox(slot, mailbox.map(&:fileno))
+      mailbox.each(&:close)
+      run_hooks(:before_worker_fork, index)
+      fork_orphan(link) { become_worker(index, slot, link) }
+      link.close
+      run_hooks(:after_worker_fork, index)
+    end
+
+    # Calls the block in a new process that is no child of this one. Returns in this one only.
+    def fork_orphan(link)
+      if (between = fork)
+        Process.wait(between)
+      else
+        fork ? exit! : yield
+      end
+    rescue SystemCallError => e
+      link.send(:failed, e.message)
+      exit! unless Process.pid == @pid
+    end
+
+    def become_worker(index, slot, link)
+      link.send(:forked, Process.pid)
+      @link.close
+      become Worker.new(@service, link, @shared, index: index, slot: slot)
+    end
+
+    def run_hooks(name, *arguments) = @service.configuration.hooks.run(name, *arguments, log: @log)
+  end
+end

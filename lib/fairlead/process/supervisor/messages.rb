@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # What the supervisor learns from its processes: by their links, and by their ends.
+  class Supervisor
+    private
+
+    def read_links
+      @generations.each { |generation| messages_of(generation) { |message| spawner_says(generation, message) } }
+      @workforce.children.each { |child| messages_of(child) { |message| worker_says(child, message) } }
+    end
+
+    def messages_of(process, &block)
+      return if process.link.closed?
+
+      process.link.messages.each do |message|
+        message.equal?(Link::GONE) ? process.link.close : block.call(message)
+      end
+    end
+
+    # --- spawners
+
+    def spawner_says(generation, message)
+      case message.kind
+      when :ready then generation.ready!
+      when :failed then generation.failed!(message.fields.first)
+      when :ask then ask(message.fields.first.to_sym)
+      end
+    end
+
+    def spawner_ended(generation, status)
+      return if @stopping || generation.ending?
+
+      reason = generation.error || "its spawner ended: #{@log.describe(status)}"
+      generation.failed!(reason)
+      return @restarts.target_failed(reason) if @restarts.target?(generation)
+      return give_up(reason) unless @ever_booted
+
+      @log.spawner_lost(generation, reason)
+      @generations.lost(generation)
+    end
+
+    # If no worker has ever been ready, the server ends: the application cannot be loaded. +reason+: if it has not been said.
+    def give_up(reason)
+      @defeat = reason
+      @status = 1
+      start_ending(:stop, now + EXIT_GRACE)
+    end
+
+    # --- workers
+
+    def worker_says(child, message)
+      case message.kind
+      when :forked then child.forked(message.number)
+      when :booted then worker_booted(child)
+      when :failed then worker_failed(child, message.fields.first)
+      when :promoted then worker_promoted(child)
+      when :ask then ask(message.fields.first.to_sym)
+      end
+    end
+
+    def worker_booted(child)
+      child.booted!
+      @ever_booted = true
+      @log.worker_booted(child, now - child.started_at)
+    end
+
+    def announce
+      @announced = true
+      @log.ready(@service.configuration)
+      @generations.current.booted
+    end
+
+    def worker_failed(child, reason)
+      return if @stopping
+
+      @log.worker_failed_to_boot(child.index, reason)
+      return give_up(nil) unless @ever_booted
+
+      @restarts.target_failed("worker #{child.index} cannot start: #{reason}") if @restarts.target?(@generations[child.generation])
+    end
+
+    # A worker has stopped serving and become a spawner.
+    def worker_promoted(child)
+      @workforce.children.remove(child)
+      @shared.reset(child.slot)
+      @restarts.promoted(@generations.add(Generation.new(child.promoted_to, child.pid, child.link, ready: true)))
+    end
+
+    # --- their ends
+
+    def reap
+      @generations.reap.each { |generation, status| spawner_ended(generation, status) }
+      @workforce.reap(stopping: @stopping) { |child, status| worker_lost(child, status) }
+      reap_strangers
+    end
+
+    def worker_lost(child, status)
+      @generations.current.worker_lost(child.index)
+      return if child.booted? || !@restarts.target?(@generations[child.generation])
+
+      @restarts.worker_died("worker #{child.index} ended while it started: #{@log.describe(status)}")
+    end
+
+    def reap_strangers
+      return if @strangers_seen_at && now - @strangers_seen_at < Reaper::INTERVAL
+
+      @strangers_seen_at = now
+      known = [*@workforce.children, *@generations].filter_map(&:pid)
+      @strangers = Reaper.reap_strangers(@strangers || [], except: known)
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class Supervisor
+    # The workers: starts those that are missing, ends those that are too many, replaces those that die or hang. Each index from
+    # 0 up to +wanted+ is to have a worker of the current generation.
+    class Workforce
+      attr_reader :children, :generations, :wanted
+
+      def initialize(service, shared, generations)
+        @service = service
+        @log = service.log
+        @shared = shared
+        @generations = generations
+        @wanted = service.configuration.workers
+        @children = Children.new
+        @back_off = BackOff.new { now }
+      end
+
+      # Whether each index has a worker that serves.
+      def complete? = (0...@wanted).all? { |index| @children.of(index).any? { |child| child.booted? && !child.ending? } }
+
+      def change_wanted(by)
+        return @log.last_worker_kept if (@wanted + by).zero?
+        return @log.workers_at_limit(SLOTS) if @wanted + by > SLOTS
+
+        @shared.add(@wanted) if by.positive?
+        @wanted += by
+        @log.workers_wanted(@wanted)
+      rescue *DescriptorError::SYSTEM_ERRORS => e
+        @log.worker_not_added(DescriptorError.new(e))
+      end
+
+      # --- steps
+
+      # Starts the missing workers, of that generation.
+      def start_missing(generation)
+        return unless generation.ready?
+
+        (0...@wanted).each { |index| start_worker(index, generation) unless @children.any_for?(index) || @back_off.remaining }
+      end
+
+      # Starts a worker; false if there is no room for it.
+      def start_worker(index, generation)
+        slot = @children.free_slot(index, SLOTS) or return false
+        @shared.add(slot)
+        @shared.reset(slot)
+        ours, theirs = Link.pair
+        child = Child.new(index: index, slot: slot, generation: generation.number, link: ours, now: now)
+        generation.fork_worker(child, theirs, @shared.mailbox(slot))
+        theirs.close
+        @children.add(child)
+      rescue *DescriptorError::SYSTEM_ERRORS => e
+        @log.worker_not_added(DescriptorError.new(e))
+        @back_off.fail
+        true
+      end
+
+      # Takes over a worker of an earlier program of this process.
+      def adopt(child)
+        @children.add(child)
+      end
+
+      # The worker that has served longest.
+      def warmest = @children.select { |child| child.booted? && !child.ending? }.min_by(&:started_at)
+
+      # Whether no worker is about to become a spawner.
+      def none_promoted? = @children.none?(&:promoted_to)
+
+      # Ends the workers of a generation that have not been ready yet.
+      def give_up_unready(generation)
+        @children.each { |child| child.terminate(now + EXIT_GRACE) if child.generation == generation.number && !child.booted? }
+      end
+
+      def end_surplus
+        @children.each { |child| terminate(child) if child.index >= @wanted && !child.ending? }
+      end
+
+      # Has a worker finish what has arrived, and end.
+      def terminate(child) = child.terminate(deadline)
+
+      def terminate_all(how, kill_at) = @children.each { |child| child.terminate(kill_at, how) }
+
+      # Takes note of workers that have ended. Yields those that nobody has asked to.
+      def reap(stopping:)
+        @children.reap.each do |child, status|
+          child.link.close
+          @shared.reset(child.slot) # workers that drain must not leave transfers to it
+          next if stopping
+
+          unless child.ending?
+            @log.worker_ended(child, status)
+            yield child, status
+          end
+          hold_back(child) if child.unfit? || !child.ending?
+        end
+      end
+
+      # Seconds until a worker may be started again; nil if it may now.
+      def back_off = @back_off.remaining
+
+      # When a process that is asked to end now is to be killed.
+      def deadline = now + @service.configuration.shutdown_timeout + EXIT_GRACE
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      private
+
+      def hold_back(child)
+        return if child.booted? && now - child.started_at > EARLY
+
+        delay = @back_off.fail
+        @log.next_attempt(delay) if delay.positive?
+      end
+    end
+  end
+end

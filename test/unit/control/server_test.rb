@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fake_server"
+require "support/http_client"
+
+# The control server by its sockets: what it reads, within which limits, and how it ends.
+class ControlServerTest < Minitest::Test
+  include Fairlead::Test::Waiting
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Folders
+
+  Control = Fairlead::Control
+
+  def setup
+    @log = Fairlead::Test::CollectedLog.new
+  end
+
+  def teardown
+    @clients&.each(&:close)
+    @server&.close
+  end
+
+  # Serves with +app+, which gets the requests.
+  def serve(address = "tcp://127.0.0.1:0", &app)
+    app ||= ->(request) { Control::Response.text(200, "#{request.path} #{request.query}") }
+    @server = Control::Server.new(address, app, log: @log).start
+  end
+
+  def client = adopt(TCPSocket.new("127.0.0.1", Integer(@server.url[/\d+\z/], 10)))
+
+  def test_one_request_of_a_connection_is_answered
+    serve
+    client = self.client
+    answer = client.get("/a?b=c")
+
+    assert_equal [200, "/a b=c", "close", "text/plain"], [answer.status, answer.body, answer["connection"], answer["content-type"]]
+    assert_predicate client, :closed?
+  end
+
+  def test_a_body_is_thrown_away
+    serve
+    answer = client.request("POST", "/x", { "content-length" => 300_000 }, body: "x" * 300_000).answer
+
+    assert_equal 200, answer.status
+  end
+
+  def test_it_listens_on_a_unix_socket_and_removes_its_file
+    in_folder do |folder|
+      serve("unix://#{folder}/control.sock")
+
+      assert_equal "unix://#{folder}/control.sock", @server.url
+      assert_equal "/x ", adopt(Socket.unix("#{folder}/control.sock")).get("/x").body
+      @server.close
+      refute_path_exists "control.sock"
+    end
+  end
+
+  def test_what_is_not_http_is_refused
+    serve
+
+    assert_equal 400, client.write("hello\r\n\r\n").answer.status
+  end
+
+  def test_a_large_head_is_refused
+    serve
+
+    assert_equal 431, client.write("GET / HTTP/1.1\r\nx: #{"y" * 9000}").answer.status
+  end
+
+  def test_a_slow_head_is_refused
+    ours, theirs = UNIXSocket.pair
+    client = adopt(ours).write("GET / HTTP/1.1\r\n")
+    Control::Connection.new(theirs, seconds: 0.05).answer { flunk }
+
+    assert_equal 408, client.answer.status
+  ensure
+    theirs&.close
+  end
+
+  def test_a_command_that_raises_is_logged_and_the_server_goes_on
+    serve { |request| request.path == "/" ? raise("no luck") : Control::Response.ok }
+
+    assert_equal 500, client.get.status
+    wait_until { @log.text.include?("no luck") }
+    assert_equal 200, client.get("/x").status
+  end
+
+  def test_more_connections_than_it_takes_at_once_are_served_in_turn
+    go = Thread::Queue.new
+    busy = Thread::Queue.new
+    serve do
+      busy << true
+      go.pop
+      Control::Response.ok
+    end
+    clients = Array.new(Control::Server::CONNECTIONS + 4) { client.request }
+    wait_until { busy.size == Control::Server::CONNECTIONS }
+    clients.size.times { go << true }
+
+    assert_equal([200] * clients.size, clients.map { |client| client.answer.status })
+  end
+
+  def test_at_the_end_no_thread_and_no_descriptor_is_left
+    before = [Thread.list.size, Dir.children("/proc/self/fd").size]
+    serve
+    client.get
+    @clients.each(&:close)
+    @server.close
+
+    wait_until { before == [Thread.list.size, Dir.children("/proc/self/fd").size] }
+  end
+
+  def test_a_response_that_is_on_its_way_is_sent_before_the_end
+    asked = Thread::Queue.new
+    go = Thread::Queue.new
+    serve do
+      asked << true
+      go.pop
+      Control::Response.ok
+    end
+    client = self.client.request
+    asked.pop
+    ending = Thread.new { @server.close }
+    go << true
+
+    assert_equal 200, client.answer.status
+    ending.join
+  end
+
+  def test_a_forked_process_gives_the_sockets_away
+    serve
+    client = self.client
+    pid = fork do
+      @server.forget
+      sleep
+    end
+    client.close
+    @server.close
+
+    assert_raises(Errno::ECONNREFUSED) { self.client }
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class TokenTest < Minitest::Test
+  Token = Fairlead::Control::Token
+  Request = Fairlead::Control::Request
+
+  def request(target, *fields) = Request.new(["GET #{target} HTTP/1.1", *fields].join("\r\n"))
+
+  def test_it_is_taken_from_the_query_as_puma_has_it
+    token = Token.new("s3cret")
+
+    assert token.allows?(request("/stop?token=s3cret"))
+    assert token.allows?(request("/stop?a=b&token=s3cret"))
+    ["/stop", "/stop?token=", "/stop?token=s3cre", "/stop?token=s3cret1", "/stop?xtoken=s3cret"].each { |target| refute token.allows?(request(target)) }
+  end
+
+  def test_it_is_taken_from_a_bearer_field
+    token = Token.new("s3cret")
+
+    assert token.allows?(request("/stop", "Authorization: Bearer s3cret"))
+    refute token.allows?(request("/stop", "Authorization: Basic s3cret"))
+    refute token.allows?(request("/stop", "Authorization: Bearer other"))
+  end
+
+  def test_it_may_be_escaped_in_the_query
+    assert Token.new("a b%/ä").allows?(request("/?token=a%20b%25%2F%C3%A4"))
+  end
+
+  def test_without_a_text_it_is_new_each_time
+    texts = Array.new(2) { Token.new(nil).text }
+
+    assert_equal 2, texts.uniq.size
+    assert_match(/\A\h{32}\z/, texts.first)
+  end
+
+  def test_none_allows_everything_but_pages_of_other_origins
+    token = Token.new("none")
+
+    assert_nil token.text
+    assert token.allows?(request("/stop"))
+    assert token.allows?(request("/stop", "Sec-Fetch-Site: none"))
+    %w[cross-site same-site].each { |site| refute token.allows?(request("/stop", "Sec-Fetch-Site: #{site}")) }
+  end
+end

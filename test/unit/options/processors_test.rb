@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class OptionsProcessorsTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  MANY = 64
+
+  def test_without_a_quota_all_processors_count
+    assert_equal MANY, available({})
+    assert_equal MANY, available({ "cpu.max" => "max 100000\n" })
+    assert_equal MANY, available({ "cpu/cpu.cfs_quota_us" => "-1\n", "cpu/cpu.cfs_period_us" => "100000\n" })
+    in_folder { |folder| assert_equal Etc.nprocessors, Fairlead::Options::Processors.available(root: folder, groups: "none") }
+  end
+
+  def test_a_quota_counts_without_its_fraction
+    assert_equal 2, available({ "cpu.max" => "250000 100000\n" })
+    assert_equal 3, available({ "cpu/cpu.cfs_quota_us" => "300000\n", "cpu/cpu.cfs_period_us" => "100000\n" })
+  end
+
+  def test_a_fraction_of_a_processor_is_one
+    assert_equal 1, available({ "cpu.max" => "50000 100000\n" })
+  end
+
+  def test_the_smallest_quota_of_the_groups_around_counts
+    files = { "cpu.max" => "max 100000", "app/cpu.max" => "400000 100000", "app/web/cpu.max" => "800000 100000" }
+
+    assert_equal 4, available(files, group: "/app/web")
+    assert_equal 4, available(files, group: "/app")
+    assert_equal MANY, available(files)
+  end
+
+  def test_more_than_there_are_are_not_available
+    assert_equal MANY, available({ "cpu.max" => "99999900000 100000" })
+  end
+
+  private
+
+  def available(files, group: "/")
+    in_folder(files.merge("groups" => "12:cpu:/elsewhere\n0::#{group}\n")) do |folder|
+      Fairlead::Options::Processors.available(all: MANY, root: folder, groups: "groups")
+    end
+  end
+end
