@@ -130,6 +130,18 @@ class LogFilesTest < Minitest::Test
     assert_match(/^thread fairlead 1 serves\n.*thread fairlead 1 ends$/m, server.stdout)
   end
 
+  def test_a_forced_end_tells_which_request_was_where
+    app = "run ->(env) { File.write('inside', '') && sleep }"
+    [["shutdown_debug on_force: true", 1], ["shutdown_debug", 1], ["shutdown_debug false", 0]].each do |line, times|
+      server = serve(app, "--shutdown-timeout", "0.2", files: { "config/fairlead.rb" => "#{line}\n" })
+      connect(server).request("GET", "/slow")
+      wait_until("the request") { File.exist?(server.path("inside")) }
+      server.stop
+
+      assert_equal times, server.stdout.scan(/^thread fairlead \d \(sleep\w*, GET \/slow\)\n\t.*config\.ru:1:in `sleep'/).size, line
+    end
+  end
+
   private
 
   # A server whose streams are redirected. What it says is in its files.
