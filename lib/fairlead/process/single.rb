@@ -45,12 +45,18 @@ module Fairlead
     # Asks the server to end, from any thread and from a trap.
     def stop_later = ask(:stop)
 
+    # As Supervisor#ping.
+    def ping(&block) = @signals.ping(&block)
+
     # As Supervisor#status.
     def status
       {
         pid: Process.pid, state: state, generation: 1, started_at: @started_at, workers: 0, restart: @last_restart, children: []
       }
     end
+
+    # As Supervisor#ended_by.
+    attr_reader :ended_by
 
     private
 
@@ -98,6 +104,7 @@ module Fairlead
 
     def stop_or_hurry(event)
       @service.listeners.close
+      @ended_by ||= event
       return @restarting = false if @restarting # it is draining already, and now it ends
       return drain_on(event) unless draining?
 

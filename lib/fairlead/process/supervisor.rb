@@ -61,12 +61,18 @@ module Fairlead
     # Asks the server to end, from any thread and from a trap.
     def stop_later = ask(:stop)
 
+    # Calls the block in the main loop, which shows that it turns.
+    def ping(&block) = @signals.ping(&block)
+
     # What people see of it; see Status.
     def status = Status.of(self)
 
     # --- for Status and Handover
 
     attr_reader :service, :shared, :workforce, :generations, :restarts, :started_at
+
+    # What it was asked to end for: :TERM and the like; nil while it serves.
+    attr_reader :ended_by
 
     def stopping? = @stopping
     def announced? = @announced
@@ -77,6 +83,7 @@ module Fairlead
       Native.open_file_limit!
       Native.adopt_orphans!
       @shared = @handover&.shared || Native::Shared.new(SLOTS, @service.configuration.workers)
+      Stats.shared = @shared
       @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
       @workforce = Workforce.new(@service, @shared, @generations)
       @restarts = Restarts.new(@workforce, @generations, @log)
@@ -88,6 +95,7 @@ module Fairlead
     # In a spawner that was forked.
     def after_fork
       @signals.restore
+      Launcher.current&.desk&.forget
       [*@workforce.children, *@generations].each { |process| process.link.close }
     end
 
@@ -127,6 +135,7 @@ module Fairlead
       @generations.replace_lost
       @workforce.end_surplus
       @workforce.start_missing(@restarts.source || @generations.current)
+      @restarts.refork_when_warm(@service.configuration.refork_after, @service.listeners)
       @restarts.advance
       exec_now_if_due
       @shared.introduce
@@ -200,6 +209,7 @@ module Fairlead
 
     def stop(reason, delay: @service.configuration.drain_delay)
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
+      @ended_by = reason
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(delay.zero? ? :drain : :end, @workforce.deadline + delay)
     end
