@@ -440,7 +440,7 @@ module Fairlead
            doc: "Prints only warnings and errors. Requests are then logged only if `access_log` is set."
 
     option :debug, Types::Flag.new,
-           scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, variables: %w[PUMA_DEBUG], valid: [true], invalid: ["maybe"],
            doc: "Shows the backtrace if the start fails, and logs in detail what the server does."
 
     option :log_format, Types::Choice.new(:text, :json),

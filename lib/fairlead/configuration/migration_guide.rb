@@ -39,9 +39,10 @@ module Fairlead
         directory: "has to exist when the file is read",
         environment: "details of errors are shown to clients only in `development`",
         first_data_timeout: "limits the whole head (slow drips too), and how long a body may make no progress",
+        force_shutdown_after: "`:forever` changes nothing: requests are never waited for without a limit",
         get: "knows our names too",
         http_content_length_limit: "the default is 1 GiB, not unlimited",
-        load: "reads the other file at once",
+        load: "reads the other file at once, and as it is",
         log_requests: "the format is `combined`; `access_log_format` has others",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
