@@ -15,6 +15,7 @@ module Fairlead
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
+  autoload :ForcedShutdown, "fairlead/error"
 
   # For programs with a server inside, and for rackup and Rails.
   autoload :Server, "fairlead/server"
@@ -48,6 +49,7 @@ module Fairlead
   autoload :RestartCommand, "fairlead/process/restart_command"
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
+  autoload :Idleness, "fairlead/process/idleness"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Control, "fairlead/control"
   autoload :Systemd, "fairlead/systemd"

@@ -10,6 +10,9 @@ module Fairlead
     # How long the threads may take to end once the engine has been stopped, in seconds.
     THREAD_GRACE = 1
 
+    # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
+    FORCED_GRACE = 2
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -19,6 +22,7 @@ module Fairlead
       @started = 0
       @lock = Mutex.new
       @created = Thread::Queue.new
+      @stopping = ConditionVariable.new
       @ending = false
       @finished = false
       @pid = nil
@@ -40,15 +44,21 @@ module Fairlead
       give_up unless started
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Returns false if requests were
-    # aborted.
-    def drain(seconds)
+    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Then ForcedShutdown is raised in
+    # requests that still run. Returns false if requests were aborted.
+    #
+    # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
+    # load balancers to notice that the server is going to end.
+    def drain(seconds, delay: 0)
+      return false unless delay.zero? || leave(delay)
+
       @ending = true
       deadline = seconds && (now + seconds)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       @native.drain
       drained = @native.wait(seconds_until(deadline))
       @shutdown_hooks.join(seconds_until(deadline))
+      abort_requests unless drained
       stop
       drained
     end
@@ -56,6 +66,7 @@ module Fairlead
     # Closes all connections now.
     def stop
       @ending = true
+      @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
       @native.stop
       deadline = now + THREAD_GRACE
@@ -79,6 +90,16 @@ module Fairlead
       @native ? stop : @lines&.close
     end
 
+    # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
+    def leave(seconds)
+      @native.leave
+      deadline = now + seconds
+      @lock.synchronize do
+        @stopping.wait(@lock, deadline - now) until @ending || now >= deadline
+      end
+      !@ending
+    end
+
     # Waits for the blocks of :shutdown, but not for longer than +head_start+.
     def start_shutdown_hooks(head_start)
       Background.current.draining(self)
@@ -88,6 +109,13 @@ module Fairlead
 
     # Seconds; nil when there is no deadline.
     def seconds_until(deadline) = deadline && [deadline - now, 0].max
+
+    # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
+    def abort_requests
+      busy = Native.current_requests.map(&:first) & threads
+      busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
+      @native.wait(FORCED_GRACE) if busy.any?
+    end
 
     # Called by #drain, and by a #stop that ends the drain early.
     def finish_once
@@ -130,7 +158,8 @@ module Fairlead
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
-      @service.log.thread_died(name, e)
+      # The request in which that was to be raised may just have ended.
+      @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
     ensure
       thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end

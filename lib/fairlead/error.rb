@@ -128,6 +128,10 @@ module Fairlead
   # Raised by a stream that is closed, or whose client has disconnected. It is an IOError, as applications expect.
   class ClosedError < IOError; end
 
+  # Raised in a request that is still running when the server has waited for +shutdown_timeout+: it gets a 503. No
+  # StandardError, so that the application does not go on by rescuing it.
+  class ForcedShutdown < Interrupt; end
+
   # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) that are used after it has ended,
   # or in a forked process.
   class FinishedError < IOError; end

@@ -148,7 +148,26 @@ module Fairlead
 
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
-           doc: "How long requests may take to finish when the server is asked to end. Requests still running are then aborted."
+           doc: "How long requests may take to finish when the server is asked to end. In those still running " \
+                "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
+
+    option :drain_delay, Types::Seconds.new(zero: true),
+           scope: :process, default: 0, valid: [10], invalid: [-1],
+           doc: "How long connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
+                "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
+                "request to a closed port. `shutdown_timeout` begins afterwards. A second signal ends the delay."
+
+    option :idle_timeout, Types::Seconds.new,
+           scope: :process, default: nil, valid: [300], invalid: [0],
+           doc: "Ends the server when it has had no request for this time, as is useful with socket activation. Open WebSockets, event " \
+                "streams and running requests count as use; connections between two requests do not."
+
+    shorthand :force_shutdown_after,
+              placeholder: "SEC", valid: [10], invalid: ["soon"],
+              doc: "Sets `shutdown_timeout`. `:immediately` means 0. `:forever` changes nothing: so that every deployment comes to an " \
+                   "end, requests are never waited for without a limit." do |seconds|
+      { shutdown_timeout: { "forever" => nil, "immediately" => 0 }.fetch(seconds.to_s, seconds) }
+    end
 
     option :restart_command, Types::Text.new("CMD"),
            scope: :process, default: nil, short: "-R", aliases: %i[restart_cmd], long_flags: %w[restart-command restart-cmd],
@@ -180,9 +199,23 @@ module Fairlead
            doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
                 "times; the later file wins."
 
+    option :lowlevel_error_handler, Types::Callable.new,
+           scope: :process, default: nil, long_flags: [],
+           valid: [->(_error) { [500, {}, []] }], invalid: ["a text"],
+           example: 'lowlevel_error_handler { |error, env, status| [status, {}, ["Sorry"]] }',
+           doc: "Makes the response when the application has raised an exception and no response has begun. The block is called " \
+                "with the exception, the env and the status (500, or 503 when the request was aborted because the server ends), or " \
+                "with as many of these as it takes, and returns a Rack response. The exception is logged in any case. If the " \
+                "block raises, that is logged too, and the client gets the usual response."
+
     option :early_hints, Types::Flag.new,
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
+
+    option :puma_env, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
+                "is closed after the request, and how many milliseconds the body was waited for."
 
     group "Requests"
 
@@ -201,6 +234,30 @@ module Fairlead
     option :target_max_bytes, Types::Bytes.new(least: 64),
            scope: :engine, default: 16 * 1024, valid: ["8k"], invalid: ["1"],
            doc: "The longest request target (path and query) that is accepted; a longer one gets a 414."
+
+    option :supported_http_methods, Types::Methods.new("LIST"),
+           scope: :engine, default: [], none: "any", valid: ["GET,HEAD"], invalid: ["GET HEAD"],
+           doc: "The request methods that are served; others get a 501. A list (`%w[GET HEAD]` too), or `any`. `CONNECT`, which only " \
+                "a proxy can serve, always gets a 501."
+
+    option :remote_address, Types::RemoteAddress.new("SOURCE"),
+           scope: :engine, default: "socket", aliases: %i[set_remote_address], valid: ["header:X-Real-IP"], invalid: ["header"],
+           doc: "Where the address of the client comes from, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
+                "peer. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: the first address of that field, if a " \
+                "request has it; only for a server that is reached through proxies which set it, as clients can forge " \
+                "it (with `trusted_proxies` it counts only from those). `proxy_protocol: :v1`: the line that a proxy sends before " \
+                "the first request, within `head_timeout`; a connection without one gets a 400."
+
+    option :trusted_proxies, Types::Network.new("NETWORK"),
+           scope: :engine, repeatable: true, default: [], valid: ["10.0.0.0/8"], invalid: ["10.0.0.0/255.0.0.0"],
+           doc: "Peers whose fields `x-forwarded-proto`, `x-forwarded-scheme` and `x-forwarded-ssl` say whether `rack.url_scheme` is " \
+                "`https`, and `SERVER_PORT` 443 if the host has no port. An address, a network, or `unix` for all who connect to a Unix " \
+                "socket; may be given several times."
+
+    option :rack_url_scheme, Types::Choice.new(:http, :https),
+           scope: :engine, default: nil, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
+           doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
+                "that speaks HTTPS."
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
@@ -249,6 +306,15 @@ module Fairlead
            scope: :process, embedded: true, default: nil, valid: ["shop/1.0"], invalid: [""],
            doc: "Sends this in the field `server` of each response of the application that has none. Without it, there is no such " \
                 "field."
+
+    option :enable_keep_alives, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
+
+    option :max_keep_alive, Types::Count.new(0..1_000_000_000),
+           scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
+           doc: "The maximum number of requests of a connection; the last response has `connection: close`. 0 means no limit. A limit " \
+                "helps a balancer to spread connections over new servers; each client takes turns by request in any case."
 
     option :keep_alive_timeout, Types::Seconds.new,
            scope: :engine, default: 65, aliases: %i[persistent_timeout], variables: %w[PUMA_PERSISTENT_TIMEOUT],

@@ -55,13 +55,16 @@ module Fairlead
     # The settings of the engine: its options, and what only this process has.
     def engine_settings(lines = engine_lines)
       details = configuration.development?
+      handler = configuration.lowlevel_error_handler
       configuration.engine_settings.merge(
-        error_reporter: ErrorReporter.new(log, details: details).method(:call),
-        error_details: details,
+        error_reporter: ErrorReporter.new(log, details: details, handler: handler).method(:call),
+        error_details: details || !handler.nil?,
         access_log_fd: lines.request_fd,
         error_log_fd: lines.error_fd,
         server_software: "fairlead #{VERSION}",
-        field_lists: AppLoader.field_lists?
+        field_lists: AppLoader.field_lists?,
+        http_version: AppLoader.http_version?,
+        puma_env: configuration.puma_env?
       )
     end
 

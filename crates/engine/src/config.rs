@@ -1,6 +1,8 @@
 //! The settings of one engine: limits, time-outs and logs. Every value comes from the option table of `lib/`; no
 //! default is written here. A field has the name of its option and is read by it, so a new option needs only a field.
 
+pub(crate) mod peers;
+
 use crate::limits::descriptors::Descriptors;
 use crate::limits::meter::Rate;
 use crate::limits::request_totals::RequestTotals;
@@ -10,6 +12,8 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use peers::{RemoteAddress, Scheme, TrustedProxies};
 
 /// Where the values of options come from: one implementation for each type that a field has.
 pub trait Setting<T> {
@@ -80,6 +84,18 @@ settings! {
         pub body_memory_bytes: usize,
         /// Where temporary files are made.
         pub temp_dir: PathBuf,
+        /// Methods that are served (501); all if there are none.
+        pub supported_http_methods: Vec<String>,
+        /// Where the address of a client comes from.
+        pub remote_address: RemoteAddress,
+        /// Whose fields tell the scheme that the client has used.
+        pub trusted_proxies: TrustedProxies,
+        /// The scheme of every request, whatever its connection says.
+        pub rack_url_scheme: Option<Scheme>,
+        /// Whether a connection may carry more than one request.
+        pub enable_keep_alives: bool,
+        /// Most requests of a connection; 0 for no limit.
+        pub max_keep_alive: u64,
         /// How long a connection may be idle between requests.
         pub keep_alive_timeout: Duration,
         /// How long an unsent response may make no progress, or stay below `write_min_rate`.
@@ -145,6 +161,17 @@ impl Config {
             grace: self.write_timeout,
             bytes: self.write_min_rate,
         }
+    }
+
+    /// Whether a connection that has carried `served` requests persists after the next one.
+    pub(crate) fn persists_after(&self, served: u64) -> bool {
+        self.enable_keep_alives && (self.max_keep_alive == 0 || served + 1 < self.max_keep_alive)
+    }
+
+    /// Whether requests with this method are served.
+    pub(crate) fn supports(&self, method: &[u8]) -> bool {
+        let mut methods = self.supported_http_methods.iter();
+        self.supported_http_methods.is_empty() || methods.any(|supported| supported.as_bytes() == method)
     }
 
     /// The limits of the parser of request heads.

@@ -66,7 +66,9 @@ pub use app::App;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
-pub use config::{Compression, Config, FilesConfig, Format, Logs, Overflow, Setting, Symlinks};
+pub use config::{
+    Compression, Config, FilesConfig, Format, Logs, Overflow, RemoteAddress, Scheme, Setting, Symlinks, TrustedProxies,
+};
 pub use engine::Engine;
 pub use exchange::{Coder, Exchange, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;

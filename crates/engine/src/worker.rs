@@ -39,6 +39,8 @@ enum Counters {
 #[repr(u8)]
 enum Lifecycle {
     Serving,
+    /// Still accepts, but each response ends its connection.
+    Leaving,
     Draining,
     Stopped,
 }
@@ -98,19 +100,28 @@ impl Worker {
         &self.timer
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
+    /// Whether each response ends its connection.
+    pub(crate) fn is_leaving(&self) -> bool {
         self.phase.load(Relaxed) != Lifecycle::Serving as u8
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase.load(Relaxed) >= Lifecycle::Draining as u8
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.phase.load(Relaxed) == Lifecycle::Stopped as u8
     }
 
+    /// Ends each connection with its next response, from now on.
+    pub(crate) fn begin_leave(&self) {
+        self.phase.fetch_max(Lifecycle::Leaving as u8, SeqCst);
+    }
+
     /// Serves only what has arrived, from now on.
     pub(crate) fn begin_drain(&self) {
         self.counters().serving.store(0, SeqCst);
-        let (serving, draining) = (Lifecycle::Serving as u8, Lifecycle::Draining as u8);
-        let _ = self.phase.compare_exchange(serving, draining, SeqCst, SeqCst);
+        self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
     }
 
     /// Stops serving.

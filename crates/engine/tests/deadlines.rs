@@ -350,3 +350,17 @@ fn stopping_closes_everything_at_once() {
     assert!(client.is_closed());
     assert!(server.engine.wait(Some(PATIENCE)));
 }
+
+#[test]
+fn an_engine_that_leaves_accepts_and_ends_each_connection() {
+    let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+    let mut kept = server.connect();
+    assert!(!kept.get("/").head.contains("connection: close"));
+    server.engine.leave();
+    for client in [&mut kept, &mut server.connect()] {
+        assert!(client.get("/").head.contains("connection: close\r\n"));
+        assert!(client.is_closed());
+    }
+    server.engine.drain();
+    assert!(server.engine.wait(Some(PATIENCE)));
+}

@@ -32,6 +32,9 @@ macro_rules! errors {
 }
 
 errors! {
+    /// The connection does not begin with a line of the PROXY protocol, although it has to.
+    InvalidProxyLine = 400, "invalid PROXY line";
+
     /// LF without CR. RFC 9112 §2.2 lets a recipient accept it, but then peers disagree about where lines end.
     BareLineFeed = 400, "bare line feed";
     /// CR that is not followed by LF (RFC 9112 §2.2).

@@ -10,6 +10,7 @@
 //! - [`content_encoding`]: compressed content, and which requests accept it;
 //! - [`event_stream`]: server-sent events;
 //! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
+//! - [`ProxyLine`]: for whom a proxy speaks;
 //! - [`path`]: which paths may name a file, and which file;
 //! - [`pattern`]: globs and subjects.
 
@@ -24,6 +25,7 @@ pub mod multipart;
 mod parameters;
 pub mod path;
 pub mod pattern;
+mod proxy;
 pub mod ranges;
 mod span;
 pub mod websocket;
@@ -34,4 +36,5 @@ pub use http1::{
     Progress, Target, TargetForm, Version, MAX_FIELDS, MAX_METHOD_BYTES,
 };
 pub use path::{check_path, relative_path, PathFault, PathKind, PathRules};
+pub use proxy::{ProxyLine, PROXY_LINE_BYTES};
 pub use span::Span;

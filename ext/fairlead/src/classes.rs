@@ -15,6 +15,8 @@ pub(crate) static STREAM: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Stream")
 pub(crate) static CLOSED_ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "ClosedError"));
 /// What belongs to a response was used after its end.
 pub(crate) static FINISHED_ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "FinishedError"));
+/// The request is aborted, because the server ends.
+pub(crate) static FORCED_SHUTDOWN: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "ForcedShutdown"));
 
 /// `rack.input` of a request without a body; shared by all.
 pub(crate) static EMPTY_INPUT: Lazy<Value> = Lazy::new(|ruby| find(fairlead(ruby), "EMPTY_INPUT"));
@@ -31,6 +33,7 @@ pub(crate) static UNIX_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_o
 pub(crate) fn find_all(ruby: &Ruby) {
     Lazy::force(&CLOSED_ERROR, ruby);
     Lazy::force(&FINISHED_ERROR, ruby);
+    Lazy::force(&FORCED_SHUTDOWN, ruby);
     Lazy::force(&EMPTY_INPUT, ruby);
     for class in [&FILE_INPUT, &STRING_IO, &TCP_SOCKET, &UNIX_SOCKET] {
         Lazy::force(class, ruby);

@@ -122,6 +122,12 @@ table! {
         http11: "HTTP/1.1",
         cgi12: "CGI/1.2",
         port80: "80",
+        port443: "443",
+        http: "http",
+        https: "https",
+        http_version: "HTTP_VERSION",
+        puma_socket: "puma.socket",
+        puma_request_body_wait: "puma.request_body_wait",
         empty: "",
         loopback: "127.0.0.1",
     }

@@ -14,6 +14,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   Fairlead::Options.select(&:in_file?).each do |entry|
     entry.methods_in_file.each do |name|
       define_method(name) do |*arguments, &block|
+        arguments = [] if block && arguments.compact.empty?
         @file.set(entry.name, *arguments, *block, origin: name == entry.name ? @file.here : @file.here_as(name))
       end
     end

@@ -1,29 +1,52 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Handles an exception that the application did not rescue: one entry in the log, and a plain response that shows it
-  # to the client only in development. In other environments the engine prefers the error page of `public_dir`, if there
-  # is one.
+  # Handles an exception that the application did not rescue: one entry in the log, and a response. That is what the
+  # option lowlevel_error_handler returns, or a plain one that shows the exception to the client only in development. In
+  # other environments the engine prefers the error page of `public_dir`, if there is one.
   class ErrorReporter
-    TITLE = "500 Internal Server Error"
-    HINT = "The application failed. See the server log for details."
+    TITLES = { 500 => "500 Internal Server Error", 503 => "503 Service Unavailable" }.freeze
+    HINTS = { 500 => "The application failed. See the server log for details.", 503 => "The server is ending." }.freeze
 
-    # +details+: whether the response shows the exception.
-    def initialize(log, details:)
+    # +details+: whether the response shows the exception. +handler+: what makes the response instead, or nil.
+    def initialize(log, details:, handler: nil)
       @log = log
       @details = details
+      @handler = handler
+      @takes = handler && count_of_arguments
     end
 
-    # Logs +exception+ and returns the response. +env+ is nil when it happened outside a request.
-    def call(exception, env)
+    # Logs +exception+, and returns the response with that status. +env+ is nil when it happened outside a request,
+    # +status+ when no response is wanted: one has begun.
+    def call(exception, env, status = 500)
       @log.app_failed(exception, request(env))
-      html = env && html?(env)
-      body = html ? page(exception) : text(exception)
-      type = html ? "text/html" : "text/plain"
-      [500, { "content-type" => "#{type}; charset=utf-8", "content-length" => body.bytesize.to_s }, [body]]
+      return unless status
+
+      (@handler && handled(exception, env, status)) || plain(exception, env, status)
     end
 
     private
+
+    # What the handler returns; nil if it has raised.
+    def handled(exception, env, status)
+      @handler.call(*[exception, env, status].first(@takes))
+    rescue StandardError, ScriptError => e
+      @log.app_failed(e, request(env))
+      nil
+    end
+
+    # How many arguments the handler takes at most, of three.
+    def count_of_arguments
+      parameters = (@handler.respond_to?(:parameters) ? @handler : @handler.method(:call)).parameters.map(&:first)
+      parameters.include?(:rest) ? 3 : parameters.count { |kind| %i[req opt].include?(kind) }
+    end
+
+    def plain(exception, env, status)
+      html = env && html?(env)
+      body = html ? page(exception, status) : text(exception, status)
+      type = html ? "text/html" : "text/plain"
+      [status, { "content-type" => "#{type}; charset=utf-8", "content-length" => body.bytesize.to_s }, [body]]
+    end
 
     # The method and the path, escaped so that it cannot start a new line. The query may contain secrets and is left out.
     def request(env)
@@ -36,15 +59,16 @@ module Fairlead
       env["HTTP_ACCEPT"].to_s.include?("text/html")
     end
 
-    def text(exception)
-      "#{TITLE}\n\n#{@details ? details(exception) : HINT}\n"
+    def text(exception, status)
+      "#{TITLES.fetch(status)}\n\n#{@details ? details(exception) : HINTS.fetch(status)}\n"
     end
 
-    def page(exception)
+    def page(exception, status)
       require "cgi/escape"
-      content = @details ? "<pre>#{CGI.escapeHTML(details(exception))}</pre>" : "<p>#{HINT}</p>"
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><title>#{TITLE}</title></head>" \
-        "<body><h1>#{TITLE}</h1>#{content}</body></html>\n"
+      title = TITLES.fetch(status)
+      content = @details ? "<pre>#{CGI.escapeHTML(details(exception))}</pre>" : "<p>#{HINTS.fetch(status)}</p>"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><title>#{title}</title></head>" \
+        "<body><h1>#{title}</h1>#{content}</body></html>\n"
     end
 
     def details(exception)

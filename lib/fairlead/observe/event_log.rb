@@ -130,17 +130,16 @@ module Fairlead
 
     def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
 
-    def restart_begun(restart, generation) = info("#{restart.kind} restart: loading the new code (generation #{generation.number})")
+    def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
 
     def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
 
     def refork_refused(reason) = warn("refork: not now, #{reason}")
 
-    def restart_done(restart, generation) = info("#{restart.kind == :refork ? "refork" : "#{restart.kind} restart"}: done, all workers are of generation #{generation.number}")
+    def restart_done(restart, generation) = info("#{restart.name}: done, all workers are of generation #{generation.number}")
 
     def restart_failed(restart, generation)
-      name = restart.kind == :refork ? "refork" : "#{restart.kind} restart"
-      warn("#{name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
+      warn("#{restart.name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
     end
 
     def restart_checked = info("hot restart: checking the configuration of the new code")
@@ -161,7 +160,12 @@ module Fairlead
 
     # --- the end
 
-    def draining(signal, seconds) = info("#{signal}: finishing what has arrived, for up to #{seconds} s")
+    # +delay+: seconds in which connections are still accepted.
+    def draining(signal, seconds, delay: 0)
+      info("#{signal}: #{"accepting for #{delay} s, then " if delay.positive?}finishing what has arrived, for up to #{seconds} s")
+    end
+
+    def idle(seconds) = info("no request for #{seconds} s: ending")
 
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 

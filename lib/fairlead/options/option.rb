@@ -38,7 +38,7 @@ module Fairlead
       # Whether the configuration file may set it.
       def in_file? = @in_file
 
-      # Whether the command line may set it.
+      # Whether the command line may set it: a block cannot be written there.
       def flag? = long_flags.any?
 
       # The names of its methods in the configuration file.
@@ -90,6 +90,7 @@ module Fairlead
       def expand(*arguments)
         return { name => type.implied } if arguments.empty? && !type.implied.nil?
 
+        arguments = [arguments] if type.list? && arguments.size > 1
         one_argument!(arguments)
         return {} if arguments.first.nil?
 

@@ -36,6 +36,9 @@ module Fairlead
         # What the option means when it is given without a value; nil if it needs one.
         def implied = nil
 
+        # Whether several arguments are one value.
+        def list? = false
+
         private
 
         def invalid!(value)
@@ -286,3 +289,4 @@ module Fairlead
 end
 
 require "fairlead/options/file_option_types"
+require "fairlead/options/request_option_types"

@@ -25,7 +25,7 @@ module Fairlead
       def requests_by_thread
         return {} unless Native.respond_to?(:current_requests)
 
-        Native.current_requests.to_h { |thread, env| [thread, "#{env["REQUEST_METHOD"]} #{env["REQUEST_URI"] || env["PATH_INFO"]}"] }
+        Native.current_requests.to_h.transform_values { |env| "#{env["REQUEST_METHOD"]} #{env["REQUEST_URI"] || env["PATH_INFO"]}" }
       end
     end
   end

@@ -10,7 +10,11 @@ module Fairlead
     class << self
       # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
       # Later calls change nothing.
-      def note(environment = ENV) = @current ||= new(words_of_process, folder(environment), original(environment))
+      def note(environment = ENV)
+        return @current if @current
+
+        @current = new(words_of_process, folder(environment), original(environment))
+      end
 
       # The one that was noted. Raises RuntimeError if none was.
       def current = @current || raise("RestartCommand.note was not called")
@@ -64,13 +68,13 @@ module Fairlead
 
     # Starts it as another process; returns its id. +variables+: added to the environment. +ios+: what it inherits.
     def spawn(variables, *ios)
-      Process.spawn(environment(variables), *command, chdir: folder, unsetenv_others: true, **inherited(ios))
+      Process.spawn(environment(variables), *command, chdir: folder, unsetenv_others: true, **passed(ios))
     end
 
     # Replaces this process by it.
     def exec(variables, *ios)
       Dir.chdir(folder)
-      Process.exec(environment(variables), *command, unsetenv_others: true, **inherited(ios))
+      Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
     end
 
     # Has the new code check its configuration. Returns nil, or what is wrong with it.
@@ -84,7 +88,8 @@ module Fairlead
         next if status&.success?
 
         text = File.read(errors.path).strip
-        text.empty? ? "fairlead --check: #{status ? "exit status #{status.exitstatus}" : "not ready after #{CHECK_TIMEOUT} s"}" : text
+        text = status ? status.to_s : "it takes longer than #{CHECK_TIMEOUT} s" if text.empty?
+        text
       end
     rescue SystemCallError => e
       e.message
@@ -96,7 +101,7 @@ module Fairlead
 
     def environment(variables) = @environment.merge("PWD" => folder, **variables)
 
-    def inherited(ios) = ios.to_h { |io| [io, io] }
+    def passed(ios) = ios.to_h { |io| [io, io] }
 
     # The Process::Status; nil if it takes too long.
     def wait(pid)

@@ -4,7 +4,7 @@ module Fairlead
   # The main loop of a process that serves: a worker, or a server without workers. The class that includes it has
   # @service, @engine and @signals.
   #
-  #   serving ──drain──▶ draining ──all done, or shutdown_timeout──▶ ended
+  #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
     private
@@ -24,9 +24,10 @@ module Fairlead
     def draining? = !@drain.nil?
 
     # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled.
-    def drain
+    # +delay+: see Engine#drain.
+    def drain(delay: 0)
       @drain ||= Thread.new do
-        finished = @engine.drain(@service.configuration.shutdown_timeout)
+        finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay)
         @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
         @signals.push(:ENDED)
       end

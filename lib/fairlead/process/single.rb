@@ -31,8 +31,9 @@ module Fairlead
       Native.open_file_limit!
       @signals.trap(*REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
       @engine.start
+      @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
-      serve { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
+      serve(heartbeat: @idleness&.pause) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
       @restarting ? start_again : 0
     ensure
       @signals.restore
@@ -67,6 +68,7 @@ module Fairlead
 
     def act_on(event)
       case REQUESTS.fetch(event, event)
+      when :HEARTBEAT then drain_when_idle
       when :stop then stop_or_hurry(event)
       when :halt then stop_on(event)
       when :hang_up then hang_up
@@ -76,6 +78,17 @@ module Fairlead
       when :backtraces then Backtraces.print(@log)
       when :refork, :add_worker, :remove_worker then @log.needs_workers(event)
       end
+    end
+
+    def idle_timeout = @service.configuration.idle_timeout
+
+    # Nobody waits for a load balancer to notice that.
+    def drain_when_idle
+      return if draining? || !@idleness.over?
+
+      @log.idle(idle_timeout)
+      @service.listeners.close
+      drain
     end
 
     # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
@@ -92,8 +105,9 @@ module Fairlead
     end
 
     def drain_on(signal)
-      @log.draining(signal, @service.configuration.shutdown_timeout)
-      drain
+      delay = @restarting ? 0 : @service.configuration.drain_delay
+      @log.draining(signal, @service.configuration.shutdown_timeout, delay: delay)
+      drain(delay: delay)
     end
 
     def stop_on(signal)

@@ -81,6 +81,8 @@ module Fairlead
       @workforce = Workforce.new(@service, @shared, @generations)
       @restarts = Restarts.new(@workforce, @generations, @log)
       @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations)
+      seconds = @service.configuration.idle_timeout
+      @idleness = Idleness.new(seconds) { @shared.stats[:workers] } if seconds
     end
 
     # In a spawner that was forked.
@@ -116,7 +118,7 @@ module Fairlead
     def links = [*@workforce.children, *@generations].map(&:link).reject(&:closed?)
 
     # Seconds until something is due.
-    def pause = [@watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
+    def pause = [*@idleness&.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
 
     def tend
       @watchdog.check(now)
@@ -129,6 +131,15 @@ module Fairlead
       exec_now_if_due
       @shared.introduce
       announce if !@announced && @workforce.complete?
+      stop_when_idle if @idleness
+    end
+
+    # Nobody waits for a load balancer to notice that.
+    def stop_when_idle
+      return unless @idleness.over?
+
+      @log.idle(@service.configuration.idle_timeout)
+      stop(:idle, delay: 0)
     end
 
     # --- what is asked for
@@ -187,10 +198,10 @@ module Fairlead
       exec_unless(nil)
     end
 
-    def stop(reason)
-      @log.draining(reason, @service.configuration.shutdown_timeout)
-      start_ending(:end, @workforce.deadline)
-      @status = 128 + Signal.list.fetch(reason.to_s, 0) unless @ever_booted || !@generations.current&.loading?
+    def stop(reason, delay: @service.configuration.drain_delay)
+      @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
+      @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
+      start_ending(delay.zero? ? :drain : :end, @workforce.deadline + delay)
     end
 
     def stop_at_once(reason)

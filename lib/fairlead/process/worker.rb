@@ -86,7 +86,8 @@ module Fairlead
 
     def obey(message)
       case message.kind
-      when :drain, :end then leave
+      when :drain then leave
+      when :end then leave(delay: @service.configuration.drain_delay)
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
       when :backtraces then Backtraces.print(@service.log)
@@ -95,10 +96,10 @@ module Fairlead
       end
     end
 
-    # Drains and ends, even if it was about to become a spawner.
-    def leave
+    # Drains and ends, even if it was about to become a spawner. +delay+: see Engine#drain.
+    def leave(delay: 0)
       @promotion = nil
-      drain
+      drain(delay: delay)
     end
 
     def promote(message)

@@ -64,6 +64,31 @@ class KeepAliveTest < Minitest::Test
     end
   end
 
+  def test_a_connection_carries_no_more_requests_than_max_keep_alive
+    server = serve(linted(HELLO), "--max-keep-alive", 3)
+    client = connect(server)
+
+    assert_equal [nil, nil, "close"], Array.new(3) { client.get["connection"] }
+    assert_predicate client, :closed?
+  end
+
+  def test_without_keep_alives_each_answer_ends_its_connection
+    server = serve(linted(HELLO), "--no-enable-keep-alives")
+
+    ["1.1", "1.0"].each do |version|
+      client = connect(server).write("GET / HTTP/#{version}\r\nhost: a\r\nconnection: keep-alive\r\n\r\n")
+      assert_equal "close", client.answer["connection"]
+      assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_method_that_is_not_served_is_refused
+    server = serve(linted(HELLO), "-C", "config.rb", files: { "config.rb" => "supported_http_methods %w[GET POST]" })
+
+    assert_equal [200, 200, 501, 501], %w[GET POST DELETE PROPFIND].map { |method| ask(server, method).status }
+    assert_logged("refused 501 (method not supported)", server)
+  end
+
   def test_the_application_may_end_the_connection
     server = serve(linted('[200, { "content-type" => "text/plain", "connection" => "close" }, ["bye"]]'))
     client = connect(server)

@@ -28,7 +28,7 @@ class ProcessDescriptorsTest < Minitest::Test
     server = limited(64, "-w", 64)
 
     assert_equal 1, server.wait_exit.exitstatus
-    assert_equal ["fairlead: too few descriptors, \"ulimit -n\" is 64: Too many open files - the mailboxes"], server.stderr.lines(chomp: true)
+    assert_equal "[#{server.pid}] fairlead: too few descriptors, \"ulimit -n\" is 64: Too many open files - the mailboxes\n", server.stderr
   end
 
   def test_too_few_for_a_worker_to_start_are_told_as_well

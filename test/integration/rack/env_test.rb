@@ -30,7 +30,76 @@ class EnvTest < Minitest::Test
       "rack.hijack?" => true, "rack.hijack" => "Proc", "rack.upgrade?" => "NilClass",
       "rack.after_reply" => "Array", "rack.response_finished" => "Array"
     }
+    expected["HTTP_VERSION"] = "HTTP/1.1" unless rack?("3.1")
     assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort
+  end
+
+  # The SPEC of Rack before 3.1 asks for it; a field of that name must not set it.
+  def test_http_version_is_that_of_the_request_where_rack_wants_it
+    server = serve(unlinted(TELL))
+    own = rack?("3.1") ? "x" : nil
+
+    assert_equal own || "HTTP/1.1", env_of(connect(server).request("GET", "/", { "version" => "x" }))["HTTP_VERSION"]
+    assert_equal own || "HTTP/1.0", env_of(connect(server).write("GET / HTTP/1.0\r\nversion: x\r\n\r\n"))["HTTP_VERSION"]
+  end
+
+  # What the fields say of the host => SERVER_NAME and SERVER_PORT, with http and with https.
+  PORTS = { "example.com" => [%w[example.com 80], %w[example.com 443]], "example.com:80" => [%w[example.com 80], %w[example.com 80]],
+            "example.com:443" => [%w[example.com 443], %w[example.com 443]], "[::1]:3000" => [%w([::1] 3000), %w([::1] 3000)] }.freeze
+
+  def test_scheme_and_port_follow_a_trusted_proxy
+    server = serve(linted(TELL), "--trusted-proxies", "127.0.0.0/8", "--trusted-proxies", "unix")
+    client = connect(server)
+
+    2.times do
+      PORTS.each do |host, expected|
+        %w[http https].zip(expected).each do |scheme, server_fields|
+          env = env_of(client.request("GET", "/", { "host" => host, "x-forwarded-proto" => scheme }))
+          assert_equal [scheme, *server_fields], env.values_at("rack.url_scheme", "SERVER_NAME", "SERVER_PORT"), host
+        end
+      end
+    end
+  end
+
+  def test_scheme_and_port_do_not_follow_others
+    env = env_of(connect(serve(linted(TELL))).request("GET", "/", { "host" => "a", "x-forwarded-proto" => "https" }))
+
+    assert_equal %w[http 80], env.values_at("rack.url_scheme", "SERVER_PORT")
+  end
+
+  def test_the_scheme_can_be_forced
+    env = env_of(connect(serve(linted(TELL), "--rack-url-scheme", "https")).request("GET", "/", { "host" => "a" }))
+
+    assert_equal %w[https 443], env.values_at("rack.url_scheme", "SERVER_PORT")
+  end
+
+  def test_what_puma_adds_is_there_when_asked_for
+    code = <<~'RUBY'
+      socket, wait = env.values_at("puma.socket", "puma.request_body_wait")
+      env["rack.after_reply"] << -> { Notes.add("#{socket.class} #{wait.class}") }
+      env["rack.response_finished"] << ->(*) { Notes.add(wait) }
+      [200, {}, ["#{socket&.remote_address&.ip_port} #{wait}"]]
+    RUBY
+    with = connect(server = serve(unlinted(code), "--puma-env"))
+    3.times { assert_equal "#{with.socket.local_address.ip_port} 0", with.get.body }
+    assert_equal " ", get(serve(unlinted(code)), "/").body
+    assert_equal ["TCPSocket Integer"], wait_for_notes(server, 6).grep(/T/).uniq
+  end
+
+  def test_the_wait_for_a_body_is_measured
+    server = serve(unlinted("[200, {}, [env['puma.request_body_wait'].to_s]]"), "--puma-env", "-w", 1)
+    client = connect(server).write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\na")
+    sleep 0.3 # this is what is measured
+    milliseconds = Integer(client.write("b").answer.body)
+
+    assert_includes 250..5_000, milliseconds
+  end
+
+  def test_the_socket_is_closed_after_the_request
+    server = serve(unlinted("before = $socket; $socket = env['puma.socket']; [200, {}, [before&.closed?.inspect]]"), "--puma-env")
+    client = connect(server)
+
+    assert_equal %w[nil true true], Array.new(3) { client.get.body }
   end
 
   def test_threads_and_processes_are_told

@@ -11,8 +11,9 @@ class ConfigurationConfigFileTest < Minitest::Test
     in_folder do
       Options.select(&:in_file?).each do |entry|
         entry.methods_in_file.each do |name|
-          File.write("fairlead.rb", entry.example.sub(entry.name.to_s, name.to_s))
+          File.write("fairlead.rb", entry.example.sub(/\A#{entry.name}/, name.to_s))
           file = Fairlead::Configuration::ConfigFile.new("fairlead.rb").read
+          expected = entry.expand(*entry.valid)
 
           assert_empty file.problems, name
           assert_equal entry.expand(*entry.valid).keys, file.settings.keys

@@ -64,10 +64,51 @@ class ErrorReporterTest < Minitest::Test
     assert_equal response.body.bytesize.to_s, response.headers["content-length"]
   end
 
+  def test_without_a_status_it_is_only_logged
+    assert_nil handler(own: ->(_) { flunk }).call(RuntimeError.new("boo"), nil, nil)
+    assert_includes @errors.string, "boo (RuntimeError)"
+  end
+
+  def test_a_request_that_was_not_given_the_time_is_unavailable
+    status, _, body = handler.call(Fairlead::ForcedShutdown.new("late"), {}, 503)
+
+    assert_equal 503, status
+    assert_includes body.join, "503 Service Unavailable"
+  end
+
+  # How a handler is written => with how many arguments it is called.
+  HANDLERS = {
+    -> {} => 0,
+    ->(_error) {} => 1,
+    ->(_error, _env) {} => 2,
+    ->(_error, _env, _status) {} => 3,
+    ->(_error, _env = nil) {} => 2,
+    ->(*_all) {} => 3,
+    proc { |_error, _env| } => 2,
+    Class.new { def call(_error, _env, _status = 0) = nil }.new => 3
+  }.freeze
+
+  def test_an_own_handler_is_called_with_as_many_arguments_as_it_takes
+    HANDLERS.each do |callable, count|
+      given = nil
+      callable.define_singleton_method(:call) { |*arguments| (given = arguments) && [418, {}, []] }
+
+      assert_equal [418, {}, []], handler(own: callable).call(RuntimeError.new("boo"), { "x" => 1 })
+      assert_equal [RuntimeError, Hash, Integer].first(count), given.map(&:class)
+    end
+  end
+
+  def test_an_own_handler_that_raises_is_logged_and_replaced
+    status, = handler(own: ->(_) { raise ArgumentError, "own" }).call(RuntimeError.new("boo"), {})
+
+    assert_equal 500, status
+    assert_match(/boo \(RuntimeError\).*own \(ArgumentError\)/m, @errors.string)
+  end
+
   private
 
-  def handler(details: false)
-    Fairlead::ErrorReporter.new(Fairlead::EventLog.new(errors: @errors), details: details)
+  def handler(details: false, own: nil)
+    Fairlead::ErrorReporter.new(Fairlead::EventLog.new(errors: @errors), details: details, handler: own)
   end
 
   def answer(env: {}, **options)

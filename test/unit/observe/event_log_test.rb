@@ -4,7 +4,7 @@ require "test_helper"
 require "stringio"
 
 class EventLogTest < Minitest::Test
-  Child = Struct.new(:slot, :pid)
+  Child = Struct.new(:index, :pid)
 
   def setup
     @output = StringIO.new
@@ -14,10 +14,10 @@ class EventLogTest < Minitest::Test
 
   def test_what_is_in_order_goes_to_the_output_and_what_is_not_to_the_errors
     log.draining(:TERM, 30)
-    log.signal_ignored(:USR1)
+    log.last_worker_kept
 
     assert_equal "TERM: finishing what has arrived, for up to 30 s\n", @output.string
-    assert_equal "USR1: ignored, restarts are not supported yet\n", @errors.string
+    assert_equal "the last worker cannot be removed\n", @errors.string
   end
 
   def test_quiet_leaves_the_errors

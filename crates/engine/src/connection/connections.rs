@@ -62,8 +62,14 @@ impl Connections {
             None => self.worker.poller.add_silent(transport, key)?,
         }
         self.parked().register(key, transport, interest);
-        let stream = Stream::new(Arc::clone(transport), Arc::clone(origin), peer);
-        Ok(Connection::new(place, stream, now))
+        let config = &self.worker.config;
+        let mut stream = Stream::new(
+            Arc::clone(transport),
+            Arc::clone(origin),
+            config.remote_address.of_peer(peer),
+        );
+        stream.is_peer_trusted = config.trusted_proxies.include(peer);
+        Ok(Connection::new(place, stream, config, now))
     }
 
     /// Leaves a connection to the reactor until its next event or its deadline. Returns it, to be closed, if it cannot

@@ -16,7 +16,7 @@ mod sending;
 mod space;
 
 use crate::clock::{Millis, Nanos};
-use crate::config::Config;
+use crate::config::{Config, RemoteAddress};
 use crate::connection::place::Place;
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
@@ -52,12 +52,14 @@ pub(crate) enum Next {
 enum State {
     /// No byte of a request has arrived.
     Idle,
-    /// Part of a head has arrived; `since` is when its first byte did.
+    /// Part of a head, or of the line of a proxy before it, has arrived; `since` is when its first byte did.
     Head { since: Millis },
     /// The head is complete, the body is not.
     Body {
         meter: Meter,
         decoder: Option<Box<ChunkedDecoder>>,
+        /// When the head was complete.
+        began: Millis,
         /// Since when the body is not read, because it needs a file and there is no descriptor for one.
         waits: Option<Millis>,
         /// Bytes of the body that were read, for the spooler to store.
@@ -96,10 +98,12 @@ pub(crate) struct Connection {
     /// How much of an incomplete head in the input was already parsed.
     progress: HeadProgress,
     space: Space,
+    /// Whether the line in which the proxy names the client is still to come.
+    awaits_proxy_line: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(place: Place, stream: Stream, now: Millis) -> Connection {
+    pub(crate) fn new(place: Place, stream: Stream, config: &Config, now: Millis) -> Connection {
         Connection {
             place,
             stream,
@@ -108,6 +112,7 @@ impl Connection {
             served: 0,
             progress: HeadProgress::default(),
             space: Space::default(),
+            awaits_proxy_line: config.remote_address == RemoteAddress::ProxyLine,
         }
     }
 
@@ -121,16 +126,17 @@ impl Connection {
         served: u64,
         config: &Config,
     ) -> Option<Connection> {
+        self.awaits_proxy_line = false;
+        self.served = served;
         let request = &mut self.stream.request;
         self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
         request.body = body;
         request.arrived = arrived;
         let is_whole = matches!(request.head.parse(&input, &config.head_limits()), Ok(true));
         self.stream.input = input;
-        self.stream.take_head();
-        self.served = served;
+        let is_taken = self.take_head(config).is_ok();
         self.state = State::Ready;
-        is_whole.then_some(self)
+        (is_whole && is_taken).then_some(self)
     }
 
     pub(crate) fn key(&self) -> Key {

@@ -12,6 +12,7 @@ use crate::stream::Stream;
 use crate::transport::poller::Interest;
 use crate::transport::READ_TURN;
 use fairlead_wire::http1::{ChunkedDecoder, Framing};
+use fairlead_wire::ProxyLine;
 use rustix::io::Errno;
 
 /// Longest trailer section of a chunked body.
@@ -114,6 +115,11 @@ impl Connection {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
         }
+        if self.awaits_proxy_line {
+            if let Err(next) = self.read_proxy_line() {
+                return next;
+            }
+        }
         let limits = config.head_limits();
         let Stream { request, input, .. } = &mut self.stream;
         match request.head.parse_on(input, &limits, &mut self.progress) {
@@ -123,12 +129,42 @@ impl Connection {
         }
     }
 
+    /// Reads the line that names the client, which comes before the first head. Its address is the peer's from then on.
+    fn read_proxy_line(&mut self) -> Result<(), Next> {
+        let input = &mut self.stream.input;
+        let Some(line) = ProxyLine::parse(input).map_err(|error| Next::Refuse(error.into()))? else {
+            return Err(Next::Wait(Interest::Read));
+        };
+        input.drain(..line.len);
+        self.awaits_proxy_line = false;
+        line.client
+            .into_iter()
+            .for_each(|client| self.stream.speaks_for(client));
+        if self.stream.input.is_empty() {
+            self.state = State::Idle;
+            return Err(Next::Wait(Interest::Read));
+        }
+        Ok(())
+    }
+
+    /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.
+    pub(super) fn take_head(&mut self, config: &Config) -> Result<(), Refusal> {
+        self.stream.take_head(config);
+        let request = &mut self.stream.request;
+        request.head.keep_alive &= config.persists_after(self.served);
+        if config.supports(request.method()) {
+            Ok(())
+        } else {
+            Err(Refusal::MethodNotSupported)
+        }
+    }
+
     fn begin_body(&mut self, config: &Config, now: Millis) -> Next {
+        if let Err(refusal) = self.take_head(config) {
+            return Next::Refuse(refusal);
+        }
         let decoder = match self.stream.request.head.framing {
-            Framing::Empty | Framing::Length(0) => {
-                self.stream.take_head();
-                return self.complete();
-            }
+            Framing::Empty | Framing::Length(0) => return self.complete(),
             Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
             Framing::Length(_) => None,
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
@@ -136,11 +172,11 @@ impl Connection {
         self.state = State::Body {
             meter: Meter::begin(now),
             decoder,
+            began: now,
             waits: None,
             unstored: Vec::new(),
             handed: now,
         };
-        self.stream.take_head();
         let rest = std::mem::take(&mut self.stream.input);
         if rest.is_empty() && self.stream.request.head.expect_continue {
             self.stream.output.buffer().extend_from_slice(CONTINUE);
@@ -250,8 +286,11 @@ impl Connection {
             return Next::Refuse(Refusal::BodyNotReadable);
         }
         self.settle_space();
-        self.state = State::Ready;
         self.stream.request.arrived = Nanos::now();
+        if let State::Body { began, .. } = self.state {
+            self.stream.request.body_wait = self.stream.request.arrived - Nanos::from(began);
+        }
+        self.state = State::Ready;
         Next::Ready
     }
 }

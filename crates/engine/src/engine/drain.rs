@@ -1,5 +1,6 @@
-//! The end of an engine: serving, draining, stopped.
+//! The end of an engine: serving, leaving, draining, stopped.
 //!
+//! An engine that leaves still accepts, but each response ends its connection, so that clients go elsewhere.
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
 //! moment, in which a request on its way may still arrive. Draining ends when the last connection is closed.
 
@@ -20,6 +21,11 @@ impl Engine {
         FileSender::start(self)?;
         self.services.spool.start(&self.worker)?;
         start_monitor(self, hands_over)
+    }
+
+    /// Ends each connection with its next response, and goes on accepting. Called before [`Engine::drain`], if at all.
+    pub fn leave(&self) {
+        self.worker.begin_leave();
     }
 
     /// Stops accepting, and ends when all requests that have arrived are answered. Returns at once.

@@ -218,7 +218,9 @@ impl Engine {
         Some(Departure {
             socket: stream.transport().as_plain()?.as_fd(),
             origin: self.origins.iter().position(is_its_own).unwrap_or(0),
-            peer: stream.peer(),
+            peer: stream.connection_peer(),
+            is_peer_trusted: stream.is_peer_trusted,
+            body_wait: stream.request.body_wait,
             arrived: connection.arrived(),
             served: connection.served(),
             input: [stream.request.head_bytes(), &stream.input],
@@ -263,10 +265,12 @@ impl Engine {
         let (origin, peer) = (Arc::clone(origin), transfer.peer);
         let permit = self.worker.config.descriptors.for_transfer();
         let transport: Link = Arc::new(Socket::new(Counted::new(transfer.socket, permit)));
-        let Ok(connection) = self.connections.open(&transport, None, &origin, peer, Millis::now()) else {
+        let Ok(mut connection) = self.connections.open(&transport, None, &origin, peer, Millis::now()) else {
             self.refuse_transfer(Some(transport), "it cannot be watched");
             return None;
         };
+        connection.stream.is_peer_trusted = transfer.is_peer_trusted;
+        connection.stream.request.body_wait = transfer.body_wait;
         let adopted = connection.adopted(
             transfer.input,
             transfer.body,

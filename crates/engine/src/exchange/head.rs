@@ -154,8 +154,8 @@ impl Exchange<'_> {
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
-        // A response that began before draining also ends its connection.
-        self.close |= self.services.worker.is_draining();
+        // A response that began before that also ends its connection.
+        self.close |= self.services.worker.is_leaving();
         self.write_head(Some(framing), ConnectionField::of(version, self.close));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
     }

@@ -23,6 +23,7 @@ pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
 use crate::clock::DateCache;
+use crate::config::Scheme;
 use crate::files::Named;
 use crate::http::body::Body;
 use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
@@ -137,7 +138,20 @@ impl<'a> Exchange<'a> {
         self.stream.origin()
     }
 
-    /// The peer's address; `None` for a Unix socket.
+    /// Whether the scheme of the request is `https`.
+    pub fn is_secure(&self) -> bool {
+        match self.services.config().rack_url_scheme {
+            Some(scheme) => scheme == Scheme::Https,
+            None => self.origin().scheme == "https" || self.stream.is_forwarded_secure(),
+        }
+    }
+
+    /// Another descriptor of the socket, for an app that wants to look at it; `None` if there is none that it can use.
+    pub fn socket(&self) -> Option<OwnedFd> {
+        self.stream.transport().as_plain()?.try_clone().ok()
+    }
+
+    /// The client's address; `None` for a Unix socket.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer()
     }

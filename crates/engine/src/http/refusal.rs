@@ -7,6 +7,7 @@ use fairlead_wire::Error;
 pub(crate) enum Refusal {
     /// The peer has violated the protocol, or a limit that the protocol lets a server set.
     Malformed(Error),
+    MethodNotSupported,
     HeadTooSlow,
     BodyTooSlow,
     BodyTooLarge,
@@ -27,6 +28,7 @@ impl Refusal {
             Refusal::HeadTooSlow | Refusal::BodyTooSlow => 408,
             Refusal::BodyTooLarge => 413,
             Refusal::BodyNotReadable => 500,
+            Refusal::MethodNotSupported => 501,
             Refusal::NoMemoryForHead | Refusal::NoDescriptorForBody | Refusal::NoDiskForBody => 503,
             Refusal::BodyNotStored => 507,
         }
@@ -36,6 +38,7 @@ impl Refusal {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Refusal::Malformed(error) => error.name(),
+            Refusal::MethodNotSupported => "method not supported",
             Refusal::HeadTooSlow => "head took too long",
             Refusal::BodyTooSlow => "body arrived too slowly",
             Refusal::BodyTooLarge => "body too large",

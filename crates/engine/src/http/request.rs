@@ -8,6 +8,7 @@ use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
 use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
 use fairlead_wire::{Framing, Head, Span, TargetForm, Version};
+use std::time::Duration;
 
 /// See the head of this file. Methods and field names are as they were sent.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Request {
     pub(crate) body: Body,
     /// When it was complete.
     pub(crate) arrived: Nanos,
+    /// How long the body was waited for.
+    pub(crate) body_wait: Duration,
 }
 
 impl Request {
@@ -34,6 +37,7 @@ impl Request {
     /// Resets this for the next request. Returns an empty buffer.
     pub(crate) fn forget(&mut self) -> Vec<u8> {
         self.body = Body::Empty;
+        self.body_wait = Duration::ZERO;
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
         buffer
@@ -103,6 +107,20 @@ impl Request {
     /// Whether the body was chunked, so that no field states its length.
     pub fn is_chunked(&self) -> bool {
         self.head.framing == Framing::Chunked
+    }
+
+    /// The time between the end of the head and the end of the body.
+    pub fn body_wait(&self) -> Duration {
+        self.body_wait
+    }
+
+    /// Whether a proxy says that it was reached by https.
+    pub(crate) fn is_forwarded_secure(&self) -> bool {
+        let is = |name: &[u8], text: &[u8]| self.field(name).is_some_and(|value| value.eq_ignore_ascii_case(text));
+        let begins = |value: &[u8]| value.len() >= 5 && value[..5].eq_ignore_ascii_case(b"https");
+        self.field(b"x-forwarded-proto").is_some_and(begins)
+            || is(b"x-forwarded-scheme", b"https")
+            || is(b"x-forwarded-ssl", b"on")
     }
 
     /// Whether the head announces a body.

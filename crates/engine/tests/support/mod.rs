@@ -11,8 +11,8 @@ pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, RequestTotals,
-    Scoreboard, WaitingRoom,
+    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, RemoteAddress,
+    RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -57,6 +57,12 @@ pub fn config() -> Config {
         body_max_bytes: 1 << 20,
         body_memory_bytes: 4_096,
         temp_dir: std::env::temp_dir(),
+        supported_http_methods: Vec::new(),
+        remote_address: RemoteAddress::Socket,
+        trusted_proxies: TrustedProxies::default(),
+        rack_url_scheme: None,
+        enable_keep_alives: true,
+        max_keep_alive: 0,
         keep_alive_timeout: Duration::from_secs(65),
         write_timeout: Duration::from_secs(30),
         write_min_rate: 500,

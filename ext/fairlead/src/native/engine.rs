@@ -1,6 +1,7 @@
 //! `Fairlead::Native::Engine`: one worker's engine and the application that it serves.
 
 use super::process;
+use super::requests::Running;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
@@ -50,6 +51,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
     class.define_method("replace_thread", method!(NativeEngine::replace_thread, 0))?;
     class.define_method("cancel_thread", method!(NativeEngine::cancel_thread, 0))?;
+    class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
@@ -79,6 +81,7 @@ fn new(
         app: app.as_raw(),
         error_reporter: settings.get::<Value>("error_reporter")?.as_raw(),
         error_details: settings.get("error_details")?,
+        puma_env: settings.get("puma_env")?,
         start_thread: start_thread.as_raw(),
         template: template(ruby, &settings, config.max_threads > 1, shared.is_some())?,
         clients: ruby.ary_new().as_raw(),
@@ -107,7 +110,15 @@ fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiproces
     let errors: Value = ruby.eval("$stderr")?;
     let software: Value = settings.get("server_software")?;
     let (errors, software) = (errors.as_raw(), software.as_raw());
-    Ok(Template::new(ruby, errors, software, multithread, multiprocess))
+    let has_version = settings.get("http_version")?;
+    Ok(Template::new(
+        ruby,
+        errors,
+        software,
+        multithread,
+        multiprocess,
+        has_version,
+    ))
 }
 
 /// `[fd, {scheme:, host:, port:} or {scheme:, path:}]`; the descriptor is duplicated.
@@ -139,8 +150,11 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         engine: &this.engine,
         template: ThreadTemplate::new(&this.app.template),
         leave: Cell::new(None),
+        running: Running::new(ruby),
     };
+    let listed = thread.running.list();
     this.engine.serve(&thread);
+    drop(listed);
     let leave = thread.leave.get();
     drop(thread);
     match leave {
@@ -167,6 +181,10 @@ impl NativeEngine {
 
     fn cancel_thread(&self) {
         self.engine.cancel_thread();
+    }
+
+    fn leave(&self) {
+        self.engine.leave();
     }
 
     fn drain(&self) {

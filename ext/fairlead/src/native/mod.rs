@@ -2,6 +2,7 @@
 
 mod engine;
 pub(crate) mod process;
+pub(crate) mod requests;
 mod settings;
 mod shared;
 mod statistics;
@@ -17,6 +18,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     crate::rack::init(ruby)?;
     crate::realtime::init(ruby, fairlead)?;
     process::init(native)?;
+    requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;
     engine::init(ruby, native)

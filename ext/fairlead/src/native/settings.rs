@@ -2,7 +2,8 @@
 //! implementation for each type of a field. An option whose type is among them needs nothing here.
 
 use fairlead_engine::{
-    Compression, Config, Context, Descriptors, FilesConfig, Format, Logs, Overflow, RequestTotals, Setting, Symlinks,
+    Compression, Config, Context, Descriptors, FilesConfig, Format, Logs, Overflow, RemoteAddress, RequestTotals,
+    Scheme, Setting, Symlinks, TrustedProxies,
 };
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
@@ -112,7 +113,25 @@ choices! {
     Symlinks { "inside" => Symlinks::Inside, "none" => Symlinks::None, "all" => Symlinks::All }
     Overflow { "close" => Overflow::Close, "drop" => Overflow::Drop }
     Option<Context> { "none" => None, "message" => Some(Context::PerMessage), "context" => Some(Context::Kept) }
+    Option<Scheme> { "" => None, "http" => Some(Scheme::Http), "https" => Some(Scheme::Https) }
     Format { "common" => Format::Common, "combined" => Format::Combined, "json" => Format::Json }
+}
+
+impl Setting<RemoteAddress> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<RemoteAddress, Error> {
+        let text: String = self.get(option)?;
+        text.parse().map_err(|()| self.unknown(option, &text))
+    }
+}
+
+impl Setting<TrustedProxies> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<TrustedProxies, Error> {
+        TrustedProxies::parse(self.get(option)?).map_err(|text| self.unknown(option, &text))
+    }
 }
 
 /// Seconds.

@@ -2,6 +2,7 @@
 
 use super::{Response, Template, ThreadTemplate};
 use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
+use crate::native::requests::Running;
 use crate::objects::call;
 use crate::protect::{check_interrupts, Jump};
 use crate::strings::ids;
@@ -17,10 +18,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct RackApp {
     pub(crate) app: VALUE,
-    /// `call(exception, env)` logs and returns a response.
+    /// `call(exception, env, status)` logs and returns a response with that status; without one if that is nil.
     pub(crate) error_reporter: VALUE,
-    /// Whether the response to a client describes the exception; otherwise it is the error page.
+    /// Whether that response is sent even if there is an error page.
     pub(crate) error_details: bool,
+    /// Whether envs have what Puma adds to them.
+    pub(crate) puma_env: bool,
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,
     pub(crate) template: Template,
@@ -37,6 +40,8 @@ pub(crate) struct OnThread<'a> {
     pub(crate) template: ThreadTemplate<'a>,
     /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
     pub(crate) leave: Cell<Option<Jump>>,
+    /// The request that it runs.
+    pub(crate) running: Running,
 }
 
 impl App for OnThread<'_> {

@@ -32,8 +32,8 @@ impl ThreadTemplate<'_> {
         let keys = strings();
         let env = self.copy(ruby, exchange);
         let is_chunked = exchange.request().is_chunked();
-        set_target(ruby, env, exchange.request(), keys);
-        set_fields(ruby, env, exchange.request(), keys);
+        self.set_target(ruby, env, exchange.request(), keys);
+        self.set_fields(ruby, env, exchange.request(), keys);
         let body = exchange.take_body();
         if is_chunked {
             let length = text(ruby, format_args!("{}", body.len()));
@@ -56,28 +56,67 @@ impl ThreadTemplate<'_> {
             file,
         }
     }
-}
 
-/// Sets what follows from the request line. Inside `protect`.
-fn set_target(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
-    let (name, path) = (request.method(), request.path());
-    let path = match request.target_form() {
-        // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
-        TargetForm::Asterisk => new(ruby, b""),
-        _ if path.is_empty() => new(ruby, b"/"),
-        _ => new(ruby, path),
-    };
-    if name != b"GET" {
-        set(ruby, env, keys.request_method, method(ruby, name, keys));
+    /// Sets what follows from the request line. Inside `protect`.
+    fn set_target(&self, ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+        let (name, path) = (request.method(), request.path());
+        let path = match request.target_form() {
+            // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
+            TargetForm::Asterisk => new(ruby, b""),
+            _ if path.is_empty() => new(ruby, b"/"),
+            _ => new(ruby, path),
+        };
+        if name != b"GET" {
+            set(ruby, env, keys.request_method, method(ruby, name, keys));
+        }
+        set(ruby, env, keys.path_info, path);
+        set(ruby, env, keys.request_path, path);
+        set(ruby, env, keys.request_uri, new(ruby, request.target()));
+        if let Some(query) = request.query() {
+            set(ruby, env, keys.query_string, new(ruby, query));
+        }
+        if request.version() == Version::Http10 {
+            set(ruby, env, keys.server_protocol, keys.http10);
+            if self.has_version() {
+                set(ruby, env, keys.http_version, keys.http10);
+            }
+        }
     }
-    set(ruby, env, keys.path_info, path);
-    set(ruby, env, keys.request_path, path);
-    set(ruby, env, keys.request_uri, new(ruby, request.target()));
-    if let Some(query) = request.query() {
-        set(ruby, env, keys.query_string, new(ruby, query));
+
+    /// Sets what follows from the fields. Inside `protect`.
+    fn set_fields(&self, ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
+        let mut seen = 0u64;
+        for (name, value) in request.fields() {
+            if fields::has_underscore(name) || self.is_withheld(name, request) {
+                continue;
+            }
+            let key = match name.len() {
+                12 if name.eq_ignore_ascii_case(b"content-type") => keys.content_type,
+                14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
+                _ => field_keys().find(name).unwrap_or_else(|| unusual_key(ruby, name)),
+            };
+            // A filter with false alarms: only a name that may have come before is looked up.
+            let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
+            let before = if seen & bit == 0 { None } else { get(ruby, env, key) };
+            let value = match before {
+                Some(before) => joined(ruby, before, value, name),
+                None => new(ruby, value),
+            };
+            set(ruby, env, key, value);
+            seen |= bit;
+        }
     }
-    if request.version() == Version::Http10 {
-        set(ruby, env, keys.server_protocol, keys.http10);
+
+    fn is_withheld(&self, name: &[u8], request: &Request) -> bool {
+        match name.len() {
+            // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
+            4 => name.eq_ignore_ascii_case(b"host"),
+            7 => self.has_version() && name.eq_ignore_ascii_case(b"version"),
+            15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
+            // The body is decoded, so the coding is gone.
+            17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
+            _ => false,
+        }
     }
 }
 
@@ -90,41 +129,6 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
         b"PATCH" => keys.patch,
         b"OPTIONS" => keys.options,
         other => new(ruby, other),
-    }
-}
-
-/// Sets what follows from the fields. Inside `protect`.
-fn set_fields(ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
-    let mut seen = 0u64;
-    for (name, value) in request.fields() {
-        if fields::has_underscore(name) || is_withheld(name, request) {
-            continue;
-        }
-        let key = match name.len() {
-            12 if name.eq_ignore_ascii_case(b"content-type") => keys.content_type,
-            14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
-            _ => field_keys().find(name).unwrap_or_else(|| unusual_key(ruby, name)),
-        };
-        // A filter with false alarms: only a name that may have come before is looked up.
-        let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
-        let before = if seen & bit == 0 { None } else { get(ruby, env, key) };
-        let value = match before {
-            Some(before) => joined(ruby, before, value, name),
-            None => new(ruby, value),
-        };
-        set(ruby, env, key, value);
-        seen |= bit;
-    }
-}
-
-fn is_withheld(name: &[u8], request: &Request) -> bool {
-    match name.len() {
-        // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
-        4 => name.eq_ignore_ascii_case(b"host"),
-        15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
-        // The body is decoded, so the coding is gone.
-        17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
-        _ => false,
     }
 }
 

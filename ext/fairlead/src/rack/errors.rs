@@ -1,9 +1,11 @@
 //! What the application raises: it is logged once, and the client gets a response if none has begun.
 
 use super::{is_closed_error, OnThread, Response};
-use crate::objects::call;
+use crate::classes::FORCED_SHUTDOWN;
+use crate::objects::{call, is_a};
 use crate::protect::{self, protect, Jump};
 use crate::strings::ids;
+use magnus::rb_sys::AsRawValue;
 use magnus::Ruby;
 use rb_sys::{rb_eException, rb_set_errinfo, Qnil, VALUE};
 
@@ -34,7 +36,7 @@ impl OnThread<'_> {
         } else if response.with(|exchange| !exchange.has_started() || exchange.take_back()) {
             self.report(error, env, response);
         } else {
-            self.log(error, env);
+            self.log(error, env, None);
             response.with(|exchange| exchange.abort());
         }
         error
@@ -42,36 +44,47 @@ impl OnThread<'_> {
 
     /// Logs an exception of the application, and responds in its place.
     fn report(&self, error: VALUE, env: VALUE, response: &Response<'_, '_>) {
-        let triple = self.log(error, env);
-        if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(500)) {
+        let status = status_for(self.ruby, error);
+        let triple = self.log(error, env, Some(status));
+        if !self.app.error_details && response.with(|exchange| exchange.respond_with_error_page(status)) {
             return;
         }
         response.with(|exchange| {
             let written = triple.map(|triple| {
                 Response::on(self.ruby, exchange, |report| {
-                    protect(self.ruby, || {
+                    let written = protect(self.ruby, || {
                         report.write(triple).unwrap_or_else(|stop| stop.raise(self.ruby));
-                    })
+                    });
+                    let is_written = written.is_ok();
+                    if let Err(jump) = written {
+                        self.log_or_leave(jump, env);
+                    }
+                    self.logged(env, || super::response::close(report));
+                    is_written
                 })
             });
-            match written {
-                Some(Ok(())) => return,
-                Some(Err(jump)) => self.leave_unless_raised(jump),
-                None => {}
+            if written == Some(true) {
+                return;
             }
             if !exchange.has_started() || exchange.take_back() {
-                exchange.respond_plainly(500);
+                exchange.respond_plainly(status);
             } else {
                 exchange.abort();
             }
         });
     }
 
-    /// Logs an exception of the application. Returns the response that describes it, unless logging has failed.
-    fn log(&self, error: VALUE, env: VALUE) -> Option<VALUE> {
+    /// Logs an exception of the application. Returns the response with `status` that describes it, unless none is
+    /// wanted or logging has failed.
+    fn log(&self, error: VALUE, env: VALUE, status: Option<u16>) -> Option<VALUE> {
         let mut triple = None;
+        // SAFETY: the GVL is held; a number so small makes no object.
+        let wanted = status.map_or(Qnil as VALUE, |status| unsafe {
+            rb_sys::rb_uint2inum(usize::from(status))
+        });
         let logged = protect(self.ruby, || {
-            triple = Some(call(self.ruby, self.app.error_reporter, ids().call, &[error, env]));
+            let made = call(self.ruby, self.app.error_reporter, ids().call, &[error, env, wanted]);
+            triple = Some(made).filter(|_| status.is_some());
         });
         if let Err(jump) = logged {
             self.leave_unless_raised(jump);
@@ -88,11 +101,28 @@ impl OnThread<'_> {
 
     /// Runs code of the application whose exceptions can only be logged.
     pub(crate) fn logged(&self, env: VALUE, code: impl FnMut()) {
-        let Err(jump) = protect(self.ruby, code) else { return };
-        let Some(error) = take_error(self.ruby) else {
-            return self.leave.set(Some(jump));
-        };
-        self.log(error, env);
+        if let Err(jump) = protect(self.ruby, code) {
+            self.log_or_leave(jump, env);
+        }
+    }
+
+    /// Logs the exception that has just been stopped, or notes that the thread is to end.
+    fn log_or_leave(&self, jump: Jump, env: VALUE) {
+        match take_error(self.ruby) {
+            Some(error) if is_closed_error(self.ruby, error) => {}
+            Some(error) => _ = self.log(error, env, None),
+            None => self.leave.set(Some(jump)),
+        }
+    }
+}
+
+/// The status of the response in place of the application's: whether it has failed, or was not given the time.
+fn status_for(ruby: &Ruby, error: VALUE) -> u16 {
+    let forced = ruby.get_inner(&FORCED_SHUTDOWN).as_raw();
+    if is_a(ruby, error, forced) {
+        503
+    } else {
+        500
     }
 }
 

@@ -10,7 +10,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::{rb_int2inum, Qnil, VALUE};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
-use std::os::fd::{IntoRawFd, RawFd};
+use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 
 /// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans
 /// lead to.
@@ -82,13 +82,16 @@ pub(crate) struct Taken {
 
 /// Takes the socket from its connection.
 pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
-    let socket = exchange.hijack()?;
-    let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));
-    let fd = socket.into_raw_fd();
-    Ok(Taken { fd, is_unix })
+    exchange.hijack().map(Taken::new)
 }
 
 impl Taken {
+    pub(super) fn new(socket: OwnedFd) -> Taken {
+        let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));
+        let fd = socket.into_raw_fd();
+        Taken { fd, is_unix }
+    }
+
     /// The Ruby object that closes it. Inside `protect`.
     pub(crate) fn object(self, ruby: &Ruby) -> VALUE {
         let class = if self.is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };

@@ -7,6 +7,7 @@ mod errors;
 mod hijack;
 mod input;
 mod loan;
+mod puma;
 mod request;
 mod response;
 mod stop;

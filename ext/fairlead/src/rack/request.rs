@@ -1,6 +1,6 @@
 //! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
-use super::{early_hints, hijack, Env, OnThread, Response, Stop};
+use super::{early_hints, hijack, puma, Env, OnThread, Response, Stop};
 use crate::objects::{call, set};
 use crate::protect::protect;
 use crate::strings::{ids, strings};
@@ -22,6 +22,7 @@ impl OnThread<'_> {
         let called = caught(|| {
             protect(self.ruby, || {
                 env = response.with(|exchange| self.template.fill(self.ruby, exchange));
+                self.running.set(env.hash);
                 self.call_app(env.hash, response)
                     .unwrap_or_else(|stop| stop.raise(self.ruby));
             })
@@ -34,6 +35,7 @@ impl OnThread<'_> {
         };
         // The client gets its response before the application tidies up. After a panic the engine responds.
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
+        self.running.set(nil);
         panic.or(tidied.err())
     }
 
@@ -46,6 +48,9 @@ impl OnThread<'_> {
             set(self.ruby, env, strings().rack_early_hints, hints);
         }
         self.offer_upgrade(env, response);
+        if self.app.puma_env {
+            puma::offer(response);
+        }
         let triple = call(self.ruby, self.app.app, ids().call, &[env]);
         // A process that the application has forked must not respond.
         if self.engine.is_at_home() {
@@ -58,6 +63,9 @@ impl OnThread<'_> {
     /// After the response: closes the body, runs what the application wants to have run, and closes the input.
     fn finish(&self, env: Env, error: VALUE, response: &Response<'_, '_>, is_whole: bool) {
         let nil = Qnil as VALUE;
+        if response.shown_socket.get() != nil {
+            self.logged(env.hash, || puma::close(response));
+        }
         let is_listed = || length(self.ruby, env.after_reply) > 0 || length(self.ruby, env.response_finished) > 0;
         if response.body.get() == nil && env.file == nil && !is_listed() {
             return;

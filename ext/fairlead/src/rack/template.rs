@@ -6,7 +6,7 @@
 //! Strings of a template are frozen; those that a request brings are its own.
 
 use crate::objects::{self, set};
-use crate::strings::{frozen, interned, strings};
+use crate::strings::{frozen, strings};
 use fairlead_engine::{Exchange, Origin};
 use fairlead_wire::host_and_port;
 use magnus::Ruby;
@@ -19,6 +19,8 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct Template {
     all: VALUE,
+    /// Whether it has HTTP_VERSION.
+    has_version: bool,
 }
 
 /// The Hash for the requests of one thread. Lives on the stack of that thread, where the collector sees what it holds.
@@ -38,31 +40,34 @@ pub(crate) struct ThreadTemplate<'a> {
 struct Surroundings {
     host: Vec<u8>,
     peer: Option<IpAddr>,
+    is_secure: bool,
     /// Address of the listener's [`Origin`], which lives as long as the engine.
     origin: usize,
 }
 
 impl Surroundings {
-    fn are(&self, host: &[u8], peer: Option<IpAddr>, origin: usize) -> bool {
-        self.origin == origin && self.peer == peer && self.host == host
+    fn are(&self, host: &[u8], peer: Option<IpAddr>, is_secure: bool, origin: usize) -> bool {
+        self.origin == origin && self.peer == peer && self.is_secure == is_secure && self.host == host
     }
 
-    fn set(&mut self, host: &[u8], peer: Option<IpAddr>, origin: usize) {
+    fn set(&mut self, host: &[u8], peer: Option<IpAddr>, is_secure: bool, origin: usize) {
         self.host.clear();
         self.host.extend_from_slice(host);
         self.peer = peer;
+        self.is_secure = is_secure;
         self.origin = origin;
     }
 }
 
 impl Template {
-    /// Makes the template; may raise.
+    /// Makes the template; may raise. `has_version`: with HTTP_VERSION, which the SPEC of Rack before 3.1 asks for.
     pub(crate) fn new(
         ruby: &Ruby,
         errors: VALUE,
         server_software: VALUE,
         multithread: bool,
         multiprocess: bool,
+        has_version: bool,
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
@@ -94,7 +99,15 @@ impl Template {
         ] {
             set(ruby, all, key, value);
         }
-        Template { all }
+        if has_version {
+            set(ruby, all, keys.http_version, keys.http11);
+        }
+        Template { all, has_version }
+    }
+
+    /// Whether envs have HTTP_VERSION, which no field may set then.
+    pub(super) fn has_version(&self) -> bool {
+        self.has_version
     }
 
     /// Tells Rack::Sendfile and the like that responses may name files.
@@ -118,6 +131,11 @@ impl<'a> ThreadTemplate<'a> {
         }
     }
 
+    /// See [`Template::has_version`].
+    pub(super) fn has_version(&self) -> bool {
+        self.template.has_version()
+    }
+
     /// The lists that the envs of this thread have: `rack.after_reply` and `rack.response_finished`.
     pub(super) fn lists(&self) -> [VALUE; 2] {
         self.lists.get()
@@ -136,18 +154,19 @@ impl<'a> ThreadTemplate<'a> {
         let host = exchange.request().host().unwrap_or_default();
         let origin = exchange.origin();
         let address = std::ptr::from_ref(origin) as usize;
-        if self.recent.borrow().are(host, peer, address) {
+        let is_secure = exchange.is_secure();
+        if self.recent.borrow().are(host, peer, is_secure, address) {
             return objects::copy(ruby, self.similar.get());
         }
         let env = objects::copy(ruby, self.template.all);
-        set_server(ruby, env, host, origin);
+        set_server(ruby, env, host, is_secure, origin);
         set_peer(ruby, env, peer, origin);
         self.set_lists(ruby, env);
-        if self.candidate.borrow().are(host, peer, address) {
+        if self.candidate.borrow().are(host, peer, is_secure, address) {
             self.similar.set(objects::copy(ruby, env));
-            self.recent.borrow_mut().set(host, peer, address);
+            self.recent.borrow_mut().set(host, peer, is_secure, address);
         } else {
-            self.candidate.borrow_mut().set(host, peer, address);
+            self.candidate.borrow_mut().set(host, peer, is_secure, address);
         }
         env
     }
@@ -164,10 +183,11 @@ impl<'a> ThreadTemplate<'a> {
 }
 
 /// Sets what follows from `Host` and the listener. Inside `protect`.
-fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], origin: &Origin) {
+fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], is_secure: bool, origin: &Origin) {
     let keys = strings();
+    let (scheme, usual_port) = if is_secure { (keys.https, 443) } else { (keys.http, 80) };
     let (name, port) = match host_and_port(host) {
-        Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(80)),
+        Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(usual_port)),
         // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
         _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
         _ => (frozen(ruby, origin.host.as_bytes()), origin.port),
@@ -175,17 +195,12 @@ fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], origin: &Origin) {
     if !host.is_empty() {
         set(ruby, env, keys.http_host, frozen(ruby, host));
     }
-    set(
-        ruby,
-        env,
-        keys.rack_url_scheme,
-        interned(ruby, origin.scheme.as_bytes()),
-    );
+    set(ruby, env, keys.rack_url_scheme, scheme);
     set(ruby, env, keys.server_name, name);
-    let port = if port == 80 || port == 0 {
-        keys.port80
-    } else {
-        text(ruby, format_args!("{port}"))
+    let port = match port {
+        0 | 80 if !is_secure => keys.port80,
+        0 | 443 => keys.port443,
+        port => text(ruby, format_args!("{port}")),
     };
     set(ruby, env, keys.server_port, port);
 }

@@ -8,7 +8,7 @@ module Fairlead
       include Enumerable
 
       # The Generation that workers are to be of. nil before the first.
-      attr_reader :current
+      attr_accessor :current
 
       # +spawning+: starts spawners. The block is the clock of a BackOff.
       def initialize(spawning, &clock)
@@ -33,10 +33,6 @@ module Fairlead
       def add(generation)
         @last_number = [@last_number, generation.number].max
         @by_number[generation.number] = generation
-      end
-
-      def current=(generation)
-        @current = generation
       end
 
       # The spawner of the current generation has ended by itself.

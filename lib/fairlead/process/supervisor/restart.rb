@@ -60,6 +60,9 @@ module Fairlead
         replace(old, fresh.reject(&:ending?).map(&:index))
       end
 
+      # "phased restart", for people.
+      def name = kind == :refork ? "refork" : "#{kind} restart"
+
       # For Supervisor#status.
       def to_h = { kind: kind, state: state, error: error, at: at }
 

@@ -14,6 +14,7 @@ class ChildrenTest < Minitest::Test
 
   def teardown
     @children.each(&:kill)
+    @children.each { |child| child.link.close }
     wait_until("the children to end") { @children.reap && @children.empty? }
   end
 
@@ -23,7 +24,6 @@ class ChildrenTest < Minitest::Test
     (child, status), = wait_until("the end of a child") { (ended = @children.reap).any? && ended }
 
     assert_equal [1, 3], [child.slot, status.exitstatus]
-    assert_nil @children[1]
     assert_equal [0], @children.map(&:slot)
   end
 
@@ -39,6 +39,8 @@ class ChildrenTest < Minitest::Test
     child = add(0) { exit!(0) }
     Process.wait(child.pid)
 
+    assert_empty @children.reap, "its link may have something to say"
+    child.link.close
     assert_equal [[child, :unknown]], @children.reap
   end
 
@@ -58,12 +60,30 @@ class ChildrenTest < Minitest::Test
     Process.wait(child.pid)
 
     assert_nil child.signal("TERM")
+    child.link.close
     @children.reap
+  end
+
+  def test_one_that_has_not_been_forked_yet_gets_its_signal_later
+    child = @children.add(Child.new(index: 0, slot: 0, generation: 1, link: Fairlead::Link.pair.first, now: 0.0))
+    child.terminate(12.5)
+    child.forked(fork { sleep })
+
+    assert_equal "TERM", Signal.signame(wait_until("its end") { @children.reap.first }.last.termsig)
+  end
+
+  def test_two_may_have_the_same_index_in_different_slots
+    add(0) { sleep }
+    slot = @children.free_slot(0, 64)
+    second = @children.add(Child.new(index: 0, slot: slot, generation: 2, link: Fairlead::Link.pair.first, now: 0.0, pid: fork { sleep }))
+
+    assert_equal [1, 2, second], [slot, @children.of(0).size, @children.of(0).last]
+    assert_nil @children.free_slot(0, 2)
   end
 
   private
 
   def add(slot, &block)
-    @children.add(Child.new(fork(&block), slot, 0.0))
+    @children.add(Child.new(index: slot, slot: slot, generation: 1, link: Fairlead::Link.pair.first, now: 0.0, pid: fork(&block)))
   end
 end

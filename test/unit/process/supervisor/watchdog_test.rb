@@ -18,13 +18,21 @@ class WatchdogTest < Minitest::Test
     def signal(name) = signals << name
   end
 
+  # A link that notes what is asked for.
+  class NotedLink
+    def asked = @asked ||= []
+    def send(kind) = asked << kind
+  end
+
   def setup
     @errors = StringIO.new
     @board = Board.new
     @children = Fairlead::Supervisor::Children.new
     configuration = Fairlead::Configuration.from_options(worker_timeout: 10, worker_boot_timeout: 20)
-    @watchdog = Fairlead::Supervisor::Watchdog.new(Service.new(configuration, Fairlead::EventLog.new(errors: @errors)), @board, @children)
-    @child = @children.add(NotedChild.new(99, 0, 100.0))
+    @generations = []
+    service = Service.new(configuration, Fairlead::EventLog.new(errors: @errors))
+    @watchdog = Fairlead::Supervisor::Watchdog.new(service, @board, @children, @generations)
+    @child = @children.add(NotedChild.new(index: 0, slot: 0, generation: 1, link: NotedLink.new, now: 100.0, pid: 99))
   end
 
   def test_a_worker_that_shows_signs_of_life_is_left_alone
@@ -40,7 +48,8 @@ class WatchdogTest < Minitest::Test
     @board[0] = 10.1
     [200.0, 201.0, 202.0, 203.0].each { |now| @watchdog.check(now) }
 
-    assert_equal %w[TERM KILL], @child.signals
+    assert_equal [[:drain], %w[KILL]], [@child.link.asked, @child.signals]
+    assert_predicate @child, :unfit?
     assert_match(/\Aworker 0 \(pid 99\) has shown no sign of life for 10 s.*\nworker 0 \(pid 99\) did not end in time/, @errors.string)
   end
 
@@ -51,6 +60,24 @@ class WatchdogTest < Minitest::Test
 
     assert_equal %w[TERM], @child.signals
     assert_includes @errors.string, "not ready after 20 s"
+  end
+
+  def test_a_spawner_that_does_not_end_is_killed
+    generation = NotedGeneration.new(2, 150.0)
+    @generations << generation
+    [149.0, 150.0].each { |now| @watchdog.check(now) }
+
+    assert_equal [150.0], generation.killed
+    assert_includes @errors.string, "the spawner of generation 2 did not end in time"
+  end
+
+  NotedGeneration = Struct.new(:number, :kill_at) do
+    def killed = @killed ||= []
+
+    def kill
+      killed << kill_at
+      self.kill_at = nil
+    end
   end
 
   def test_it_looks_at_intervals_and_when_somebody_is_to_be_killed

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 /// Longest datagram.
 pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
@@ -17,8 +18,10 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 3;
 
-/// Eight numbers: arrival, requests served, lengths of input and body, origin and kind, and the peer (three numbers).
-const HEADER: usize = 64;
+/// How many numbers it begins with: arrival, requests served, lengths of input and body, origin and kind, the peer
+/// (three numbers), and how long the body was waited for.
+const NUMBERS: usize = 9;
+const HEADER: usize = 8 * NUMBERS;
 
 /// Offset of the byte that holds the kind.
 const KIND: usize = 32;
@@ -29,6 +32,8 @@ mod kind {
     pub(super) const FILE: u64 = 2;
     pub(super) const BODY: u64 = 3;
     pub(super) const LONG: u64 = 4;
+    /// What the peer says of its client is trusted.
+    pub(super) const TRUSTED: u64 = 8;
 }
 
 /// A request that was received, before it becomes a connection again.
@@ -38,7 +43,9 @@ pub(crate) struct Transfer {
     pub(crate) origin: usize,
     /// `None` for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) is_peer_trusted: bool,
     pub(crate) arrived: Nanos,
+    pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
     pub(crate) body: Body,
@@ -50,7 +57,9 @@ pub(crate) struct Departure<'a> {
     pub(crate) socket: BorrowedFd<'a>,
     pub(crate) origin: usize,
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) is_peer_trusted: bool,
     pub(crate) arrived: Nanos,
+    pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     /// The bytes of the head, and those that came after the request.
     pub(crate) input: [&'a [u8]; 2],
@@ -76,15 +85,17 @@ impl<'a> Message<'a> {
             Body::File(file, _) => (kind::FILE, &[], Some(file)),
         };
         let [peer, address_high, address_low] = peer_numbers(request.peer);
+        let trusted = if request.is_peer_trusted { kind::TRUSTED } else { 0 };
         let numbers = [
             request.arrived.to_number(),
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
-            (request.origin as u64) << 8 | body_kind,
+            (request.origin as u64) << 8 | body_kind | trusted,
             peer,
             address_high,
             address_low,
+            request.body_wait.as_millis() as u64,
         ];
         let mut header = [0; HEADER];
         for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
@@ -144,18 +155,20 @@ pub(super) fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Result<Transfe
 
 /// A transfer without its socket.
 struct Contents {
-    numbers: [u64; 8],
+    numbers: [u64; NUMBERS],
     input: Vec<u8>,
     body: Body,
 }
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> Transfer {
-        let [arrived, served, _, _, origin_and_kind, peer, high, low] = self.numbers;
+        let [arrived, served, _, _, origin_and_kind, peer, high, low, wait] = self.numbers;
         Transfer {
             socket,
             origin: (origin_and_kind >> 8) as usize,
             peer: self::peer([peer, high, low]),
+            is_peer_trusted: origin_and_kind & kind::TRUSTED != 0,
+            body_wait: Duration::from_millis(wait),
             arrived: Nanos::from_number(arrived),
             served,
             input: self.input,
@@ -166,7 +179,7 @@ impl Contents {
 
 fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Contents> {
     let (header, bytes) = datagram.split_first_chunk::<HEADER>()?;
-    let mut numbers = [0; 8];
+    let mut numbers = [0; NUMBERS];
     for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
         *number = u64::from_le_bytes(bytes.try_into().ok()?);
     }
@@ -243,7 +256,9 @@ mod tests {
             socket: socket.as_fd(),
             origin: 3,
             peer: Some(PEER.parse().expect("an address")),
+            is_peer_trusted: true,
             arrived: Nanos::START,
+            body_wait: Duration::from_millis(7),
             served: 2,
             input,
             body,
@@ -279,6 +294,10 @@ mod tests {
             let transfer = open(&datagram, descriptors).expect("whole");
             assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
             assert_eq!((transfer.arrived, transfer.served), (Nanos::START, 2));
+            assert_eq!(
+                (transfer.is_peer_trusted, transfer.body_wait),
+                (true, departure.body_wait)
+            );
             assert_eq!(transfer.input, departure.input.concat());
             let mut text = String::new();
             match (transfer.body, body()) {

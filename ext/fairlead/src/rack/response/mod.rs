@@ -44,6 +44,8 @@ pub(crate) struct Response<'a, 'e> {
     /// The socket that was given to the application, and the callable that the header has for it; nil if there is none.
     pub(crate) hijacked_io: Cell<VALUE>,
     pub(crate) hijacker: Cell<VALUE>,
+    /// The socket object that the env has, if the options ask for it; nil otherwise.
+    pub(crate) shown_socket: Cell<VALUE>,
     /// Whether the callable was called with the socket.
     pub(crate) is_given_away: Cell<bool>,
     /// What all loans lead to; nil when there is none.
@@ -71,6 +73,7 @@ impl Response<'_, '_> {
             has_returned: Cell::new(false),
             hijacked_io: nil(),
             hijacker: nil(),
+            shown_socket: nil(),
             is_given_away: Cell::new(false),
             root: nil(),
             writer: nil(),

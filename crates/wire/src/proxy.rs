@@ -1,0 +1,68 @@
+//! The line that a proxy sends before anything else on a connection, to say for whom it speaks: version 1 of HAProxy's
+//! PROXY protocol, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 80` and a line end.
+
+use crate::Error;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Most bytes of the line with its end.
+pub const PROXY_LINE_BYTES: usize = 107;
+
+const START: &[u8] = b"PROXY ";
+const END: &[u8] = b"\r\n";
+
+/// The line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProxyLine {
+    /// Bytes of the line with its end: what follows is HTTP.
+    pub len: usize,
+    /// The address of the client; `None` if the proxy does not tell it (`UNKNOWN`).
+    pub client: Option<SocketAddr>,
+}
+
+impl ProxyLine {
+    /// Parses the line at the start of `input`; `None` if it is not complete.
+    ///
+    /// # Errors
+    /// [`Error::InvalidProxyLine`], as soon as it cannot become one.
+    pub fn parse(input: &[u8]) -> Result<Option<ProxyLine>, Error> {
+        let start = START.len().min(input.len());
+        if input[..start] != START[..start] {
+            return Err(Error::InvalidProxyLine);
+        }
+        let input = &input[..input.len().min(PROXY_LINE_BYTES)];
+        let Some(end) = memchr::memchr(b'\n', input) else {
+            return match input.len() {
+                PROXY_LINE_BYTES => Err(Error::InvalidProxyLine),
+                _ => Ok(None),
+            };
+        };
+        let len = end + 1;
+        let line = input[..len].strip_prefix(START).and_then(|line| line.strip_suffix(END));
+        let client = line.and_then(client).ok_or(Error::InvalidProxyLine)?;
+        Ok(Some(ProxyLine { len, client }))
+    }
+}
+
+/// What stands between `PROXY` and the line end; `None` if it is malformed.
+fn client(line: &[u8]) -> Option<Option<SocketAddr>> {
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.split(' ');
+    let family = words.next()?;
+    if family == "UNKNOWN" {
+        return Some(None); // whatever follows is to be ignored
+    }
+    let address: fn(&str) -> Option<IpAddr> = match family {
+        "TCP4" => |word| word.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+        "TCP6" => |word| word.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        _ => return None,
+    };
+    let (source, _) = (address(words.next()?)?, address(words.next()?)?);
+    let (port, _) = (self::port(words.next()?)?, self::port(words.next()?)?);
+    words.next().is_none().then_some(Some((source, port).into()))
+}
+
+/// A decimal number without leading zeros.
+fn port(word: &str) -> Option<u16> {
+    let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
+    word.parse().ok().filter(|_| is_decimal)
+}

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Options
+    # The types that only options about requests have.
+    module Types
+      # Where the address of a client comes from; the value is the text that the engine reads.
+      class RemoteAddress < Text
+        # RFC 9110 §5.6.2.
+        NAME = /\A[!#$%&'*+.^`|~\w-]+\z/
+
+        def expectation = "socket, localhost, an address, header: \"NAME\" or proxy_protocol: :v1"
+
+        def parse(value)
+          text = super(value.is_a?(Hash) && value.size == 1 ? value.first.join(":") : value)
+          kind, rest = text.split(":", 2)
+          case kind
+          when "socket", "localhost" then rest.nil? || invalid!(value)
+          when "header" then NAME.match?(rest) || invalid!(value)
+          when "proxy_protocol" then rest == "v1" || invalid!(value)
+          else Network.address?(text) || invalid!(value)
+          end
+          text
+        end
+
+        def to_engine(value) = value == "localhost" ? "127.0.0.1" : value
+      end
+
+      # A list of request methods; empty for any. From the command line they are separated by commas.
+      class Methods < Type
+        TOKEN = /\A[!#$%&'*+.^`|~\w-]{1,64}\z/
+
+        def expectation = "any, or names of methods such as GET,HEAD"
+
+        # Whether several values are one list.
+        def list? = true
+
+        def parse(value)
+          names = Array(value)
+          invalid!(value) unless names.all? { |name| name.is_a?(String) || name.is_a?(Symbol) }
+
+          names = names.flat_map { |name| name.to_s.split(",") }.map(&:strip)
+          return [] if names == ["any"]
+
+          names.any? && names.all?(TOKEN) ? names.uniq : invalid!(value)
+        end
+      end
+
+      # An address or a network, or `unix` for the peers of Unix sockets.
+      class Network < Text
+        class << self
+          # Whether +text+ is an IP address, and nothing else.
+          def address?(text) = !text.match?(%r{[/%\[]}) && !parsed(text).nil?
+
+          # The IPAddr, or nil.
+          def parsed(text)
+            require "ipaddr"
+            IPAddr.new(text)
+          rescue IPAddr::Error
+            nil
+          end
+        end
+
+        # A mask such as /255.0.0.0 has another meaning for others.
+        PREFIX = %r{\A[\h.:]+(?:/\d{1,3})?\z}
+
+        def expectation = "an address, a network such as 10.0.0.0/8, or unix"
+
+        def parse(value)
+          text = super
+          text == "unix" || (PREFIX.match?(text) && self.class.parsed(text)) ? text : invalid!(value)
+        end
+      end
+    end
+  end
+end

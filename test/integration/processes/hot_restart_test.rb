@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/restarts"
+
+# USR2: the server's own program starts again, with the listeners that are open.
+class HotRestartTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Restarts
+
+  def test_with_workers_no_request_fails_and_everything_is_new
+    server = versioned("-w", 2, "-t", 2)
+    port = server.port
+    before = server.worker_pids
+    failures = under_load(server) do
+      2.upto(4) do |number|
+        server.write("version", number.to_s)
+        server.signal(:USR2)
+        restarted(server, "hot restart", times: number - 1)
+      end
+    end
+
+    assert_empty failures
+    assert_equal ["4", [port], []], [version(server), server.ports.uniq, before & server.worker_pids]
+    assert_equal 0, server.stop.exitstatus
+    assert_empty server.stderr
+  end
+
+  def test_without_workers_clients_wait_in_the_backlog
+    server = versioned
+    failures = under_load(server) do
+      2.upto(4) do |number|
+        server.write("version", number.to_s)
+        server.signal(:USR2)
+        wait_until("the new code") { server.stdout.scan(/ ready /).size == number }
+      end
+    end
+
+    assert_empty failures
+    assert_equal "4 #{server.pid}", answer(server)
+    assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_without_workers_a_phased_restart_is_a_hot_one
+    server = versioned
+    server.write("version", "2")
+    server.signal(:USR1)
+
+    wait_until("the new code") { server.stdout.scan(/ ready /).size == 2 }
+    assert_equal "2", version(server)
+  end
+
+  [[], ["-w", 2]].each do |flags|
+    define_method(:"test_a_configuration_that_is_wrong_changes_nothing_#{flags.join}") do
+      server = versioned(*flags)
+      server.write("config/fairlead.rb", "max_threads 0\n")
+      server.signal(:USR2)
+      server.wait_for_output(/hot restart: failed, the old code goes on serving: .*max_threads/)
+
+      assert_equal "1", version(server)
+    end
+  end
+
+  def test_an_application_that_cannot_be_loaded_leaves_the_old_workers
+    server = versioned("-w", 2)
+    before = server.worker_pids
+    server.write("version", "broken")
+    server.signal(:USR2)
+    server.wait_for_output(/hot restart: failed, generation 1 goes on serving: .*this code is broken/)
+
+    assert_equal ["1", before], [version(server), server.worker_pids]
+    Process.kill(:KILL, before.first)
+    wait_until("a worker of the old code, from its spawner") { (server.worker_pids - before).any? && server.worker_pids.size == 2 }
+    assert_equal "1", version(server)
+  end
+
+  def test_the_number_of_workers_and_the_options_are_those_of_the_new_file
+    server = versioned(files: { "config/fairlead.rb" => "workers 1" })
+    server.write("config/fairlead.rb", "workers 3; preload false; environment 'staging'")
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal 3, server.wait_for_workers(3).size
+  end
+
+  def test_a_unix_socket_stays_and_is_removed_at_the_end
+    server = versioned("-w", 1, bind: "unix://app.sock")
+    inode = File.stat(server.path("app.sock")).ino
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal inode, File.stat(server.path("app.sock")).ino
+    assert_equal 0, server.stop.exitstatus
+    refute_path_exists server.path("app.sock")
+  end
+
+  def test_the_hook_runs_before_and_the_pid_file_stays
+    server = versioned("-w", 1, "--pid-file", "pid", files: { "config/fairlead.rb" => "before_restart { File.write('hook', Process.pid.to_s) }" })
+    spawner = server.spawner_pid
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal [spawner.to_s, "#{server.pid}\n"], [File.read(server.path("hook")), File.read(server.path("pid"))]
+  end
+
+  def test_another_command_may_be_given
+    server = versioned("-w", 1, files: { "again.sh" => "FROM_SCRIPT=yes exec \"$@\"", "config/fairlead.rb" => <<~RUBY })
+      restart_command ["sh", "again.sh", #{RbConfig.ruby.inspect}, *File.read("/proc/self/cmdline").split("\\0").drop(1)].map { |word| word.gsub(" ", "\\\\ ") }.join(" ") unless ENV["FROM_SCRIPT"]
+      before_worker_boot { File.write("from", ENV["FROM_SCRIPT"].to_s) }
+    RUBY
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal "yes", File.read(server.path("from"))
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/restarts"
+
+# URG: a worker that has served becomes the process that the others are forked from.
+class ReforkTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Restarts
+
+  # Makes something large at the first request, and says which process has made it.
+  WARMING = <<~'RUBY'
+    LARGE = []
+    run lambda { |_env|
+      LARGE << ("x" * 20_000_000 + Process.pid.to_s) if LARGE.empty?
+      [200, {}, ["#{LARGE.first[20_000_000..]} #{Process.pid}"]]
+    }
+  RUBY
+
+  def test_what_a_worker_has_made_is_in_all_of_them_and_in_memory_once
+    server = serve(WARMING, "-w", 3)
+    until_all_have_served(server)
+    before = proportional_kilobytes(server)
+    oldest = server.worker_pids.first
+    failures = under_load(server) { refork(server) }
+
+    assert_empty failures
+    assert_equal [oldest.to_s], Array.new(12) { answer(server).split.first }.uniq
+    assert_equal oldest, server.spawner_pid
+    assert_operator before - proportional_kilobytes(server), :>, 20_000
+  end
+
+  def test_it_can_be_done_again_and_a_lost_worker_comes_from_the_last_one
+    server = serve(WARMING, "-w", 2)
+    3.times { |count| refork(server, count + 1) }
+    victim = server.worker_pids.first
+    Process.kill(:KILL, victim)
+    wait_until("another worker") { server.worker_pids.size == 2 && !server.worker_pids.include?(victim) }
+
+    assert_match(/\A\d+ \d+\z/, answer(server))
+    assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_hooks_run_at_their_points_and_timers_go_on_in_the_copies
+    hooks = <<~'RUBY'
+      before_refork { |index| File.write("hooks", "before #{Process.pid}\n", mode: "a") }
+      after_refork { File.write("hooks", "after #{Process.pid}\n", mode: "a") }
+    RUBY
+    app = "Fairlead.run_every(0.02) { File.write(\"tick-\#{Process.pid}\", '') }\n#{WARMING}"
+    server = serve(app, "-w", 2, files: { "config/fairlead.rb" => hooks })
+    oldest = server.worker_pids.first
+    refork(server)
+
+    wait_until("the hooks") { File.readlines(server.path("hooks"), chomp: true) == ["before #{oldest}", "after #{oldest}"] }
+    wait_until("the timers") { server.worker_pids.all? { |pid| File.exist?(server.path("tick-#{pid}")) } }
+  end
+
+  def test_if_the_worker_dies_on_the_way_the_others_go_on
+    server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60)
+      run lambda { |env|
+        next [200, {}, ["hello"]] unless env["PATH_INFO"] == "/slow"
+
+        File.write("inside", Process.pid.to_s)
+        sleep
+      }
+    RUBY
+    Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
+    wait_until("the request") { File.exist?(server.path("inside")) }
+    wait_until("the worker with it to be the oldest") { refork_of_the_busy_one?(server) }
+    Process.kill(:KILL, Integer(File.read(server.path("inside")), 10))
+    server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
+
+    assert_equal "hello", answer(server)
+    server.wait_for_workers(2)
+  end
+
+  private
+
+  def refork(server, times = 1)
+    server.signal(:URG)
+    restarted(server, "refork", times: times)
+    wait_until("the other spawner to end") { server.children(/spawner/).size == 1 }
+  end
+
+  # The oldest worker becomes the spawner; the other one is replaced until that is the busy one.
+  def refork_of_the_busy_one?(server)
+    busy = Integer(File.read(server.path("inside")), 10)
+    return server.signal(:URG) if server.worker_pids.first == busy
+
+    others = server.worker_pids - [busy]
+    others.each { |pid| Process.kill(:TERM, pid) }
+    wait_until("another one") { server.worker_pids.size == 2 && (server.worker_pids & others).empty? }
+    false
+  end
+
+  def until_all_have_served(server)
+    wait_until("answers of all") { Array.new(6) { answer(server).split.last }.uniq.size >= 2 || server.worker_pids.size == 1 }
+    wait_until("all to be warm") do
+      answer(server)
+      server.worker_pids.all? { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Rss:\s+(\d+)/, 1].to_i > 35_000 }
+    end
+  end
+
+  # Memory of all workers and of the spawner, in which what they share counts once.
+  def proportional_kilobytes(server)
+    [*server.worker_pids, server.spawner_pid].sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i }
+  end
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/restarts"
+
+# The process that loads the application and forks the workers.
+class SpawnerTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Restarts
+
+  def test_the_supervisor_never_loads_the_application
+    server = serve("File.write('loaded', \"\#{Process.pid} \#{Process.ppid}\")\n#{VERSIONED}", "-w", 2, "--preload", files: { "version" => "1" })
+
+    assert_equal "#{server.spawner_pid} #{server.pid}", File.read(server.path("loaded"))
+  end
+
+  def test_one_that_is_killed_is_replaced_and_the_workers_do_not_notice
+    server = versioned("-w", 2, "--preload")
+    before = server.worker_pids
+    victim = server.spawner_pid
+    Process.kill(:KILL, victim)
+    wait_until("another one") { server.spawner_pid && server.spawner_pid != victim }
+
+    assert_equal before, server.worker_pids
+    Process.kill(:KILL, before.first)
+    wait_until("a new worker") { server.worker_pids.size == 2 && !server.worker_pids.include?(before.first) }
+    assert_equal "1", version(server)
+    assert_match(/the spawner of generation 1 is lost, starting another one: its spawner ended: killed by SIGKILL/, server.stderr)
+  end
+
+  def test_nothing_is_left_when_the_supervisor_is_killed
+    server = versioned("-w", 2, "--preload")
+    all = [server.spawner_pid, *server.worker_pids]
+    Process.kill(:KILL, server.pid)
+
+    wait_until("their end") { all.none? { |pid| File.exist?("/proc/#{pid}") } }
+  end
+
+  def test_the_supervisor_takes_in_what_the_application_leaves_behind
+    server = serve(<<~RUBY, "-w", 1)
+      run lambda { |_env|
+        reader, writer = IO.pipe
+        Process.wait(fork { writer.puts(fork { sleep 0.2; exit!(0) }); exit!(0) })
+        [200, {}, [reader.gets]]
+      }
+    RUBY
+    orphan = Integer(answer(server), 10)
+    wait_until("its end") { !File.exist?("/proc/#{orphan}") || File.read("/proc/#{orphan}/stat").include?(") Z ") }
+
+    assert_equal server.pid.to_s, File.read("/proc/#{orphan}/stat").split(") ").last.split[1]
+    assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_an_int_to_it_ends_the_server
+    server = versioned("-w", 1)
+    Process.kill(:INT, server.spawner_pid)
+
+    assert_equal 0, server.wait_exit.exitstatus
+  end
+
+  def test_term_while_it_loads_the_application_ends_everything
+    server = launch("File.write('inside', '')\nsleep", "-w", 2, "--preload")
+    wait_until("the loading") { File.exist?(server.path("inside")) }
+
+    assert_equal 143, server.stop.exitstatus
+    assert_empty server.stderr
+  end
+
+  def test_backtraces_of_all_threads_are_printed
+    server = serve(<<~RUBY, "-w", 2)
+      run lambda { |_env|
+        Thread.current.name = "busy"
+        File.write("inside", "")
+        sleep 0.01 until File.exist?("go")
+        [200, {}, ["done"]]
+      }
+    RUBY
+    slow = Thread.new { answer(server) }
+    wait_until("the request") { File.exist?(server.path("inside")) }
+    server.signal(:PWR)
+    server.wait_for_output(/thread busy \(sleep.*\n(\t.*\n)*\t.*config\.ru:4:in/)
+    server.write("go", "")
+
+    assert_equal "done", slow.value
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "net/http"
+
+module Fairlead
+  module Test
+    # For tests of restarts: applications that say which version of their code they are.
+    module Restarts
+      # Answers with the version that the file says at the time of loading, and its process.
+      VERSIONED = <<~'RUBY'
+        VERSION = File.read("version").strip
+        raise "this code is broken" if VERSION == "broken"
+
+        run ->(_env) { [200, {}, ["#{VERSION} #{Process.pid}"]] }
+      RUBY
+
+      # Starts a server with the application of version "1".
+      def versioned(*arguments, app: VERSIONED, files: {}, **options)
+        serve(app, *arguments, files: { "version" => "1", **files }, **options)
+      end
+
+      # The version that answers, and its process.
+      def version(server) = answer(server).split.first
+
+      def answer(server) = Net::HTTP.start("127.0.0.1", server.port) { |http| http.get("/", "connection" => "close").body }
+
+      # Waits for the line about the end of that many restarts.
+      def restarted(server, kind = "phased restart", times: 1)
+        wait_until("the restart") { server.stdout.scan(/#{kind}: done/).size == times }
+      end
+
+      # Asks for answers as fast as they come, until the block has returned; returns what went wrong.
+      def under_load(server)
+        failures = []
+        ending = false
+        clients = Array.new(4) { Thread.new { send_until(server, failures) { ending } } }
+        yield
+        ending = true
+        clients.each(&:join)
+        failures
+      end
+
+      private
+
+      # A client that may be told to close its connection opens another one, as browsers do.
+      def send_until(server, failures)
+        until yield
+          Net::HTTP.start("127.0.0.1", server.port, max_retries: 0) do |http|
+            loop do
+              response = http.get("/")
+              failures << response.code unless response.code == "200"
+              break if yield || response["connection"] == "close"
+            end
+          end
+        end
+      rescue SystemCallError, IOError, Timeout::Error => e
+        failures << e
+      end
+    end
+  end
+end

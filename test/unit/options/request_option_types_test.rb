@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class RequestOptionTypesTest < Minitest::Test
+  Types = Fairlead::Options::Types
+
+  # What is given => the value; nil if it is refused.
+  REMOTE_ADDRESSES = {
+    :socket => "socket", "localhost" => "localhost", "192.0.2.1" => "192.0.2.1", "::1" => "::1", "2001:db8::1" => "2001:db8::1",
+    { header: "X-Real-IP" } => "header:X-Real-IP", "header:X-Real-IP" => "header:X-Real-IP",
+    { proxy_protocol: :v1 } => "proxy_protocol:v1", "proxy_protocol:v1" => "proxy_protocol:v1",
+    { proxy_protocol: :v2 } => nil, { header: "" } => nil, { header: "X Real" } => nil, "header" => nil, "socket:" => nil,
+    "localhost:1" => nil, "10.0.0.0/8" => nil, "[::1]" => nil, "fe80::1%eth0" => nil, "example.com" => nil, {} => nil, 7 => nil,
+    { header: "X", proxy_protocol: :v1 } => nil
+  }.freeze
+
+  NETWORKS = {
+    "10.0.0.0/8" => true, "192.0.2.1" => true, "::/0" => true, "2001:db8::/32" => true, "unix" => true,
+    "10.0.0.0/33" => false, "10.0.0.0/255.0.0.0" => false, "10.0.0" => false, "example.com" => false, "" => false, "/8" => false
+  }.freeze
+
+  def test_remote_addresses
+    REMOTE_ADDRESSES.each { |given, expected| assert_parses(Types::RemoteAddress.new("SOURCE"), given, expected) }
+    assert_equal "127.0.0.1", Types::RemoteAddress.new("SOURCE").to_engine("localhost")
+  end
+
+  def test_networks
+    NETWORKS.each { |text, is_one| assert_parses(Types::Network.new("NETWORK"), text, (text if is_one)) }
+  end
+
+  # Whatever passes here, the engine reads.
+  def test_the_engine_takes_what_the_types_take
+    given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
+    given.each do |option, values|
+      values.each { |value| make_engine(option => value) }
+    end
+  end
+
+  def test_methods
+    type = Types::Methods.new("LIST")
+    { :any => [], "any" => [], "GET" => ["GET"], "GET, HEAD" => %w[GET HEAD], %w[GET PROPFIND GET] => %w[GET PROPFIND], [:GET] => ["GET"],
+      "" => nil, [] => nil, "GET HEAD" => nil, 7 => nil, [7] => nil, "any,GET" => %w[any GET] }.each do |given, expected|
+      assert_parses(type, given, expected)
+    end
+  end
+
+  def test_several_methods_are_one_list
+    assert_equal({ supported_http_methods: %w[GET HEAD] }, Fairlead::Options[:supported_http_methods].expand("GET", "HEAD"))
+    assert_equal %w[GET HEAD], Fairlead::Configuration.from_options(supported_http_methods: %w[GET HEAD]).supported_http_methods
+  end
+
+  def test_a_callable_is_a_block_or_an_object_with_call
+    type = Types::Callable.new
+    block = ->(_error) {}
+
+    assert_parses(type, block, block)
+    assert_parses(type, "text", nil)
+    assert_equal "a block (#{__FILE__}:#{block.source_location.last})", type.format(block)
+    assert_equal "Object", type.format(Object.new)
+  end
+
+  private
+
+  def assert_parses(type, given, expected)
+    return assert_equal(expected, type.parse(given), given.inspect) unless expected.nil?
+
+    assert_raises(Types::Invalid, given.inspect) { type.parse(given) }
+  end
+
+  def make_engine(options)
+    configuration = Fairlead::Configuration.from_options({ bind: "tcp://127.0.0.1:0", **options })
+    service = Fairlead::Service.new(configuration, log: Fairlead::EventLog.new(quiet: true)).open
+    Fairlead::Native::Engine.new(->(_) {}, [], service.engine_settings, nil, 0) { nil }.stop
+  ensure
+    service&.close
+  end
+end

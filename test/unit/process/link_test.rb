@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class LinkTest < Minitest::Test
+  def setup
+    @ours, @theirs = Fairlead::Link.pair
+  end
+
+  def teardown
+    [@ours, @theirs].each(&:close)
+  end
+
+  def test_messages_keep_their_order_and_their_fields
+    assert @ours.send(:fork, 3, "é b\nc")
+    assert @ours.send(:end)
+    first, second = @theirs.messages
+
+    assert_equal [:fork, ["3", "é b\nc"], 3], [first.kind, first.fields, first.number]
+    assert_equal [:end, []], [second.kind, second.fields]
+    assert_nil @theirs.receive
+  end
+
+  def test_descriptors_travel_with_a_message_and_no_child_inherits_them
+    reader, writer = IO.pipe
+    @ours.send(:fork, ios: [writer, reader.fileno])
+    writer.close
+    got, copy = @theirs.receive.ios
+    got.write("hello")
+    got.close
+
+    assert_predicate copy, :close_on_exec?
+    assert_equal "hello", reader.read
+  end
+
+  def test_the_end_of_the_other_one_is_read_after_what_it_has_said
+    @theirs.send(:failed, "no such file")
+    @theirs.close
+
+    assert_equal %i[failed gone], @ours.messages.map(&:kind)
+    refute @ours.send(:end)
+  end
+
+  def test_a_text_of_any_length_and_encoding_is_one_message
+    @ours.send(:failed, "é" * 50_000)
+    @ours.send(:failed, "\xFF\0x")
+    long, odd = @theirs.messages.map { |message| message.fields.first }
+
+    assert_operator long.bytesize, :<=, 4003
+    assert_equal ["\uFFFDx", true], [odd, long.valid_encoding?]
+  end
+
+  def test_one_that_takes_nothing_more_is_like_one_that_is_gone
+    results = Array.new(2000) { @ours.send(:backtraces, "x" * 1000) }
+
+    assert_equal [true, false], results.uniq
+  end
+end

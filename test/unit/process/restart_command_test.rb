@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+
+class RestartCommandTest < Minitest::Test
+  # Notes the command in a process of its own, which has the folder and the environment, and runs it again.
+  PROGRAM = <<~'RUBY'
+    require "fairlead"
+    require "rbconfig"
+    if ENV.delete("AGAIN")
+      File.write("seen", [Dir.pwd, ENV["PWD"], ENV["BUNDLE_GEMFILE"].inspect, ENV["RUBYOPT"].inspect, ENV["CHANGED"].inspect, *ARGV].join("\n"))
+    else
+      Fairlead::RestartCommand.note
+      ENV["CHANGED"] = "by the old code"
+      Dir.chdir("/")
+      Process.setproctitle("another title")
+      $stdout.puts("noted")
+      $stdout.flush
+      STDIN.gets
+      Process.wait(Fairlead::RestartCommand.current.spawn({ "AGAIN" => "1" }))
+    end
+  RUBY
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    %w[one two].each { |name| Dir.mkdir("#{@folder}/#{name}") }
+    File.symlink("#{@folder}/one", "#{@folder}/current")
+    %w[one two].each { |name| File.write("#{@folder}/#{name}/program.rb", PROGRAM) }
+  end
+
+  def teardown = FileUtils.rm_rf(@folder)
+
+  def test_a_symbolic_link_is_followed_anew
+    assert_equal ["#{@folder}/two", "#{@folder}/current"], run_again({}).first(2)
+  end
+
+  def test_the_arguments_and_the_environment_are_those_of_the_start
+    seen = run_again({}, "-w", "a b")
+
+    assert_equal ["nil", "-w", "a b"], seen.last(3)
+  end
+
+  def test_nothing_of_bundler_stays
+    bundler = {
+      "BUNDLE_GEMFILE" => "#{@folder}/one/Gemfile", "BUNDLER_ORIG_BUNDLE_GEMFILE" => "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL",
+      "RUBYOPT" => "-W1", "BUNDLER_ORIG_RUBYOPT" => "-W0"
+    }
+
+    assert_equal ["nil", '"-W0"'], run_again(bundler)[2, 2]
+  end
+
+  def test_the_gemfile_of_the_old_release_is_left_out_and_another_one_is_kept
+    assert_equal "nil", run_again({ "BUNDLE_GEMFILE" => "#{@folder}/one/Gemfile" })[2]
+    assert_equal '"/etc/Gemfile"', run_again({ "BUNDLE_GEMFILE" => "/etc/Gemfile" })[2]
+  end
+
+  private
+
+  # The current folder becomes another one while the program runs.
+  def run_again(environment, *arguments)
+    point_to("one")
+    FileUtils.rm_f("#{@folder}/two/seen")
+    environment = { "PWD" => "#{@folder}/current", "RUBYLIB" => File.expand_path("../../../lib", __dir__), "RUBYOPT" => nil }.merge(environment)
+    IO.popen([environment, RbConfig.ruby, "program.rb", *arguments], "r+", chdir: "#{@folder}/current") do |program|
+      program.gets
+      point_to("two")
+      program.puts
+      program.close_write
+      program.read
+    end
+    File.readlines("#{@folder}/two/seen", chomp: true)
+  end
+
+  def point_to(name)
+    File.symlink("#{@folder}/#{name}", "#{@folder}/next")
+    File.rename("#{@folder}/next", "#{@folder}/current")
+  end
+end
