@@ -5,6 +5,9 @@ module Fairlead
     # What runs beside the main loop of the supervisor, or of the only process: the control server, the health endpoints, the state
     # file, what systemd is told, and the file that restarts. A thread looks after what has no thread of its own.
     class Desk
+      # The environment variable by which the control server of a hot restart stays where it is: its address and its token.
+      VARIABLE = "FAIRLEAD_CONTROL"
+
       # How often it looks while the server is not ready, so that it is soon known to be, in seconds.
       IMPATIENCE = 0.1
 
@@ -19,6 +22,7 @@ module Fairlead
         @pid = Process.pid
         @pulse = Pulse.new(server)
         @systemd = Systemd.from(environment)
+        @last_url, @last_token = environment.delete(VARIABLE).to_s.split(" ", 2)
         @lock = Mutex.new
         @wake = ConditionVariable.new
       end
@@ -45,6 +49,13 @@ module Fairlead
         @state_file&.remove
       end
 
+      # Called before this program is replaced. Returns the environment variables that tell the next one the address and the token,
+      # in case that nobody has chosen them.
+      def hand_over
+        @reporter&.handing_over
+        @control ? { VARIABLE => [@control.url, @token.text].join(" ") } : {}
+      end
+
       # Closes what a forked process has inherited.
       def forget = [@control, @health].compact.each(&:forget)
 
@@ -52,13 +63,21 @@ module Fairlead
 
       def open_servers
         health = Health.new(@server, @pulse)
-        @health = listen(@configuration.health_url, health) if @configuration.health_url
-        return unless @configuration.control_url
+        open_health(health) if @configuration.health_url
+        open_control(health) if @configuration.control_url
+      end
 
-        @token = Token.new(@configuration.control_token)
+      def open_health(health)
+        @health = listen(@configuration.health_url, health)
+        @service.log.health_listening(@health.url)
+      end
+
+      def open_control(health)
+        @token = Token.new(@configuration.control_token || @last_token)
         @peaks = Peaks.new
         @control = listen(control_url, commands(health))
         @service.log.control_listening(@control.url)
+        @service.log.control_open(@control.url) unless @token.text || @configuration.control_data_only?
       end
 
       def listen(url, app) = Server.new(url, app, log: @service.log).start
@@ -72,8 +91,7 @@ module Fairlead
         return @configuration.control_url unless @configuration.control_url == "auto"
 
         require "securerandom"
-        folder = @configuration.temp_dir
-        "unix://#{folder}/fairlead-control-#{SecureRandom.hex(8)}.sock?mode=0600"
+        "#{@last_url || "unix://#{@configuration.temp_dir}/fairlead-control-#{SecureRandom.hex(8)}.sock"}?mode=0600"
       end
 
       def write_state_file

@@ -2,8 +2,11 @@
 
 module Fairlead
   module Control
-    # The statistics with the keys that Puma has, for programs that watch Puma. +versions+ has those of Fairlead too.
+    # The statistics with the keys that Puma has, for programs that watch Puma.
     class PumaStats
+      # The version of Puma that has these keys.
+      PUMA = "8.0.2"
+
       # +server+: has #status. +peaks+: as Peaks#take returns them, or nil where nobody measures them.
       def initialize(server, max_threads:, peaks: nil, counts: Stats.to_h)
         @status = server.status
@@ -56,7 +59,7 @@ module Fairlead
 
       def versions
         ruby = { engine: RUBY_ENGINE, version: RUBY_VERSION, patchlevel: RUBY_PATCHLEVEL }
-        { puma: "fairlead #{VERSION}", fairlead: VERSION, ruby: ruby }
+        { puma: PUMA, fairlead: VERSION, ruby: ruby }
       end
 
       def time(time) = time.getutc.strftime("%Y-%m-%dT%H:%M:%SZ")

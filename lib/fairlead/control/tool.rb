@@ -98,7 +98,7 @@ module Fairlead
 
       def signal(target)
         signal, = COMMANDS.fetch(@arguments.command)
-        raise Error, "the server is not running#{" (pid #{target.pid})" if target.pid}" unless target.running?
+        raise Error, "the server is not running (#{target.pid ? "pid #{target.pid}" : "nobody answers at #{target.url}"})" unless target.running?
         raise Error, "#{@arguments.command} needs the control server (control_url), which the server does not have" unless signal
 
         target.signal(signal)

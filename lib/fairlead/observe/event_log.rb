@@ -96,6 +96,8 @@ module Fairlead
 
     def control_listening(url) = info("control server on #{url}")
 
+    def health_listening(url) = info("health endpoints on #{url}")
+
     def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
 
     # --- workers

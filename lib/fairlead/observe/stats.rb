@@ -7,6 +7,9 @@ module Fairlead
     @shared = nil
 
     class << self
+      # The scoreboard of all workers, in a process without an engine: the supervisor.
+      attr_writer :shared
+
       # Adds an engine, and the scoreboard it shares with other workers, if any.
       def add(engine, shared)
         @engines[engine] = true

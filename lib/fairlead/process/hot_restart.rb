@@ -29,7 +29,8 @@ module Fairlead
       folder = Dir.pwd
       ignored = IGNORED.to_h { |name| [name, trap(name, "IGNORE")] }
       @log.restarting_hot
-      RestartCommand.current.exec({ Inherited::VARIABLE => Inherited.describe(listeners), **variables }, *ios, *listeners.map(&:to_io))
+      variables = { Inherited::VARIABLE => Inherited.describe(listeners), **variables, **Launcher.current.desk.hand_over }
+      RestartCommand.current.exec(variables, *ios, *listeners.map(&:to_io))
     rescue SystemCallError => e
       ignored.each { |name, handler| trap(name, handler) }
       Dir.chdir(folder)

@@ -12,6 +12,9 @@ module Fairlead
 
     attr_reader :configuration
 
+    # What runs beside the server: the Control::Desk. nil before it is open, and in a process that was started as a spawner.
+    attr_reader :desk
+
     # The id of the process that has the application and forks the workers, or of the only process.
     attr_reader :pid
 
@@ -55,10 +58,12 @@ module Fairlead
       check_app unless @app
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
       @service.open(inherited: Inherited.take)
+      @desk = Control::Desk.new(server, @service).open
       status = server.run
       @log.stopped
       status
     ensure
+      @desk&.close
       @service.close
       pid_file&.remove
       @configuration.hooks.run(:after_stopped, log: @log) if status && !@configuration.supervised?

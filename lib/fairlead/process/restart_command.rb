@@ -7,6 +7,9 @@ module Fairlead
     # How long a check may take, in seconds.
     CHECK_TIMEOUT = 60
 
+    # Variables that are for this process only.
+    PRIVATE = [*Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_HANDOVER", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"].freeze
+
     class << self
       # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
       # Later calls change nothing.
@@ -37,7 +40,7 @@ module Fairlead
 
       # The environment without what Bundler has put there. The Gemfile of this folder is found again in the new one.
       def original(environment)
-        variables = environment.to_h
+        variables = environment.to_h.except(*PRIVATE)
         kept = variables.filter_map { |name, value| [name.delete_prefix("BUNDLER_ORIG_"), value] if name.start_with?("BUNDLER_ORIG_") }.to_h
         variables = variables.reject { |name, _| name.start_with?("BUNDLER_ORIG_") }.merge(kept)
         variables = variables.reject { |_, value| value == "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL" }

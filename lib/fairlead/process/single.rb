@@ -45,6 +45,9 @@ module Fairlead
     # Asks the server to end, from any thread and from a trap.
     def stop_later = ask(:stop)
 
+    # As Supervisor#ping.
+    def ping(&block) = @signals.ping(&block)
+
     # As Supervisor#status.
     def status
       {

@@ -61,6 +61,9 @@ module Fairlead
     # Asks the server to end, from any thread and from a trap.
     def stop_later = ask(:stop)
 
+    # Calls the block in the main loop, which shows that it turns.
+    def ping(&block) = @signals.ping(&block)
+
     # What people see of it; see Status.
     def status = Status.of(self)
 
@@ -77,6 +80,7 @@ module Fairlead
       Native.open_file_limit!
       Native.adopt_orphans!
       @shared = @handover&.shared || Native::Shared.new(SLOTS, @service.configuration.workers)
+      Stats.shared = @shared
       @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
       @workforce = Workforce.new(@service, @shared, @generations)
       @restarts = Restarts.new(@workforce, @generations, @log)
@@ -88,6 +92,7 @@ module Fairlead
     # In a spawner that was forked.
     def after_fork
       @signals.restore
+      Launcher.current&.desk&.forget
       [*@workforce.children, *@generations].each { |process| process.link.close }
     end
 

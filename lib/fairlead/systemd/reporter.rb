@@ -29,6 +29,9 @@ module Fairlead
         @systemd.alive if @systemd.watchdog && @pulse.silent_for < interval
       end
 
+      # The program is about to be replaced.
+      def handing_over = tell_state(:restarting)
+
       # The server has ended.
       def ended
         tell_state(:draining)

@@ -13,7 +13,9 @@ class TokenTest < Minitest::Test
 
     assert token.allows?(request("/stop?token=s3cret"))
     assert token.allows?(request("/stop?a=b&token=s3cret"))
-    ["/stop", "/stop?token=", "/stop?token=s3cre", "/stop?token=s3cret1", "/stop?xtoken=s3cret"].each { |target| refute token.allows?(request(target)) }
+    ["/stop", "/stop?token=", "/stop?token=s3cre", "/stop?token=s3cret1", "/stop?xtoken=s3cret"].each do |target|
+      refute token.allows?(request(target))
+    end
   end
 
   def test_it_is_taken_from_a_bearer_field

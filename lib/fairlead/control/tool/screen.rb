@@ -41,8 +41,10 @@ module Fairlead
 
         def row(worker)
           counters = worker["counters"] || {}
-          state = { [true, true] => "ending", [false, true] => "ending", [true, false] => "serving" }.fetch(worker.values_at("booted", "ending"), "booting")
-          [*worker.values_at("index", "pid", "generation"), state, *counters.values_at("requests", "busy_threads", "threads", "queued", "connections")]
+          state = worker["booted"] ? "serving" : "booting"
+          state = "ending" if worker["ending"]
+          [*worker.values_at("index", "pid", "generation"), state,
+           *counters.values_at("requests", "busy_threads", "threads", "queued", "connections")]
         end
 
         # Names and values, one per line: { "a" => { "b" => 1 } } as "a.b  1".
@@ -50,7 +52,7 @@ module Fairlead
 
         # The lines about threads: Puma's form or ours.
         def backtraces(threads)
-          threads.flat_map { |thread| ["#{thread["name"]}", *thread["backtrace"]&.map { |line| "  #{line}" }, ""] }
+          threads.flat_map { |thread| [thread["name"], *thread["backtrace"]&.map { |line| "  #{line}" }, ""] }
         end
 
         def flatten(value, name = nil)

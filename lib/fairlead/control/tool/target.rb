@@ -23,7 +23,10 @@ module Fairlead
         def client = Client.new(url, token)
 
         def running?
-          pid ? Process.kill(0, pid) && true : control?
+          return control? unless pid
+
+          Process.kill(0, pid)
+          !over?
         rescue Errno::ESRCH
           false
         rescue Errno::EPERM
@@ -42,6 +45,13 @@ module Fairlead
         end
 
         private
+
+        # Whether the process has ended and only waits for its parent to ask for its status.
+        def over?
+          File.read("/proc/#{pid}/stat").rpartition(")").last.split.first == "Z"
+        rescue SystemCallError
+          false # there is no /proc
+        end
 
         def named? = %i[url state pid_file pid].any? { |name| @arguments.public_send(name) }
 

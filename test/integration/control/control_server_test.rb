@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/control"
+
+# The control server of a real server, without workers and with them.
+class ControlServerProcessTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Controlled
+
+  APP = "run ->(env) { [200, {}, ['hello']] }"
+
+  def test_a_single_process_tells_its_statistics
+    server = serve(APP, *FLAGS)
+    3.times { get(server) }
+    stats = json(server, "stats")
+
+    assert_equal [3, 5, 5], stats.values_at("requests_count", "max_threads", "pool_capacity")
+    assert_in_delta Time.now.to_i, Time.iso8601(stats["started_at"]).to_i, 30
+  end
+
+  def test_workers_are_told_apart
+    server = serve(APP, "-w", "2", *FLAGS)
+    get(server)
+    stats = json(server, "stats")
+
+    assert_equal [2, 2, 0, 0], stats.values_at("workers", "booted_workers", "old_workers", "phase")
+    assert_empty(stats["worker_status"].map { |worker| worker["pid"] } - server.worker_pids)
+    assert_equal(1, stats["worker_status"].sum { |worker| worker["last_status"]["requests_count"] })
+  end
+
+  def test_a_request_without_the_token_changes_nothing
+    server = serve(APP, *FLAGS)
+
+    assert_equal [403, "Invalid auth token"], control(server, "/stop").to_h.values_at(:status, :body)
+    assert_equal 200, get(server).status
+  end
+
+  def test_stop_ends_the_server
+    server = serve(APP, *FLAGS)
+
+    assert_equal 200, command(server, "stop").status
+    assert_equal 0, server.wait_exit.exitstatus
+    refute_path_exists server.path(STATE)
+  end
+
+  def test_a_phased_restart_brings_new_code_and_is_told
+    server = serve(APP, "-w", "2", *FLAGS)
+    server.write("config.ru", APP.sub("hello", "new"))
+    command(server, "phased-restart")
+    status = wait_for_status(server, "the end of the restart") { |now| now.dig("restart", "state") == "done" }
+
+    assert_equal ["phased", 2], [status["restart"]["kind"], status["generation"]]
+    assert_equal "new", get(server).body
+    assert_equal 1, json(server, "stats")["phase"]
+  end
+
+  def test_a_restart_that_fails_is_told_with_its_reason_and_the_old_code_serves_on
+    server = serve(APP, "-w", "2", *FLAGS)
+    server.write("config.ru", "raise 'no luck'")
+    command(server, "phased-restart")
+    status = wait_for_status(server, "the failure") { |now| now.dig("restart", "state") == "failed" }
+
+    assert_match(/config\.ru:1: no luck/, status["restart"]["error"])
+    assert_equal "ready", status["state"]
+    assert_equal "hello", get(server).body
+  end
+
+  def test_a_hot_restart_keeps_a_token_that_nobody_has_chosen
+    server = serve(APP, "--control-url", "auto", "--state", STATE)
+    before = state(server)
+
+    assert_match(/\A\h{32}\z/, before["control_auth_token"])
+    assert_equal 0o600, File.stat(before["control_url"].delete_prefix("unix://")).mode & 0o777
+    assert_equal [0, "restart: ok\n", ""], ctl("-S", server.path(STATE), "--wait", "restart")
+    assert_equal before, state(server)
+    assert_equal 0, ctl("-S", server.path(STATE), "--wait", "stop").first
+    refute_path_exists before["control_url"].delete_prefix("unix://")
+  end
+
+  def test_workers_come_and_go
+    server = serve(APP, "-w", "2", *FLAGS)
+    command(server, "worker-count-up")
+    wait_for_status(server, "three workers") { |now| now["worker_status"].count { |worker| worker["booted"] } == 3 }
+    command(server, "worker-count-down")
+
+    wait_for_status(server, "two workers") { |now| now["worker_status"].size == 2 }
+  end
+
+  def test_an_address_that_is_in_use_prevents_the_start
+    taken = TCPServer.new("127.0.0.1", 0)
+    server = launch(APP, "--control-url", "tcp://127.0.0.1:#{taken.local_address.ip_port}")
+
+    assert_equal 1, server.wait_exit.exitstatus
+    assert_match(/cannot listen on tcp:.*the address is in use/, server.stderr)
+  ensure
+    taken&.close
+  end
+
+  def test_no_process_that_is_forked_keeps_the_control_server_open
+    server = serve(APP, "-w", "1", *FLAGS)
+    url = state(server)["control_url"]
+    inode = listening_inode(Integer(url[/\d+\z/], 10))
+    holders = Dir.children("/proc").grep(/\A\d+\z/).select do |pid|
+      Dir.children("/proc/#{pid}/fd").any? { |fd| File.readlink("/proc/#{pid}/fd/#{fd}") == "socket:[#{inode}]" }
+    rescue SystemCallError
+      false
+    end
+
+    assert_equal [server.pid.to_s], holders
+  end
+
+  private
+
+  # The number of the socket that listens on that port.
+  def listening_inode(port)
+    File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[1].end_with?(format(":%04X", port)) && fields[3] == "0A" }[9]
+  end
+end

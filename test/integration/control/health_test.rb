@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/control"
+
+# The probes of Kubernetes and of load balancers, at an address of their own.
+class HealthProcessTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+  include Fairlead::Test::Controlled
+
+  URL = /health endpoints on (tcp:\S+)/
+
+  def probe(server, path)
+    answer = control(server, path, url: server.wait_for_output(URL)[1])
+    [answer.status, JSON.parse(answer.body)["status"]]
+  end
+
+  [["without_workers", []], ["with_workers", ["-w", "2"]]].each do |name, flags|
+    define_method(:"test_it_is_ready_when_it_serves_and_no_longer_when_it_drains_#{name}") do
+      app = "GO = File.expand_path('go')\nsleep 0.01 until File.exist?(GO)\n" \
+            "run ->(env) { sleep 0.01 until File.exist?(GO + env['PATH_INFO'].delete('/')); [200, {}, ['hello']] }"
+      server = launch(app, "--health-url", "tcp://127.0.0.1:0", *flags)
+
+      assert_equal [[503, "starting"], [200, "live"]], [probe(server, "/ready"), probe(server, "/live")]
+      server.write("go", "")
+      wait_until("readiness") { probe(server, "/ready") == [200, "ready"] }
+      client = connect(server).request("GET", "/2")
+      server.signal(:TERM)
+      wait_until("the drain") { probe(server, "/ready") == [503, "draining"] }
+
+      assert_equal [200, "live"], probe(server, "/live")
+      server.write("go2", "")
+
+      assert_equal "hello", client.answer.body
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
+  def test_there_are_no_commands_at_this_address
+    server = serve("run ->(env) { [200, {}, []] }", "--health-url", "tcp://127.0.0.1:0")
+
+    assert_equal 404, control(server, "/stats", url: server.wait_for_output(URL)[1]).status
+  end
+end
