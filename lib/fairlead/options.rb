@@ -311,7 +311,7 @@ module Fairlead
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
            doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
 
-    option :max_keep_alive, Types::Count.new(0..1_000_000_000),
+    option :max_keep_alive, Types::Limit.new(0..1_000_000_000),
            scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
            doc: "The maximum number of requests of a connection; the last response has `connection: close`. 0 means no limit. A limit " \
                 "helps a balancer to spread connections over new servers; each client takes turns by request in any case."

@@ -47,6 +47,7 @@ module Fairlead
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
         rackup: "the last call counts, not the first",
+        restart_command: "one that would start Puma has no effect and gives a warning",
         silence_single_worker_warning: "there is no such warning",
         ssl_bind: "an error: TLS is not supported yet",
         threads: "at most 500",

@@ -66,6 +66,11 @@ module Fairlead
         end
       end
 
+      # A whole number, where 0 means that there is no limit. So does Float::INFINITY.
+      class Limit < Count
+        def parse(value) = value == Float::INFINITY ? 0 : super
+      end
+
       # A number of workers, or one for each processor.
       class Workers < Count
         def expectation = "#{super}, or auto"
