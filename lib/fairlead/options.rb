@@ -130,6 +130,13 @@ module Fairlead
            doc: "Does not preload the application, unless `preload` says so. In Puma it makes restarts load other gems; those of " \
                 "Fairlead always do."
 
+    option :refork_after, Types::Requests.new(0..1_000_000_000, implied: 1000),
+           scope: :process, default: 0, short: "-f", aliases: %i[fork_worker], long_flags: %w[refork-after fork-worker],
+           valid: [5000], invalid: ["soon"],
+           doc: "Once a worker has served so many requests, it becomes the process that the other workers are forked from, so that they " \
+                "share the memory of what it has loaded and cached. 0 means never; the signal URG and `fairlead ctl refork` do it at any " \
+                "time. See docs/fork_safety.md."
+
     option :silence_fork_callback_warning, Types::Flag.new,
            scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
            doc: "Gives no warning of hooks that never run because there are no workers."
@@ -137,6 +144,11 @@ module Fairlead
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
            doc: "Moves a request that waits in a busy worker to one with a free thread. Has no effect without workers."
+
+    option :raise_exception_on_sigterm, Types::Flag.new,
+           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           doc: "After a TERM, ends as the signal would have ended it (exit status 143), and not with status 0. Everything is finished " \
+                "first in either case."
 
     option :worker_timeout, Types::Seconds.new,
            scope: :process, default: 60, valid: [30], invalid: [0],

@@ -51,6 +51,8 @@ module Fairlead
       accept :silence_single_worker_warning, nil
       accept :tcp_mode, "Fairlead speaks HTTP only", same: [false, nil], flags: ["--tcp-mode"]
       accept :tcp_mode!, "Fairlead speaks HTTP only"
+      accept :worker_check_interval, "each worker shows a sign of life every second, or four times in a worker_timeout", same: [5]
+      accept :worker_culling_strategy, "TTOU ends the worker with the highest number", same: %i[youngest]
       accept :wait_for_less_busy_worker, "a request that finds its worker busy moves to a worker with a free thread (waiting_room)",
              same: [false, nil, 0, 0.0]
     end

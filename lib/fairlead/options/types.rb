@@ -71,6 +71,16 @@ module Fairlead
         def parse(value) = value == Float::INFINITY ? 0 : super
       end
 
+      # A number of requests, with one that is meant if none is given.
+      class Requests < Count
+        attr_reader :implied
+
+        def initialize(range, implied:)
+          super(range, placeholder: "=[N]")
+          @implied = implied
+        end
+      end
+
       # A number of workers, or one for each processor.
       class Workers < Count
         def expectation = "#{super}, or auto"

@@ -12,7 +12,7 @@ module Fairlead
       after_worker_fork: "in the spawner, after each fork, with the worker's index",
       before_worker_boot: "in each worker, before it loads the application (or serves a preloaded one), with its index",
       before_worker_shutdown: "in each worker, after it has stopped serving, with its index",
-      after_worker_shutdown: "in the spawner, after a worker has ended, with its index, pid and `process_status`",
+      after_worker_shutdown: "in the spawner, after a worker has ended, with an object that has its `index`, `pid` and `process_status`",
       before_thread_start: "in each thread that is to run requests, at its start",
       before_thread_exit: "in each thread that has run requests, at its end",
       before_restart: "in the spawner or the only process, before a hot restart",

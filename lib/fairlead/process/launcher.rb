@@ -61,6 +61,8 @@ module Fairlead
       @desk = Control::Desk.new(server, @service).open
       status = server.run
       @log.stopped
+      raise SignalException, "SIGTERM" if server.ended_by == :TERM && @configuration.raise_exception_on_sigterm?
+
       status
     ensure
       @desk&.close

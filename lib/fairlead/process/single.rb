@@ -55,6 +55,9 @@ module Fairlead
       }
     end
 
+    # As Supervisor#ended_by.
+    attr_reader :ended_by
+
     private
 
     def state
@@ -101,6 +104,7 @@ module Fairlead
 
     def stop_or_hurry(event)
       @service.listeners.close
+      @ended_by ||= event
       return @restarting = false if @restarting # it is draining already, and now it ends
       return drain_on(event) unless draining?
 

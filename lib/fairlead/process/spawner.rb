@@ -94,10 +94,24 @@ module Fairlead
       when :fork then fork_worker(message.number(0), message.number(1), message.ios)
       when :booted then booted
       when :worker_lost then run_hooks(:worker_lost, message.number)
+      when :worker_ended then worker_ended(*message.fields)
       when :restarting then run_hooks(:before_restart)
       when :reopen_logs then @service.reopen_logs
       when :end, :gone then @ended = true
       end
+    end
+
+    # A worker that has ended, for the hook; +process_status+ has the usual questions of a Process::Status.
+    Ended = Struct.new(:index, :pid, :process_status)
+    Status = Struct.new(:exitstatus, :termsig) do
+      def signaled? = !termsig.nil?
+      def exited? = !exitstatus.nil?
+      def success? = signaled? ? nil : exitstatus&.zero?
+    end
+
+    def worker_ended(index, pid, code = "", signal = "")
+      numbers = [index, pid, code, signal].map { |text| Integer(text, 10, exception: false) }
+      run_hooks(:after_worker_shutdown, Ended.new(*numbers.first(2), Status.new(*numbers.last(2))))
     end
 
     def booted = run_hooks(@warm ? :after_refork : :after_booted)

@@ -71,6 +71,9 @@ module Fairlead
 
     attr_reader :service, :shared, :workforce, :generations, :restarts, :started_at
 
+    # What it was asked to end for: :TERM and the like; nil while it serves.
+    attr_reader :ended_by
+
     def stopping? = @stopping
     def announced? = @announced
 
@@ -132,6 +135,7 @@ module Fairlead
       @generations.replace_lost
       @workforce.end_surplus
       @workforce.start_missing(@restarts.source || @generations.current)
+      @restarts.refork_when_warm(@service.configuration.refork_after, @service.listeners)
       @restarts.advance
       exec_now_if_due
       @shared.introduce
@@ -205,6 +209,7 @@ module Fairlead
 
     def stop(reason, delay: @service.configuration.drain_delay)
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
+      @ended_by = reason
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(delay.zero? ? :drain : :end, @workforce.deadline + delay)
     end

@@ -16,6 +16,7 @@ class DrainDelayTest < Minitest::Test
     assert_nil kept.get["connection"]
     server.signal(:TERM)
     server.wait_for_output(/TERM: accepting for 3 s, then finishing what has arrived/)
+    wait_until("the last responses") { get(server)["connection"] == "close" }
 
     assert_equal "close", kept.get["connection"]
     assert_predicate kept, :closed?

@@ -55,6 +55,16 @@ class ReforkTest < Minitest::Test
     wait_until("the timers") { server.worker_pids.all? { |pid| File.exist?(server.path("tick-#{pid}")) } }
   end
 
+  def test_it_happens_by_itself_after_so_many_requests_and_once
+    server = serve(WARMING, "-w", 2, "--fork-worker=30")
+    120.times { answer(server) }
+    restarted(server, "refork")
+    120.times { answer(server) }
+
+    assert_equal 1, server.stdout.scan("refork: worker").size
+    assert_equal 0, server.stop.exitstatus
+  end
+
   def test_if_the_worker_dies_on_the_way_the_others_go_on
     server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60)
       run lambda { |env|
@@ -67,6 +77,7 @@ class ReforkTest < Minitest::Test
     Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
     wait_until("the request") { File.exist?(server.path("inside")) }
     wait_until("the worker with it to be the oldest") { refork_of_the_busy_one?(server) }
+    server.wait_for_output(/refork: worker \d+ .* stops serving/)
     Process.kill(:KILL, Integer(File.read(server.path("inside")), 10))
     server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
 

@@ -195,6 +195,33 @@ class SupervisorTest < Minitest::Test
     assert_equal ["after_booted", "before_worker_shutdown 0", "after_stopped"], notes.drop(5)
   end
 
+  def test_a_hook_hears_how_each_worker_has_ended
+    hook = <<~'RUBY'
+      after_worker_shutdown do |worker|
+        status = worker.process_status
+        File.write("ends", "#{worker.index} #{worker.pid} #{status.success?.inspect} #{status.exitstatus.inspect} #{status.termsig.inspect}\n", mode: "a")
+      end
+    RUBY
+    server = serve(WHO, "-w", "1", files: { "config/fairlead.rb" => hook })
+    killed = server.worker_pids.first
+    Process.kill(:KILL, killed)
+    wait_until("the hook") { File.exist?(server.path("ends")) }
+    last = wait_until("another worker") { (server.worker_pids - [killed]).first }
+    server.stop
+
+    assert_equal ["0 #{killed} nil nil 9", "0 #{last} true 0 nil"], File.readlines(server.path("ends"), chomp: true)
+  end
+
+  def test_a_term_may_be_what_ends_the_server
+    [%w[-w 1], %w[-w 0]].each do |flags|
+      server = serve(WHO, *flags, "--raise-exception-on-sigterm")
+
+      assert_equal 143, server.stop.exitstatus
+      assert_match(/fairlead stopped/, server.stdout)
+      assert_empty server.worker_pids
+    end
+  end
+
   def test_a_preloaded_application_is_loaded_once
     server = serve("File.open('loads', 'a') { |file| file.puts('x') }\n#{WHO}", "-w", "2")
 

@@ -9,13 +9,14 @@ module Fairlead
     class Generation
       attr_reader :number, :pid, :link, :error, :kill_at
 
-      # +pid+ and +link+: the spawner's, and our end.
-      def initialize(number, pid, link, ready: false)
+      # +pid+ and +link+: the spawner's, and our end. +warm+: whether the spawner was a worker.
+      def initialize(number, pid, link, ready: false, warm: false)
         @number = number
         @pid = pid
         @link = link
         @state = ready ? :ready : :loading
         @booted = false
+        @warm = warm
         @kill_at = nil
       end
 
@@ -23,6 +24,7 @@ module Fairlead
       def ready? = @state == :ready
       def failed? = @state == :failed
       def ending? = @state == :ending
+      def warm? = @warm
 
       def ready!
         @state = :ready if loading?
@@ -47,6 +49,12 @@ module Fairlead
 
       # Tells the spawner that a worker is lost.
       def worker_lost(index) = @link.send(:worker_lost, index)
+
+      # Tells the spawner that a worker has ended. +status+: a Process::Status, or :unknown.
+      def worker_ended(child, status)
+        numbers = status == :unknown ? [] : [status.exitstatus, status.termsig]
+        @link.send(:worker_ended, child.index, child.pid, *numbers)
+      end
 
       # Tells the spawner that the server is about to start again.
       def restarting = @link.send(:restarting)

@@ -84,18 +84,25 @@ module Fairlead
     def worker_promoted(child)
       @workforce.children.remove(child)
       @shared.reset(child.slot)
-      @restarts.promoted(@generations.add(Generation.new(child.promoted_to, child.pid, child.link, ready: true)))
+      @restarts.promoted(@generations.add(Generation.new(child.promoted_to, child.pid, child.link, ready: true, warm: true)))
     end
 
     # --- their ends
 
     def reap
       @generations.reap.each { |generation, status| spawner_ended(generation, status) }
-      @workforce.reap(stopping: @stopping) { |child, status| worker_lost(child, status) }
+      @workforce.reap(stopping: @stopping) { |child, status| worker_ended(child, status) }
       reap_strangers
     end
 
+    def worker_ended(child, status)
+      @generations.current&.worker_ended(child, status)
+      worker_lost(child, status) unless @stopping || child.ending?
+    end
+
+    # Nobody has asked it to end.
     def worker_lost(child, status)
+      @log.worker_ended(child, status)
       @generations.current.worker_lost(child.index)
       return if child.booted? || !@restarts.target?(@generations[child.generation])
 

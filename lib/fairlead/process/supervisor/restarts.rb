@@ -48,6 +48,14 @@ module Fairlead
         @log.refork_begun(warmest)
       end
 
+      # As soon as a worker of the code that was loaded last has served so many requests, there is a refork: once.
+      def refork_when_warm(requests, listeners)
+        generation = @generations.current
+        return if requests.zero? || @running || generation.nil? || generation.warm? || @workforce.most_requests < requests
+
+        refork(listeners)
+      end
+
       # The worker is a spawner now. The refork may have failed meanwhile.
       def promoted(generation)
         @running&.kind == :refork ? @running.promoted(generation) : generation.end(@workforce.deadline)

@@ -64,6 +64,11 @@ module Fairlead
       # The worker that has served longest.
       def warmest = @children.select { |child| child.booted? && !child.ending? }.min_by(&:started_at)
 
+      # The number of requests that the busiest worker has served.
+      def most_requests
+        @shared.stats[:workers].map { |worker| worker.fetch(:requests) }.max || 0
+      end
+
       # Whether no worker is about to become a spawner.
       def none_promoted? = @children.none?(&:promoted_to)
 
@@ -81,18 +86,13 @@ module Fairlead
 
       def terminate_all(how, kill_at) = @children.each { |child| child.terminate(kill_at, how) }
 
-      # Takes note of workers that have ended. Yields those that nobody has asked to.
+      # Takes note of workers that have ended; yields each, and its Process::Status.
       def reap(stopping:)
         @children.reap.each do |child, status|
           child.link.close
           @shared.reset(child.slot) # workers that drain must not leave transfers to it
-          next if stopping
-
-          unless child.ending?
-            @log.worker_ended(child, status)
-            yield child, status
-          end
-          hold_back(child) if child.unfit? || !child.ending?
+          yield child, status
+          hold_back(child) if !stopping && (child.unfit? || !child.ending?)
         end
       end
 
