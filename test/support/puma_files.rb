@@ -339,7 +339,7 @@ module Fairlead
       RUBY
             expected: { workers: 3, min_threads: 5, max_threads: 5, preload: true }, hooks: %i[before_fork before_worker_boot]
 
-      shape "behind nginx, with an option for each limit", <<~'RUBY', accepted: %i[io_selector_backend],
+      shape "behind nginx, with an option for each limit", <<~'RUBY', accepted: %i[io_selector_backend worker_culling_strategy],
         bind "unix:///run/shop/puma.sock?backlog=2048"
         threads 2, 8
         workers :auto
@@ -361,7 +361,7 @@ module Fairlead
             expected: { bind: ["unix:///run/shop/puma.sock?backlog=2048"], min_threads: 2, max_threads: 8,
                         workers: [Options::Processors.available, 64].min, worker_timeout: 90, worker_boot_timeout: 120, shutdown_timeout: 150,
                         keep_alive_timeout: 6, head_timeout: 3, body_timeout: 3, body_max_bytes: 10 * 1024 * 1024, early_hints: true,
-                        log_requests: true, max_keep_alive: 0 }
+                        log_requests: true, max_keep_alive: 0, refork_after: 500 }
 
       shape "a gateway that trusts a header", <<~'RUBY',
         set_remote_address header: "X-Real-IP"
