@@ -66,6 +66,11 @@ module Fairlead
         end
       end
 
+      # A whole number, where 0 means that there is no limit. So does Float::INFINITY.
+      class Limit < Count
+        def parse(value) = value == Float::INFINITY ? 0 : super
+      end
+
       # A number of requests, with one that is meant if none is given.
       class Requests < Count
         attr_reader :implied
@@ -276,11 +281,16 @@ module Fairlead
         def expectation = "a Logger, or an object that responds to info, warn and error, or to write, or to <<"
 
         def parse(value)
-          takes_messages = !value.is_a?(String) && (EventLog::Logger.suits?(value) || EventLog::Text.suits?(value))
-          takes_messages ? value : invalid!(value)
+          suits = EventLog::Logger.suits?(value) || EventLog::Text.suits?(value)
+          suits && !misleading?(value) ? value : invalid!(value)
         end
 
         def format(value) = value.class.name.to_s
+
+        private
+
+        # A number and a text have #<< for something else, and Pathname#write replaces the file.
+        def misleading?(value) = value.is_a?(Numeric) || value.is_a?(String) || (value.respond_to?(:to_path) && !value.is_a?(IO))
       end
 
       # An address to listen on; see Fairlead::Binding.

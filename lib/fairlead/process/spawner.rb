@@ -45,6 +45,7 @@ module Fairlead
       @plugins.start
       load
       serve
+      @service.listeners.close # nobody else may be waiting for the address in vain
       run_hooks(:after_stopped)
       @plugins.stopped
       0
@@ -112,7 +113,7 @@ module Fairlead
       def success? = signaled? ? nil : exitstatus&.zero?
     end
 
-    def worker_ended(index, pid, code, signal)
+    def worker_ended(index, pid, code = "", signal = "")
       numbers = [index, pid, code, signal].map { |text| Integer(text, 10, exception: false) }
       run_hooks(:after_worker_shutdown, Ended.new(*numbers.first(2), Status.new(*numbers.last(2))))
     end

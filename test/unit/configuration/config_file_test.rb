@@ -16,8 +16,8 @@ class ConfigurationConfigFileTest < Minitest::Test
           expected = entry.expand(*entry.valid)
 
           assert_empty file.problems, name
-          assert_equal entry.expand(*entry.valid).keys, file.settings.keys
-          assert_equal entry.expand(*entry.valid), file.settings.transform_values(&:value) unless callable?(entry)
+          assert_equal expected.keys, file.settings.keys
+          assert_equal expected, file.settings.transform_values(&:value) unless callable?(entry)
         end
       end
     end

@@ -52,8 +52,8 @@ module Fairlead
 
       # Tells the spawner that a worker has ended. +status+: a Process::Status, or :unknown.
       def worker_ended(child, status)
-        code, signal = [status.exitstatus, status.termsig] unless status == :unknown
-        @link.send(:worker_ended, child.index, child.pid, code, signal)
+        numbers = status == :unknown ? [] : [status.exitstatus, status.termsig]
+        @link.send(:worker_ended, child.index, child.pid, *numbers)
       end
 
       # Tells the spawner that the server is about to start again.
