@@ -15,9 +15,11 @@ module Fairlead
 
       # Plugins may have settings of their own.
       def []=(name, value)
-        return @file.plugin_settings[name.to_sym] = value if Options[ours(name)].nil? && @file.plugins?
-
-        @file.replace(ours(name), value, origin: @file.here_as("@options[:#{name}]"))
+        if Options[ours(name)].nil? && @file.plugins?
+          @file.plugin_settings[name.to_sym] = value
+        else
+          @file.replace(ours(name), value, origin: @file.here_as("@options[:#{name}]"))
+        end
       end
 
       def fetch(name, default = nil)

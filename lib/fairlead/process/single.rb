@@ -51,6 +51,9 @@ module Fairlead
     # As Supervisor#ping.
     def ping(&block) = @signals.ping(&block)
 
+    # As Supervisor#backtraces.
+    def backtraces = [{ worker: nil, pid: Process.pid, threads: Backtraces.all }]
+
     # As Supervisor#status.
     def status
       {
