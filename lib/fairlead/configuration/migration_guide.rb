@@ -34,7 +34,9 @@ module Fairlead
 
       # What differs, where something does.
       DIFFERENCES = {
+        activate_control_app: "the token may also be in the field `authorization`; there are more commands: [control.md](control.md)",
         app: "a rackup file is not needed then",
+        bind_to_activated_sockets: "sockets for every interface are the same in IPv4 and IPv6",
         bind: "`ssl://` is an error; `low_latency` is always on",
         directory: "has to exist when the file is read",
         environment: "details of errors are shown to clients only in `development`",
@@ -44,12 +46,14 @@ module Fairlead
         http_content_length_limit: "the default is 1 GiB, not unlimited",
         load: "reads the other file at once, and as it is",
         log_requests: "the format is `combined`; `access_log_format` has others",
+        plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
         rackup: "the last call counts, not the first",
         restart_command: "one that would start Puma has no effect and gives a warning",
         silence_single_worker_warning: "there is no such warning",
         ssl_bind: "an error: TLS is not supported yet",
+        state_permission: "the default is 0600, because the file may contain a token",
         threads: "at most 500",
         worker_shutdown_timeout: "also applies without workers, where Puma waits for ever",
         workers: "at most 64; `:auto` needs no gem"
