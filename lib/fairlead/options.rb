@@ -224,6 +224,11 @@ module Fairlead
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
+    option :fiber_per_request, Types::Flag.new,
+           scope: :process, default: false, aliases: %i[clean_thread_locals], valid: [true], invalid: ["maybe"],
+           doc: "Runs each request in a Fiber of its own, so that what the application keeps in `Thread.current[:name]` is not seen by " \
+                "the next request of the thread. A Fiber has a smaller stack than a thread."
+
     option :puma_env, Types::Flag.new,
            scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
            doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
@@ -323,7 +328,7 @@ module Fairlead
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
            doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
 
-    option :max_keep_alive, Types::Count.new(0..1_000_000_000),
+    option :max_keep_alive, Types::Limit.new(0..1_000_000_000),
            scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
            doc: "The maximum number of requests of a connection; the last response has `connection: close`. 0 means no limit. A limit " \
                 "helps a balancer to spread connections over new servers; each client takes turns by request in any case."
@@ -518,7 +523,7 @@ module Fairlead
            doc: "Prints only warnings and errors. Requests are then logged only if `access_log` is set."
 
     option :debug, Types::Flag.new,
-           scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, variables: %w[PUMA_DEBUG], valid: [true], invalid: ["maybe"],
            doc: "Shows the backtrace if the start fails, and logs in detail what the server does."
 
     option :log_format, Types::Choice.new(:text, :json),

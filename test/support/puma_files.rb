@@ -42,7 +42,7 @@ module Fairlead
 
       shape "Rails 7.0, as generated", RAILS_7_0,
             expected: { min_threads: 5, max_threads: 5, worker_timeout: 3600, bind: [3000], environment: "development",
-                        pid_file: "tmp/pids/server.pid", workers: 0, preload: false }
+                        pid_file: "tmp/pids/server.pid", workers: 0, preload: false, plugin: ["tmp_restart"] }
 
       shape "Rails 6.1, in production with variables", RAILS_7_0,
             environment: { "RAILS_ENV" => "production", "RAILS_MAX_THREADS" => "12", "RAILS_MIN_THREADS" => "2", "PORT" => "8080",
@@ -102,7 +102,7 @@ module Fairlead
       shape "Rails 8, in a container", RAILS_8,
             environment: { "RAILS_ENV" => "production", "PORT" => "80", "WEB_CONCURRENCY" => "2", "PIDFILE" => "/tmp/server.pid" },
             expected: { min_threads: 3, max_threads: 3, bind: [80], pid_file: "/tmp/server.pid", workers: 2, preload: true,
-                        environment: "production" }
+                        environment: "production", plugin: ["tmp_restart"] }
 
       shape "Heroku's advice", <<~'RUBY', environment: { "PORT" => "5123", "RACK_ENV" => "production", "WEB_CONCURRENCY" => "2" },
         workers Integer(ENV['WEB_CONCURRENCY'] || 2)
@@ -152,7 +152,11 @@ module Fairlead
         end
       RUBY
             expected: { directory: "app/current", environment: "production", tag: "", pid_file: "APP/shared/tmp/pids/puma.pid", min_threads: 0,
-                        max_threads: 16, bind: ["unix://APP/shared/tmp/sockets/puma.sock"], workers: 0, prune_bundler: true }
+                        max_threads: 16, bind: ["unix://APP/shared/tmp/sockets/puma.sock"], workers: 0,
+                        prune_bundler: true, state_path: "APP/shared/tmp/pids/puma.state", restart_command: nil,
+                        control_url: "unix://APP/shared/tmp/sockets/pumactl.sock", redirect_stdout: "APP/shared/tmp/puma_access.log",
+                        redirect_stderr: "APP/shared/tmp/puma_error.log", redirect_append: true },
+            hooks: %i[before_restart]
 
       shape "an old file with daemonize", <<~'RUBY', folders: %w[shared/log], accepted: %i[daemonize],
         #!/usr/bin/env puma
@@ -170,7 +174,8 @@ module Fairlead
         activate_control_app
       RUBY
             expected: { environment: "production", pid_file: "SHARED/puma.pid", bind: ["unix://shared/puma.sock"], min_threads: 1, max_threads: 6,
-                        workers: 2, quiet: false, log_requests: false }
+                        workers: 2, quiet: false, log_requests: false, state_path: "SHARED/puma.state", control_url: "auto",
+                        redirect_stdout: "SHARED/log/puma.stdout.log", redirect_append: true }
 
       shape "a daemon by an extra gem", <<~'RUBY', accepted: [:'require "puma/daemon"'],
         require 'puma/daemon'
@@ -244,8 +249,9 @@ module Fairlead
         end
       RUBY
             expected: { pid_file: "RUN/puma.pid", min_threads: 1, max_threads: 8, bind: ["unix://run/app.socket", "tcp://127.0.0.1:8080"], workers: 3,
-                        preload: true, worker_timeout: 60, tag: "repositories" },
-            hooks: %i[before_fork before_worker_boot before_worker_shutdown],
+                        preload: true, worker_timeout: 60, tag: "repositories", state_path: "RUN/puma.state",
+                        redirect_stderr: "RUN/puma.stderr.log" },
+            hooks: %i[before_restart before_fork before_worker_boot before_worker_shutdown],
             accepted: %i[queue_requests wait_for_less_busy_worker]
 
       shape "a forum for developers", <<~'RUBY', environment: { "WEB_CONCURRENCY" => "2", "RAILS_ENV" => "production" },
@@ -310,7 +316,7 @@ module Fairlead
         end
       RUBY
             expected: { environment: "production", bind: ["unix:///tmp/links.sock?umask=0111"], workers: 4, preload: false,
-                        pid_file: "tmp/pids/puma.pid" }
+                        pid_file: "tmp/pids/puma.pid", redirect_stdout: "log/puma.log", redirect_stderr: "log/puma.err" }
 
       shape "PumaWorkerKiller", <<~'RUBY',
         workers 3
@@ -333,7 +339,7 @@ module Fairlead
       RUBY
             expected: { workers: 3, min_threads: 5, max_threads: 5, preload: true }, hooks: %i[before_fork before_worker_boot]
 
-      shape "behind nginx, with an option for each limit", <<~'RUBY', accepted: %i[io_selector_backend],
+      shape "behind nginx, with an option for each limit", <<~'RUBY', accepted: %i[io_selector_backend worker_culling_strategy],
         bind "unix:///run/shop/puma.sock?backlog=2048"
         threads 2, 8
         workers :auto
@@ -355,7 +361,7 @@ module Fairlead
             expected: { bind: ["unix:///run/shop/puma.sock?backlog=2048"], min_threads: 2, max_threads: 8,
                         workers: [Options::Processors.available, 64].min, worker_timeout: 90, worker_boot_timeout: 120, shutdown_timeout: 150,
                         keep_alive_timeout: 6, head_timeout: 3, body_timeout: 3, body_max_bytes: 10 * 1024 * 1024, early_hints: true,
-                        log_requests: true }
+                        log_requests: true, max_keep_alive: 0, refork_after: 500 }
 
       shape "a gateway that trusts a header", <<~'RUBY',
         set_remote_address header: "X-Real-IP"
@@ -369,7 +375,9 @@ module Fairlead
         force_shutdown_after 30
         raise_exception_on_sigterm false
       RUBY
-            expected: { bind: ["tcp://127.0.0.1:8000"], min_threads: 4, max_threads: 4 }
+            expected: { bind: ["tcp://127.0.0.1:8000"], min_threads: 4, max_threads: 4, remote_address: "header:X-Real-IP",
+                        supported_http_methods: [],
+                        rack_url_scheme: :https, enable_keep_alives: false, shutdown_timeout: 30 }
 
       shape "systemd's socket", <<~'RUBY', environment: { "RAILS_ENV" => "staging" },
         bind_to_activated_sockets 'only'
@@ -383,7 +391,8 @@ module Fairlead
         after_stopped { puts "down" }
         before_thread_start { Thread.current[:started] = true }
       RUBY
-            expected: { workers: 2, environment: "staging" }, hooks: %i[after_booted after_stopped before_thread_start]
+            expected: { workers: 2, environment: "staging", bind_to_activated_sockets: :only, idle_timeout: 600 },
+            hooks: %i[after_booted after_stopped before_thread_start]
 
       shape "everything new in Puma 8", <<~'RUBY', accepted: %i[allow_underscore_headers max_io_threads], arguments: %w[-w 2],
         single { threads 1, 1 }
@@ -399,7 +408,8 @@ module Fairlead
         before_refork { GC.start }
         allow_underscore_headers
       RUBY
-            expected: { workers: 2, min_threads: 2, max_threads: 4 }, hooks: %i[before_worker_boot before_worker_shutdown]
+            expected: { workers: 2, min_threads: 2, max_threads: 4 },
+            hooks: %i[after_worker_shutdown before_refork before_worker_boot before_worker_shutdown]
 
       shape "an application in one file", <<~'RUBY', environment: { "WEB_CONCURRENCY" => "auto" }, arguments: %w[-t 3:3 -w 0],
         port ENV.fetch('PORT', 0)

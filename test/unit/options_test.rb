@@ -33,8 +33,7 @@ class OptionsTest < Minitest::Test
     define_method(:"test_#{entry.name}_can_be_given_by_each_of_its_flags") do
       expected = entry.expand(*entry.valid)
       [*entry.short, *entry.long_flags.map { |name| "--#{name}" }, *entry.foreign_flags].each do |flag|
-        arguments = entry.boolean? ? [flag] : [flag, entry.valid.first.to_s]
-        layer = Fairlead::Configuration::Flags.parse(arguments)
+        layer = Fairlead::Configuration::Flags.parse(arguments_for(entry, flag))
 
         assert_empty layer.problems
         assert_equal entry.boolean? ? { entry.name => true } : expected, layer.settings.transform_values(&:value)
@@ -44,8 +43,6 @@ class OptionsTest < Minitest::Test
     next unless entry.flag?
 
     define_method(:"test_#{entry.name}_stands_in_the_help") do
-      next refute_includes(Fairlead::Configuration::Flags.new.help, "--#{entry.name.to_s.tr("_", "-")}") unless entry.flag?
-
       assert_match(/--(\[no-\])?#{entry.long_flags.first}\b/, Fairlead::Configuration::Flags.new.help)
     end
   end
@@ -110,6 +107,14 @@ class OptionsTest < Minitest::Test
   end
 
   private
+
+  # A value that may be left out has to be joined with its flag.
+  def arguments_for(entry, flag)
+    return [flag] if entry.boolean?
+    return [flag, entry.valid.first.to_s] unless entry.placeholder.start_with?("=")
+
+    ["#{flag}#{"=" if flag.start_with?("--")}#{entry.valid.first}"]
+  end
 
   def temp_dir_with(text)
     before = ENV.fetch("TMPDIR", nil)

@@ -5,6 +5,9 @@ module Fairlead
     # The values that one source sets, and its problems. Nothing is raised here, so that the problems of all sources can be
     # reported together.
     class Layer
+      # A command to restart with that deploy tools write into files for Puma.
+      STARTS_PUMA = %r{(?:\A|[\s/])puma(?:\s|\z)}
+
       # settings: option name => Setting. problems: ConfigurationError::Problem
       attr_reader :settings, :problems
 
@@ -25,6 +28,8 @@ module Fairlead
 
       # Sets the option or shorthand of that name. A repeatable option collects its values.
       def set(name, *arguments, origin:)
+        return keep_own_command(origin) if name == :restart_command && STARTS_PUMA.match?(arguments.first.to_s)
+
         Options.fetch(name).expand(*arguments).each { |option, value| store(Options.fetch(option), value, origin) }
       rescue KeyError => e
         problem(name, origin, e.message)
@@ -49,6 +54,11 @@ module Fairlead
       def [](name) = settings[name]&.value
 
       private
+
+      def keep_own_command(origin)
+        warning(:restart_command, "#{origin}: restart_command has no effect: it would start Puma; a restart repeats the command that has " \
+                                  "started Fairlead")
+      end
 
       def store(option, value, origin)
         value = settings[option.name].value + value if option.repeatable? && settings.key?(option.name)

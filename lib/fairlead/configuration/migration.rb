@@ -10,6 +10,9 @@ module Fairlead
       # Nothing in these is a call of the file's methods.
       ELSEWHERE = %i[CLASS MODULE SCLASS].freeze
 
+      # Methods that are kept with a note, because the difference may matter to whoever has set them.
+      NOTED = %i[first_data_timeout force_shutdown_after load worker_shutdown_timeout].freeze
+
       NEEDLESS = /\Apuma\/daemon\z/
       MAGIC = /\A#(?:!| *-\*-|.*\b(?:frozen_string_literal|coding|encoding|warn_indent): )/
       WIDTH = 118
@@ -81,6 +84,7 @@ module Fairlead
       def reason_for(name, arguments)
         return "Fairlead has no such warning." if name == :silence_single_worker_warning
         return "#{name} is not supported yet." if Pending::NAMES.include?(name)
+        return "It would start Puma." if name == :restart_command && Layer::STARTS_PUMA.match?(literal(arguments))
         return "Fairlead needs none of Puma." if name == :require && NEEDLESS.match?(literal(arguments))
 
         entry = Accepted[name]
@@ -89,12 +93,14 @@ module Fairlead
 
       def rename(node, name, arguments)
         return negate(node, arguments) if name == :quiet
-        return @text.insert_before(node.first_lineno, wrap("#{Binding::NO_TLS}."), like: node) if name == :ssl_bind
-        return @text.insert_before(node.first_lineno, wrap("This file is loaded as it is."), like: node) if name == :load
+        return note(node, Binding::NO_TLS) if name == :ssl_bind
 
+        note(node, "#{name} #{MigrationGuide::DIFFERENCES.fetch(name)}") if NOTED.include?(name)
         new = Hooks::ALIASES[name] || Options[name]&.name
         @text.replace_name(node, name, new) if new && new != name
       end
+
+      def note(node, text) = @text.insert_before(node.first_lineno, wrap("#{text}."), like: node)
 
       # Puma's `quiet` means that requests are not logged.
       def negate(node, arguments)

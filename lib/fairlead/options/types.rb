@@ -66,6 +66,11 @@ module Fairlead
         end
       end
 
+      # A whole number, where 0 means that there is no limit. So does Float::INFINITY.
+      class Limit < Count
+        def parse(value) = value == Float::INFINITY ? 0 : super
+      end
+
       # A number of requests, with one that is meant if none is given.
       class Requests < Count
         attr_reader :implied

@@ -60,6 +60,13 @@ class ConfigurationMigrationTest < Minitest::Test
                  migrate("require 'puma/daemon'\nrequire 'puma_worker_killer'")
   end
 
+  def test_what_differs_is_noted
+    assert_equal "# worker_shutdown_timeout also applies without workers, where Puma waits for ever.\nshutdown_timeout 5\n",
+                 migrate("worker_shutdown_timeout 5")
+    assert_equal "if ENV['X']\n  # load reads the other file at once, and as it is.\n  load 'other.rb'\nend\n",
+                 migrate("if ENV['X']\n  load 'other.rb'\nend")
+  end
+
   def test_tls_stays_the_error_that_it_is
     assert_equal "# #{Fairlead::Binding::NO_TLS}.\nssl_bind '0.0.0.0', 443\n", migrate("ssl_bind '0.0.0.0', 443")
   end

@@ -40,6 +40,16 @@ class ConfigurationPumaMethodsTest < Minitest::Test
     assert_empty Configuration::PumaMethods.instance_methods(false) & names
   end
 
+  def test_a_restart_does_not_start_puma
+    file = read("restart_command 'bundle exec puma'\nrestart_command '/usr/bin/puma -C x'\nbacklog 2")
+
+    assert_equal [nil, 2], [file[:restart_command], file[:backlog]]
+    assert_match(/\Aconfig\/puma\.rb:1: restart_command has no effect: it would start Puma; /, file.warnings.first)
+    assert_equal 1, file.warnings.size
+    assert_equal "bundle exec fairlead", read("restart_command 'bundle exec fairlead'")[:restart_command].then { |words| Array(words).join(" ") }
+    assert_nil Configuration::Flags.parse(["-R", "puma"])[:restart_command]
+  end
+
   def test_tls_is_an_error_however_it_is_asked_for
     expected = "config/puma.rb:1: %s: %sTLS is not supported yet; let a proxy terminate it, and listen on tcp://127.0.0.1:PORT or " \
                "unix:///PATH for the proxy"

@@ -15,11 +15,18 @@ class OptionTypesTest < Minitest::Test
     refused count, 0, 11, "0", "1.0", 1.0, "ten", "", :one, true
   end
 
+  def test_a_limit_may_be_infinite_which_means_none
+    limit = Types::Limit.new(0..10)
+
+    assert_equal [0, 0, 3], [Float::INFINITY, 0, "3"].map { |value| limit.parse(value) }
+    refused limit, -1, 11, -Float::INFINITY, 1.5
+  end
+
   def test_workers_may_be_as_many_as_there_are_processors
     workers = Types::Workers.new(0..1000)
 
-    assert_equal Etc.nprocessors, workers.parse(:auto)
-    assert_equal Etc.nprocessors, workers.parse("auto")
+    assert_equal Fairlead::Options::Processors.available, workers.parse(:auto)
+    assert_equal Fairlead::Options::Processors.available, workers.parse("auto")
     assert_equal 0, workers.parse("0")
     refused workers, -1, 1001, "automatic"
   end
