@@ -54,11 +54,12 @@ module Fairlead
 
       @ending = true
       deadline = seconds && (now + seconds)
+      print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       @native.drain
       drained = @native.wait(seconds_until(deadline))
       @shutdown_hooks.join(seconds_until(deadline))
-      abort_requests unless drained
+      force_end unless drained
       stop
       drained
     end
@@ -109,6 +110,15 @@ module Fairlead
 
     # Seconds; nil when there is no deadline.
     def seconds_until(deadline) = deadline && [deadline - now, 0].max
+
+    def force_end
+      print_backtraces(:forced)
+      abort_requests
+    end
+
+    def print_backtraces(occasion)
+      Backtraces.print(@service.log) if @service.configuration.shutdown_backtraces == occasion
+    end
 
     # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
     def abort_requests

@@ -67,10 +67,11 @@ module Fairlead
 
     # Stops all servers at the same time; see {Server#stop}. In a request of one of them it does not wait for any.
     #
-    # @param seconds [Numeric, nil] how long requests may take; without it, as the options of each server say
+    # @param seconds [Numeric, nil, :own] how long requests may take; :own is the option shutdown_timeout of each server
     # @param wait [Boolean] false to return nil at once
     # @return [Boolean, nil] false if requests were aborted, nil if it does not wait
-    def stop(*seconds, wait: true)
+    def stop(seconds = :own, wait: true)
+      seconds = seconds == :own ? [] : [seconds]
       wait &&= servers.none?(&:inside?)
       servers.each { |server| server.stop(*seconds, wait: false) }
       servers.map { |server| server.stop(*seconds) }.all? if wait

@@ -66,9 +66,9 @@ module Fairlead
            default: ->(_) { [Binding.default_address] }, shown_default: "tcp://[::]:9292 (tcp://0.0.0.0:9292 without IPv6)",
            valid: ["tcp://127.0.0.1:3000"], invalid: ["gopher://127.0.0.1"],
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
-                "loopback address) or `[::]` (IPv6 and IPv4) and port 0 means any free port; `unix:///PATH`, with `umask=0111` or " \
-                "`mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. `backlog=N` in the query overrides " \
-                "`backlog`."
+                "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; " \
+                "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. " \
+                "`backlog=N` in the query overrides `backlog`."
 
     shorthand :port,
               placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
@@ -212,7 +212,7 @@ module Fairlead
                 "times; the later file wins."
 
     option :lowlevel_error_handler, Types::Callable.new,
-           scope: :process, default: nil, long_flags: [],
+           scope: :process, embedded: true, default: nil, long_flags: [],
            valid: [->(_error) { [500, {}, []] }], invalid: ["a text"],
            example: 'lowlevel_error_handler { |error, env, status| [status, {}, ["Sorry"]] }',
            doc: "Makes the response when the application has raised an exception and no response has begun. The block is called " \
@@ -224,8 +224,13 @@ module Fairlead
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
+    option :fiber_per_request, Types::Flag.new,
+           scope: :process, default: false, aliases: %i[clean_thread_locals], valid: [true], invalid: ["maybe"],
+           doc: "Runs each request in a Fiber of its own, so that what the application keeps in `Thread.current[:name]` is not seen by " \
+                "the next request of the thread. A Fiber has a smaller stack than a thread."
+
     option :puma_env, Types::Flag.new,
-           scope: :process, default: false, valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
            doc: "Adds `puma.socket` and `puma.request_body_wait` to each env, for libraries that ask for them: a socket object, which " \
                 "is closed after the request, and how many milliseconds the body was waited for."
 
@@ -537,6 +542,22 @@ module Fairlead
            valid: [$stderr], invalid: ["a text"], example: "custom_logger $stderr",
            doc: "Takes the messages in place of standard output and standard error, and the requests if they are logged to standard " \
                 "output. A Logger gets each with its level; other objects get lines of text by `write` or `<<`."
+
+    option :shutdown_backtraces, Types::Choice.new(:never, :forced, :always),
+           scope: :process, embedded: true, default: :never, valid: ["always"], invalid: ["sometimes"],
+           doc: "Logs the backtrace of every thread, with its request, when the server is asked to end (`always`), or only when requests " \
+                "take too long and are aborted (`forced`)."
+
+    shorthand :shutdown_debug,
+              required: 0, long_flags: [], valid: [true, { on_force: true }], invalid: ["sometimes"],
+              example: "shutdown_debug true, on_force: true",
+              doc: "Sets `shutdown_backtraces` to `always`, or with `on_force: true` to `forced`." do |wanted = true, keywords = {}|
+      next {} if wanted.nil?
+
+      occasion = [wanted, keywords].any? { |one| one.is_a?(Hash) && one[:on_force] } ? :forced : :always
+      occasion = :never unless wanted.is_a?(Hash) || Types::Flag.new.parse(wanted)
+      { shutdown_backtraces: occasion }
+    end
 
     option :redirect_stdout, Types::Text.new("PATH"),
            scope: :process, default: nil, valid: ["out.log"], invalid: [""],

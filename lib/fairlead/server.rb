@@ -103,7 +103,7 @@ module Fairlead
 
     # @return [Boolean] whether the caller is a request or another block that this server runs, or a trap, so that {#stop}
     #   cannot wait
-    def inside? = Signals.in_trap? || (!@life.nil? && @life.runs?(Thread.current))
+    def inside? = Signals.in_trap? || (!@life.nil? && @life.inside?)
 
     # @return [Array<Integer>] the ports it listens on; Unix sockets have none
     def ports = @service.listeners.to_a.filter_map(&:port)

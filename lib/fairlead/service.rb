@@ -64,7 +64,9 @@ module Fairlead
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
         http_version: AppLoader.http_version?,
-        puma_env: configuration.puma_env?
+        puma_env: configuration.puma_env?,
+        fiber_per_request: configuration.fiber_per_request?,
+        out_of_band: (-> { configuration.hooks.run(:out_of_band, log: log) } if configuration.hooks.any?(:out_of_band))
       )
     end
 

@@ -87,6 +87,13 @@ class OptionsTest < Minitest::Test
     assert_equal({ max_threads: 8 }, Options[:threads].expand(nil, "8"))
   end
 
+  def test_shutdown_debug_is_understood_as_puma_has_it
+    expected = { [] => :always, [true] => :always, [false] => :never, [true, { on_force: true }] => :forced, [{ on_force: true }] => :forced,
+                 [false, { on_force: true }] => :never, [true, { on_force: false }] => :always }
+
+    expected.each { |arguments, value| assert_equal({ shutdown_backtraces: value }, Options[:shutdown_debug].expand(*arguments), arguments.inspect) }
+  end
+
   def test_port_takes_a_host
     assert_equal({ bind: ["tcp://127.0.0.1:3000"] }, Options[:port].expand(3000, "127.0.0.1"))
     assert_equal({ bind: ["tcp://[::1]:3000"] }, Options[:port].expand("3000", "::1"))

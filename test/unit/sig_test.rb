@@ -33,7 +33,7 @@ class SigTest < Minitest::Test
   end
 
   def test_the_public_methods_of_what_applications_hold_all_have_one
-    %i[Server Client].each do |name|
+    %i[Server Group Client].each do |name|
       methods = @builder.build_instance(RBS::TypeName.new(name: name, namespace: RBS::Namespace.parse("::Fairlead"))).methods.keys
 
       assert_empty Fairlead.const_get(name).public_instance_methods(false) - methods

@@ -23,6 +23,15 @@ pub trait App {
     /// Runs one task; called once for each [`Engine::defer`](crate::Engine::defer).
     fn task(&self) {}
 
+    /// Whether this thread has run a request since [`App::leisure`], and that has something to do.
+    fn wants_leisure(&self) -> bool {
+        false
+    }
+
+    /// Runs what the app has put off until no request runs or waits here. Requests that arrive meanwhile are run by
+    /// other threads.
+    fn leisure(&self) {}
+
     /// Runs `wait`, which may sleep for long, without the lock of the language. Returns soon after
     /// [`Engine::interrupt`](crate::Engine::interrupt).
     fn block(&self, wait: &mut dyn FnMut()) {

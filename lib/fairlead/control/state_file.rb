@@ -10,7 +10,7 @@ module Fairlead
       # What the owner may do with it: it may contain a token.
       MODE = 0o600
 
-      LINE = /\A(?<key>\w+):[ ]+(?<value>\S.*?)\s*\z/
+      LINE = /\A(?<key>\w+): +(?<value>\S.*?)\s*\z/
 
       class << self
         # key => text; empty if there is no such file.

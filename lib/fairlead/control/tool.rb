@@ -102,7 +102,7 @@ module Fairlead
         raise Error, "#{@arguments.command} needs the control server (control_url), which the server does not have" unless signal
 
         target.signal(signal)
-        return say("running (pid #{target.pid}); it has no control server to ask more", pid: target.pid, state: "running") if signal == 0
+        return say("running (pid #{target.pid}); it has no control server to ask more", pid: target.pid, state: "running") if signal.is_a?(Integer)
 
         say("#{@arguments.command}: sent #{signal} to #{target.pid}", command: @arguments.command, status: "sent", pid: target.pid)
       end

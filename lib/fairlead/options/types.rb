@@ -281,11 +281,16 @@ module Fairlead
         def expectation = "a Logger, or an object that responds to info, warn and error, or to write, or to <<"
 
         def parse(value)
-          takes_messages = !value.is_a?(String) && (EventLog::Logger.suits?(value) || EventLog::Text.suits?(value))
-          takes_messages ? value : invalid!(value)
+          suits = EventLog::Logger.suits?(value) || EventLog::Text.suits?(value)
+          suits && !misleading?(value) ? value : invalid!(value)
         end
 
         def format(value) = value.class.name.to_s
+
+        private
+
+        # A number and a text have #<< for something else, and Pathname#write replaces the file.
+        def misleading?(value) = value.is_a?(Numeric) || value.is_a?(String) || (value.respond_to?(:to_path) && !value.is_a?(IO))
       end
 
       # An address to listen on; see Fairlead::Binding.

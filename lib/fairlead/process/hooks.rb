@@ -15,6 +15,7 @@ module Fairlead
       after_worker_shutdown: "in the spawner, after a worker has ended, with an object that has its `index`, `pid` and `process_status`",
       before_thread_start: "in each thread that is to run requests, at its start",
       before_thread_exit: "in each thread that has run requests, at its end",
+      out_of_band: "in a thread that has just run a request, when no other one runs or waits in its process",
       before_restart: "in the spawner or the only process, before a hot restart",
       before_refork: "in a worker that has stopped serving and is to become the spawner (`refork`)",
       after_refork: "in the spawner that was a worker, once all workers come from it",
@@ -77,6 +78,9 @@ module Fairlead
 
     # The names for which there are blocks.
     def names = @blocks.keys
+
+    # Whether there are blocks of that name, here or in the Hooks that run after these.
+    def any?(name) = @blocks.key?(name) || @others&.any?(name) || false
 
     # Runs the blocks of that name; exceptions go to +log+.
     def run(name, *arguments, log:)

@@ -46,6 +46,9 @@ module Fairlead
     # Asks the server to end, from any thread and, but for workers, from a trap.
     def stop = @server&.stop_later
 
+    # The ports it listens on, once it does; Unix sockets have none.
+    def connected_ports = @service ? @service.listeners.to_a.filter_map(&:port) : []
+
     # This process is a spawner or a worker now. +role+: asks the supervisor to end in its place.
     def continue_as(role)
       @server = role

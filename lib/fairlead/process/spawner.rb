@@ -43,6 +43,7 @@ module Fairlead
       prepare_process
       load
       serve
+      @service.listeners.close # nobody else may be waiting for the address in vain
       run_hooks(:after_stopped)
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e

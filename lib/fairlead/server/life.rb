@@ -17,6 +17,9 @@ module Fairlead
         @over = Thread::Queue.new
         @begun = @ending = false
         @drained = true
+        @endings = 0
+        @lock = Mutex.new
+        @beginning = Mutex.new
         opened = service.open
       ensure
         close unless opened
@@ -27,31 +30,48 @@ module Fairlead
 
       # Serves.
       def begin
-        @begun = true
-        started = @engine.start
-        @service.listeners.close
-      ensure
-        close unless started
+        @beginning.synchronize do
+          raise Error, "the server was stopped before it served" if @ending
+
+          @begun = true
+          started = @engine.start
+          @service.listeners.close
+        ensure
+          close unless started
+        end
       end
 
-      # Ends; see Server#stop. Returns whether all requests have been finished.
+      # Ends; see Server#stop. Several threads may ask for it, each with its time: the shortest one counts, and all learn whether
+      # all requests have been finished.
       def finish(seconds)
-        @drained = false unless over? || !@begun || @engine.drain(seconds)
+        @lock.synchronize { @endings += 1 }
+        @beginning.synchronize { nil } # a start that has begun is not disturbed
+        drained = over? || !@begun || @engine.drain(seconds)
+        ended(drained)
+        wait
         @drained
       ensure
-        close
+        ended(false) if drained.nil?
       end
 
       def wait = @over.pop
 
       def over? = @over.closed?
 
-      # Whether that thread runs requests or blocks of this server.
-      def runs?(thread) = @engine.runs?(thread)
+      # Whether the current thread runs requests or blocks of this server.
+      def inside? = @beginning.owned? || @engine.runs?(Thread.current)
 
       def stats = @begun ? @engine.stats : {}
 
       private
+
+      # The last of those that have asked for the end closes what is left.
+      def ended(drained)
+        @lock.synchronize do
+          @drained &&= drained
+          close if (@endings -= 1).zero?
+        end
+      end
 
       def close
         return if over?

@@ -117,6 +117,24 @@ class AccessLogTest < Minitest::Test
     reader&.close
   end
 
+  def test_what_a_full_disk_does_not_take_is_counted_and_told_of_when_there_is_room_again
+    [[], ["-w", 1]].each do |processes|
+      server = launch(APP, "--access-log", "access.log", *processes) do |one|
+        File.symlink("/dev/full", one.path("access.log"))
+        one.start
+      end
+      client = connect(server)
+      wait_until("lost lines") { client.get("/lost").body.to_i.positive? }
+      File.unlink(server.path("access.log"))
+      server.signal(:HUP)
+      server.wait_for_output(/reopened the access log/)
+      wait_until("a line") { client.get("/after") && lines(server, 0).any? }
+
+      assert_logged(/\d+ lines of the logs \(\d+ bytes\) could not be written in time and are lost$/, server)
+      assert_match(%r{\A127\.0\.0\.1 .*GET /}, lines(server, 1).first)
+    end
+  end
+
   private
 
   def serve_with_log(format, *arguments)

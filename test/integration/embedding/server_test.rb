@@ -53,12 +53,13 @@ class ServerTest < Minitest::Test
 
   def test_stopping_cuts_off_what_takes_too_long
     inside = Thread::Queue.new
-    server = start(->(_) { inside << true && sleep })
-    client = Thread.new { assert_raises(EOFError, Errno::ECONNRESET) { get(server) } }
+    server = start(->(_) { inside << true && sleep }, log: (lines = []))
+    client = Thread.new { Net::HTTP.get_response(URI("http://127.0.0.1:#{server.port}/")).code }
     inside.pop
 
     assert_equal false, server.stop(0.1)
-    client.join
+    assert_equal "503", client.value
+    assert_match(/ForcedShutdown/, lines.join)
   end
 
   def test_it_can_be_stopped_twice

@@ -89,7 +89,7 @@ class LogFilesTest < Minitest::Test
     [[], ["-w", 2]].each do |processes|
       server = serve_json(*processes)
       get(server, "/raise")
-      connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n").answer
+      connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n").tap(&:answer).close
       assert_equal 0, server.stop.exitstatus
       entries = (server.stdout + server.stderr).lines.map { |line| JSON.parse(line) }
 
@@ -128,6 +128,18 @@ class LogFilesTest < Minitest::Test
 
     assert_match(/^configuration: .*max_threads is 1 \(--threads\)/, server.stdout)
     assert_match(/^thread fairlead 1 serves\n.*thread fairlead 1 ends$/m, server.stdout)
+  end
+
+  def test_a_forced_end_tells_which_request_was_where
+    app = "run ->(env) { File.write('inside', '') && sleep }"
+    [["shutdown_debug on_force: true", 1], ["shutdown_debug", 1], ["shutdown_debug false", 0]].each do |line, times|
+      server = serve(app, "--shutdown-timeout", "0.2", files: { "config/fairlead.rb" => "#{line}\n" })
+      connect(server).request("GET", "/slow")
+      wait_until("the request") { File.exist?(server.path("inside")) }
+      server.stop
+
+      assert_equal times, server.stdout.scan(/^thread fairlead \d \(sleep\w*, GET \/slow\)\n\t.*config\.ru:1:in `sleep'/).size, line
+    end
   end
 
   private

@@ -72,6 +72,6 @@ class RedirectionTest < Minitest::Test
   # Prints a word to each stream of a process that is redirected like that.
   def redirected(options, **streams)
     script = "Fairlead::Redirection.start(Fairlead::Configuration.from_options(#{options})); puts 'out'; system('echo err >&2')"
-    assert system(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", script, **streams)
+    assert system(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", script, err: File::NULL, **streams)
   end
 end

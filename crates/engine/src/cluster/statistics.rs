@@ -33,7 +33,8 @@ macro_rules! statistics {
             mail_received: Counter, Process, Nowhere, "Messages received from other processes.";
             mail_waits: Counter, Process, Everywhere, "Times that a publisher waited for the full mailbox of another process.";
             mail_lost: Counter, Process, Everywhere, "Messages that another process did not take in time, or that could not be read.";
-            lost_log_lines: Counter, Engine, Engines, "Log lines dropped because the disk or the pipe was too slow.";
+            lost_log_lines: Counter, Engine, Everywhere, "Log lines lost because the disk or the pipe was too slow, or did not take them.";
+            lost_log_bytes: Counter, Engine, Everywhere, "Bytes of these lines.";
         }
     };
 }

@@ -27,6 +27,8 @@ pub(crate) enum Job {
     Subscription(Arc<ProcessSubscription>),
     /// A task of the app, see [`App::task`].
     Task,
+    /// What the app does when there is nothing else to do, see [`App::leisure`].
+    Leisure,
 }
 
 impl Queued for Job {
@@ -136,12 +138,18 @@ impl Workplace for Engine {
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
+            Job::Leisure => _ = self.worker.guard("the leisure of the app", || app.leisure()),
         }
     }
 
     fn take_transfer(&self) -> Option<Job> {
         let connection = if self.has_transfers() { self.move_in() } else { None };
         connection.map(Job::Request)
+    }
+
+    fn leisure(&self, app: &impl App) -> Option<Job> {
+        let is_wanted = app.wants_leisure() && self.scheduler.now().busy() == 0 && !self.worker.is_leaving();
+        is_wanted.then_some(Job::Leisure)
     }
 
     fn poll_now(&self) {

@@ -22,6 +22,8 @@ impl Engine {
         counters.idle_threads.store(threads.free() as i64, Relaxed);
         let pending = self.services.realtime.intake().bytes();
         counters.pending_message_bytes.store(pending as i64, Relaxed);
-        counters.lost_log_lines.store(self.worker.log.lost(), Relaxed);
+        let lost = self.worker.log.lost();
+        counters.lost_log_lines.store(lost.lines, Relaxed);
+        counters.lost_log_bytes.store(lost.bytes, Relaxed);
     }
 }

@@ -1,10 +1,12 @@
 //! The logs: lines are queued in memory and written by a native thread, so that neither a slow disk nor a full pipe
-//! delays a request. The thread starts with the first line. Lines that cannot be written in time are dropped and
-//! counted.
+//! delays a request. The thread starts with the first line. Lines that cannot be written, or not in time, are lost and
+//! counted; when lines are written again, one says how many were lost.
 
 use crate::clock::FAREWELL;
 use crate::config::{Format, Logs};
 use parking_lot::{Condvar, Mutex};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use std::fmt::{Arguments, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,8 +28,16 @@ pub(crate) struct LogWriter {
 }
 
 struct LogFiles {
-    access: Option<BorrowedFd<'static>>,
-    errors: Option<BorrowedFd<'static>>,
+    access: LogFile,
+    errors: LogFile,
+    prefix: String,
+}
+
+/// Where the lines of one kind go.
+struct LogFile {
+    fd: Option<BorrowedFd<'static>>,
+    /// Whether the file ends in the middle of a line, because the rest could not be written.
+    is_torn: bool,
 }
 
 #[derive(Default)]
@@ -35,7 +45,15 @@ struct WriterState {
     pending: Mutex<Pending>,
     changed: Condvar,
     written: Condvar,
-    lost: AtomicU64,
+    lost_lines: AtomicU64,
+    lost_bytes: AtomicU64,
+}
+
+/// What could not be written so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
 }
 
 #[derive(Default)]
@@ -55,8 +73,9 @@ impl LogWriter {
         LogWriter {
             shared: Arc::default(),
             files: Mutex::new(Some(LogFiles {
-                access,
-                errors: logs.errors,
+                access: LogFile::new(access),
+                errors: LogFile::new(logs.errors),
+                prefix: logs.prefix.clone(),
             })),
             access: format,
             prefix: logs.prefix,
@@ -68,8 +87,8 @@ impl LogWriter {
         self.access
     }
 
-    pub(crate) fn lost(&self) -> u64 {
-        self.shared.lost.load(Relaxed)
+    pub(crate) fn lost(&self) -> Lost {
+        self.shared.lost()
     }
 
     /// Adds an access line, which `write` writes.
@@ -95,11 +114,13 @@ impl LogWriter {
     fn add(&self, which: impl FnOnce(&mut Pending) -> &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut pending = self.shared.pending.lock();
         let buffer = which(&mut pending);
-        if buffer.len() >= MOST_PENDING {
-            self.shared.lost.fetch_add(1, Relaxed);
+        let length = buffer.len();
+        write(buffer);
+        if length >= MOST_PENDING {
+            self.shared.lose(&buffer[length..]);
+            buffer.truncate(length);
             return;
         }
-        write(buffer);
         if pending.asleep {
             pending.asleep = false;
             self.shared.changed.notify_one();
@@ -126,6 +147,20 @@ impl Drop for LogWriter {
 }
 
 impl WriterState {
+    fn lost(&self) -> Lost {
+        Lost {
+            lines: self.lost_lines.load(Relaxed),
+            bytes: self.lost_bytes.load(Relaxed),
+        }
+    }
+
+    /// Counts lines that were not written, or the rest of them.
+    fn lose(&self, bytes: &[u8]) {
+        let lines = memchr::memchr_iter(b'\n', bytes).count();
+        self.lost_lines.fetch_add(lines as u64, Relaxed);
+        self.lost_bytes.fetch_add(bytes.len() as u64, Relaxed);
+    }
+
     fn flush(&self, close: bool) {
         let mut pending = self.pending.lock();
         pending.closed |= close;
@@ -141,7 +176,8 @@ impl Pending {
     }
 }
 
-fn write_lines(shared: &WriterState, files: LogFiles) {
+fn write_lines(shared: &WriterState, mut files: LogFiles) {
+    let mut reported = Lost::default();
     loop {
         let mut pending = shared.pending.lock();
         while pending.is_empty() {
@@ -155,8 +191,15 @@ fn write_lines(shared: &WriterState, files: LogFiles) {
         let errors = std::mem::take(&mut pending.errors);
         pending.writing = true;
         drop(pending);
-        write_all(files.access, &access);
-        write_all(files.errors, &errors);
+        let before = shared.lost();
+        for (file, lines) in [(&mut files.access, &access), (&mut files.errors, &errors)] {
+            shared.lose(file.write(lines));
+        }
+        let lost = shared.lost();
+        if lost == before && lost != reported {
+            files.report(reported, lost);
+            reported = lost;
+        }
         let mut pending = shared.pending.lock();
         pending.writing = false;
         shared.written.notify_all();
@@ -166,13 +209,129 @@ fn write_lines(shared: &WriterState, files: LogFiles) {
     }
 }
 
-fn write_all(fd: Option<BorrowedFd<'_>>, mut bytes: &[u8]) {
-    let Some(fd) = fd else { return };
+impl LogFiles {
+    /// Says, among the errors, what was lost since the last report.
+    fn report(&mut self, reported: Lost, lost: Lost) {
+        let (lines, bytes) = (lost.lines - reported.lines, lost.bytes - reported.bytes);
+        let prefix = &self.prefix;
+        let line =
+            format!("{prefix}{lines} lines of the logs ({bytes} bytes) could not be written in time and are lost\n");
+        let _ = self.errors.write(line.as_bytes());
+    }
+}
+
+impl LogFile {
+    fn new(fd: Option<BorrowedFd<'static>>) -> LogFile {
+        LogFile { fd, is_torn: false }
+    }
+
+    /// Writes lines; returns those that could not be written.
+    fn write<'a>(&mut self, lines: &'a [u8]) -> &'a [u8] {
+        let Some(fd) = self.fd.filter(|_| !lines.is_empty()) else {
+            return &[];
+        };
+        if self.is_torn && write_all(fd, b"\n").is_empty() {
+            self.is_torn = false;
+        }
+        if self.is_torn {
+            return lines;
+        }
+        let rest = write_all(fd, lines);
+        self.is_torn =
+            !rest.is_empty() && !lines[..lines.len() - rest.len()].ends_with(b"\n") && rest.len() < lines.len();
+        rest
+    }
+}
+
+/// Returns what could not be written. Waits for a pipe that takes nothing now, even if another process has made it
+/// non-blocking.
+fn write_all<'a>(fd: BorrowedFd<'_>, mut bytes: &'a [u8]) -> &'a [u8] {
     while !bytes.is_empty() {
         match rustix::io::write(fd, bytes) {
             Ok(written) => bytes = &bytes[written..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => _ = poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None),
+            Err(_) => break,
         }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::eventually;
+    use rustix::pipe::{pipe_with, PipeFlags};
+    use std::fs::File;
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::fd::AsFd;
+
+    /// A descriptor for as long as the process lives.
+    fn kept(fd: impl AsFd + 'static) -> BorrowedFd<'static> {
+        let kept: &'static _ = Box::leak(Box::new(fd));
+        kept.as_fd()
+    }
+
+    fn writer(access: BorrowedFd<'static>, flags: PipeFlags) -> (LogWriter, BufReader<File>) {
+        let (reader, errors) = pipe_with(flags).expect("a pipe");
+        let logs = Logs {
+            access: Some((access, Format::Common)),
+            errors: Some(kept(errors)),
+            prefix: "[7] ".into(),
+        };
+        (LogWriter::new(logs), BufReader::new(reader.into()))
+    }
+
+    fn line(reader: &mut impl BufRead) -> String {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("text");
+        line
+    }
+
+    #[test]
+    fn lines_that_a_full_disk_does_not_take_are_counted_and_told_of_later() {
+        let full = File::options().write(true).open("/dev/full").expect("a device");
+        let (log, mut errors) = writer(kept(full), PipeFlags::empty());
+        log.access(|out| out.extend_from_slice(b"one\ntwo\n"));
+        eventually("a loss", || log.lost() == Lost { lines: 2, bytes: 8 });
+        log.error(format_args!("next"));
+        assert_eq!(line(&mut errors), "[7] next\n");
+        let expected = "[7] 2 lines of the logs (8 bytes) could not be written in time and are lost\n";
+        assert_eq!(line(&mut errors), expected);
+        log.error(format_args!("after"));
+        assert_eq!(line(&mut errors), "[7] after\n");
+    }
+
+    #[test]
+    fn lines_that_a_reader_does_not_take_in_time_are_counted_and_the_others_arrive_whole() {
+        let (mut reader, access) = pipe_with(PipeFlags::NONBLOCK)
+            .map(|(from, to)| (File::from(from), to))
+            .expect("a pipe");
+        rustix::io::ioctl_fionbio(&reader, false).expect("a pipe");
+        let (log, mut errors) = writer(kept(access), PipeFlags::empty());
+        let text = [b"x".repeat(99), b"\n".to_vec()].concat();
+        let sent = 3 * MOST_PENDING / text.len();
+        (0..sent).for_each(|_| log.access(|out| out.extend_from_slice(&text)));
+        let lost = log.lost();
+        assert!(lost.lines > 0);
+        assert_eq!(lost.bytes, lost.lines * text.len() as u64);
+        let mut got = vec![0; (sent - lost.lines as usize) * text.len()];
+        reader.read_exact(&mut got).expect("the other lines");
+        assert!(got.chunks(text.len()).all(|line| line == text));
+        assert!(line(&mut errors).contains(&format!("] {} lines of the logs ({} bytes)", lost.lines, lost.bytes)));
+    }
+
+    #[test]
+    fn a_torn_line_ends_before_the_next_one_begins() {
+        let file = tempfile::tempfile().expect("a file");
+        let mut log = LogFile {
+            fd: Some(kept(file.try_clone().expect("a descriptor"))),
+            is_torn: true,
+        };
+        assert!(log.write(b"one\n").is_empty() && log.write(b"two\n").is_empty());
+        let mut text = String::new();
+        std::io::Seek::rewind(&mut &file).expect("a file");
+        (&file).read_to_string(&mut text).expect("text");
+        assert_eq!(text, "\none\ntwo\n");
     }
 }

@@ -46,6 +46,9 @@ pub(crate) trait Workplace: Site {
     /// Takes a job from the waiting room, if this worker should. It is older than those in the ready queue.
     fn take_transfer(&self) -> Option<Self::Job>;
 
+    /// A job for a thread that has found nothing else to do, if the app wants it.
+    fn leisure(&self, app: &impl App) -> Option<Self::Job>;
+
     /// Polls without waiting, unless another thread has the reactor.
     fn poll_now(&self);
 

@@ -44,7 +44,7 @@ impl<J: Queued> Scheduler<J> {
         workspace: &mut W::Workspace,
     ) {
         workplace.worker().fault("turn");
-        match self.next_job(workplace) {
+        match self.next_job(workplace, app) {
             Some(job) => self.run(workplace, seat, job, app, workspace),
             None => {
                 // Read before the lock of the language is released: interrupts from here on end the wait.
@@ -61,7 +61,7 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
-    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W) -> Option<J> {
+    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<J> {
         if let Some(job) = workplace.take_transfer() {
             return Some(job);
         }
@@ -72,7 +72,7 @@ impl<J: Queued> Scheduler<J> {
         }
         // This poll does not wait, so it keeps the lock of the language.
         workplace.poll_now();
-        self.ready.pop()
+        self.ready.pop().or_else(|| workplace.leisure(app))
     }
 
     fn run<W: Workplace<Job = J>>(

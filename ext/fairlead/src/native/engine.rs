@@ -33,6 +33,7 @@ impl DataTypeFunctions for NativeEngine {
             app.app,
             app.error_reporter,
             app.start_thread,
+            app.out_of_band,
             app.template.value(),
             app.clients,
         ] {
@@ -81,6 +82,8 @@ fn new(
         app: app.as_raw(),
         error_reporter: settings.get::<Value>("error_reporter")?.as_raw(),
         error_details: settings.get("error_details")?,
+        fiber_per_request: settings.get("fiber_per_request")?,
+        out_of_band: settings.get::<Value>("out_of_band")?.as_raw(),
         puma_env: settings.get("puma_env")?,
         start_thread: start_thread.as_raw(),
         template: template(ruby, &settings, config.max_threads > 1, shared.is_some())?,
@@ -150,6 +153,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         engine: &this.engine,
         template: ThreadTemplate::new(&this.app.template),
         leave: Cell::new(None),
+        has_served: Cell::new(false),
         running: Running::new(ruby),
     };
     let listed = thread.running.list();

@@ -22,6 +22,10 @@ pub(crate) struct RackApp {
     pub(crate) error_reporter: VALUE,
     /// Whether that response is sent even if there is an error page.
     pub(crate) error_details: bool,
+    /// Whether each request runs in a Fiber of its own.
+    pub(crate) fiber_per_request: bool,
+    /// `call` runs the blocks of the hook of that name; nil if there are none.
+    pub(crate) out_of_band: VALUE,
     /// Whether envs have what Puma adds to them.
     pub(crate) puma_env: bool,
     /// `call` starts one more thread.
@@ -40,6 +44,8 @@ pub(crate) struct OnThread<'a> {
     pub(crate) template: ThreadTemplate<'a>,
     /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
     pub(crate) leave: Cell<Option<Jump>>,
+    /// Whether it has run a request since it last had leisure.
+    pub(crate) has_served: Cell<bool>,
     /// The request that it runs.
     pub(crate) running: Running,
 }
@@ -47,10 +53,29 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         let _in_app = InApp::enter(self.engine);
-        let panic = Response::on(self.ruby, exchange, |response| self.respond(response));
+        let panic = Response::on(self.ruby, exchange, |response| {
+            if self.app.fiber_per_request {
+                self.respond_in_fiber(response)
+            } else {
+                self.respond(response)
+            }
+        });
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
+        self.has_served.set(true);
+    }
+
+    fn wants_leisure(&self) -> bool {
+        self.app.out_of_band != Qnil as VALUE && self.has_served.get()
+    }
+
+    fn leisure(&self) {
+        self.has_served.set(false);
+        let _in_app = InApp::enter(self.engine);
+        self.logged(Qnil as VALUE, || {
+            call(self.ruby, self.app.out_of_band, ids().call, &[]);
+        });
     }
 
     fn event(&self, client: &Arc<Client>, event: Event) {

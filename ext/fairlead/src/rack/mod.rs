@@ -4,6 +4,7 @@ mod app;
 mod early_hints;
 mod env;
 mod errors;
+mod fiber;
 mod hijack;
 mod input;
 mod loan;

@@ -1,5 +1,6 @@
 //! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
+use super::fiber::in_fiber;
 use super::{early_hints, hijack, puma, Env, OnThread, Response, Stop};
 use crate::objects::{call, set};
 use crate::protect::protect;
@@ -37,6 +38,19 @@ impl OnThread<'_> {
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
         self.running.set(nil);
         panic.or(tidied.err())
+    }
+
+    /// As [`OnThread::respond`], in a Fiber of its own.
+    pub(super) fn respond_in_fiber(&self, response: &Response<'_, '_>) -> Option<Panic> {
+        let mut panic = None;
+        let jump = in_fiber(self.ruby, || {
+            panic = self.respond(response);
+            self.leave.get().filter(|jump| jump.is_exception())
+        });
+        if jump.is_some() {
+            self.leave.set(jump);
+        }
+        panic
     }
 
     /// Completes the env, and writes what the application returns. Inside `protect`.

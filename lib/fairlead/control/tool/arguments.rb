@@ -66,7 +66,7 @@ module Fairlead
         end
 
         def how(parser)
-          parser.on("--wait=[SEC]", Float, "Waits until what was asked for is done; fails if that fails (#{WAIT} s).") { |value| @wait = value || WAIT }
+          parser.on("--wait=[SEC]", Float, "Waits until it is done, and fails if that fails (#{WAIT} s).") { |value| @wait = value || WAIT }
           parser.on("--json", "Prints for programs.") { @json = true }
           parser.on("-Q", "--quiet", "Prints nothing but errors, and what was asked for.") { @quiet = true }
           parser.on("-h", "-H", "--help", "Prints this.") { @help = true }

@@ -22,7 +22,8 @@ module Fairlead
         def restart(restart)
           return [] unless restart
 
-          ["#{restart["kind"]} restart at #{restart["at"]}: #{restart["state"]}", *restart["error"].to_s.lines(chomp: true).map { |line| "  #{line}" }]
+          reason = restart["error"].to_s.lines(chomp: true).map { |line| "  #{line}" }
+          ["#{restart["kind"]} restart at #{restart["at"]}: #{restart["state"]}", *reason]
         end
 
         def processes(status)

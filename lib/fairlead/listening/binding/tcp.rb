@@ -2,7 +2,7 @@
 
 module Fairlead
   class Binding
-    # tcp://HOST:PORT
+    # tcp://HOST:PORT; a HOST of * means every interface.
     class Tcp < Binding
       # With port 0, the port that the system chooses for one loopback address may be in use at another one.
       ATTEMPTS = 5
@@ -45,7 +45,7 @@ module Fairlead
         match = %r{\A(?<host>\[[^\]]+\]|[^:\[\]/]+):(?<port>\d+)/?\z}.match(location)
         raise BindError.new(address, "invalid address; use tcp://HOST:PORT") unless match
 
-        @host = match[:host].delete("[]")
+        @host = match[:host] == "*" ? Binding.any_host : match[:host].delete("[]")
         @port = Integer(match[:port], 10)
         raise BindError.new(address, "the port must be at most 65535") if port > 65_535
       end

@@ -37,6 +37,21 @@ class TcpBindingTest < Minitest::Test
     TCPSocket.open("::1", listener.port, &:close)
   end
 
+  def test_a_star_is_any_host_and_still_the_address_as_it_was_written
+    listener = open("tcp://*:0").first
+
+    assert_equal Binding.any_host, listener.address[:host]
+    assert_equal "tcp://*:0", listener.binding
+    TCPSocket.open("127.0.0.1", listener.port, &:close)
+  end
+
+  def test_the_address_of_an_interface_may_have_a_zone
+    address = Socket.ip_address_list.find(&:ipv6_linklocal?)
+    skip "no link-local address here" unless address
+
+    assert_equal address.ip_address, open("tcp://[#{address.ip_address}]:0").first.address[:host]
+  end
+
   def test_one_ipv6_address_takes_ipv6_only
     skip "no IPv6 here" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
 
