@@ -18,6 +18,9 @@ module Fairlead
 
       attr_reader :hooks
 
+      # What plugins have set beyond the options (name => value), and the object that has the methods of the file.
+      attr_reader :plugin_settings, :script
+
       # The application that the file contains, or nil. The host that it has set for ports without one, or nil.
       attr_accessor :app, :default_host
 
@@ -28,6 +31,7 @@ module Fairlead
         @read = []
         @callers_host = callers_host
         @hooks = Hooks.new
+        @plugin_settings = {}
         @shared = {}
         @mode_blocks = { single: [], cluster: [] }
         @script = Script.new(self)
@@ -36,6 +40,7 @@ module Fairlead
       # Evaluates the files and returns itself. An exception becomes a problem, with its line.
       def read
         @given.each { |path| rescuing { load(path) } }
+        configure_plugins
         self
       end
 
@@ -59,6 +64,7 @@ module Fairlead
       # --- what the methods of the file call
 
       def set(name, *arguments, origin:)
+        load_plugin(arguments.first.to_s) if name == :plugin && arguments.first
         return super(:log_requests, !Options.fetch(:quiet).expand(*arguments)[:quiet], origin: origin) if name == :quiet && for_puma?(origin)
         return super unless name == :port && arguments.one? && arguments.first
 
@@ -107,7 +113,36 @@ module Fairlead
         problem(name, here, "unknown option#{"; did you mean #{guess}?" if guess}")
       end
 
+      # Whether a plugin may have settings of its own.
+      def plugins? = !settings.fetch(:plugin, nil).nil?
+
       private
+
+      # The file of the plugin may add methods to this one.
+      def load_plugin(name)
+        Plugins.load(name)
+      rescue PluginError => e
+        problem(nil, here, e.message)
+      end
+
+      # What a plugin sets counts where the file sets nothing.
+      def configure_plugins
+        settings[:plugin]&.value&.uniq&.each do |name|
+          plugin = Plugins.load(name) or next
+          layer = ConfigFile.new(*@given, callers_host: @callers_host)
+          rescuing { plugin.new.config(layer.script) } if plugin.method_defined?(:config)
+          take_over(layer)
+        rescue PluginError
+          nil # it is a problem already
+        end
+      end
+
+      def take_over(layer)
+        @settings = layer.settings.merge(settings)
+        problems.concat(layer.problems)
+        hooks.concat(layer.hooks)
+        @plugin_settings = layer.plugin_settings.merge(plugin_settings)
+      end
 
       def for_puma?(origin) = origin.sub(/:\d+(?: .*)?\z/, "").match?(FOR_PUMA)
 

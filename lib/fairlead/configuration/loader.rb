@@ -14,7 +14,8 @@ module Fairlead
       def load
         file = read_files
         layers = [@flags, file, @environment, @fallback].compact
-        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file), app: file&.app)
+        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file), app: file&.app,
+                                  plugin_settings: file ? file.plugin_settings : {})
       end
 
       private

@@ -13,14 +13,17 @@ module Fairlead
 
       def [](name) = fetch(name, nil)
 
+      # Plugins may have settings of their own.
       def []=(name, value)
+        return @file.plugin_settings[name.to_sym] = value if Options[ours(name)].nil? && @file.plugins?
+
         @file.replace(ours(name), value, origin: @file.here_as("@options[:#{name}]"))
       end
 
       def fetch(name, default = nil)
         return @file.app || default if name.to_sym == :app
 
-        value = @file[Options[ours(name)]&.name]
+        value = @file.plugin_settings.fetch(name.to_sym) { @file[Options[ours(name)]&.name] }
         value.nil? ? default : value
       end
 

@@ -22,12 +22,14 @@ module Fairlead
       @signals = Signals.new
       @hot_restart = HotRestart.new(@signals, @log)
       @engine = Engine.new(service)
+      @plugins = Plugins.new(self, service)
       @started_at = Time.now
       @ready = @restarting = false
     end
 
     # Serves until it is asked to end; returns the exit status.
     def run
+      @plugins.start
       @service.app
       Native.open_file_limit!
       @signals.trap(*REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
@@ -35,7 +37,7 @@ module Fairlead
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
       serve(heartbeat: @idleness&.pause) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
-      @restarting ? start_again : 0
+      @restarting ? start_again : stopped
     ensure
       @signals.restore
     end
@@ -71,6 +73,12 @@ module Fairlead
       @ready = true
       @log.ready(@service.configuration)
       run_hooks(:after_booted)
+      @plugins.booted
+    end
+
+    def stopped
+      @plugins.stopped
+      0
     end
 
     def act_on(event)
@@ -145,6 +153,7 @@ module Fairlead
     # The engine has closed its own descriptors of the listeners.
     def start_again
       run_hooks(:before_restart)
+      @plugins.restarting
       problem = @hot_restart.exec(@service.listeners)
       @log.restart_refused(problem)
       1

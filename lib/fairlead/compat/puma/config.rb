@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Puma
+  # The configuration as plugins see it: `options` is a Hash, more or less, under Puma's names and ours.
+  class Config
+    attr_reader :options
+
+    def initialize(configuration)
+      @configuration = configuration
+      @options = Options.new(configuration)
+    end
+
+    def environment = @configuration.environment
+
+    def environment_str = environment
+
+    # The values of the options.
+    class Options
+      NAMES = { binds: :bind, pidfile: :pid_file, state: :state_path, control_auth_token: :control_token, worker_directory: :directory }.freeze
+
+      def initialize(configuration)
+        @configuration = configuration
+      end
+
+      # nil for an option that Fairlead does not have and no plugin has set.
+      def [](name)
+        name = name.to_sym
+        option = Fairlead::Options[NAMES.fetch(name, name)]
+        option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
+      end
+
+      def fetch(name, *default)
+        value = self[name]
+        return value unless value.nil?
+        return yield(name) if block_given?
+
+        default.empty? ? raise(KeyError, "key not found: #{name.inspect}") : default.first
+      end
+
+      def key?(name) = !self[name].nil?
+      alias has_key? key?
+    end
+  end
+end
