@@ -225,7 +225,8 @@ module Fairlead
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
     option :fiber_per_request, Types::Flag.new,
-           scope: :process, embedded: true, default: false, aliases: %i[clean_thread_locals], valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, aliases: %i[clean_thread_locals], variables: %w[PUMA_FIBER_PER_REQUEST],
+           valid: [true], invalid: ["maybe"],
            doc: "Runs each request in a Fiber of its own, so that what the application keeps in `Thread.current[:name]` is not seen by " \
                 "the next request of the thread. A Fiber has a smaller stack than a thread."
 
