@@ -10,6 +10,7 @@ module Fairlead
 
     DEFAULT_PORT = 9292
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
+    NO_TLS = "TLS is not supported yet; put a proxy with TLS in front, and listen on tcp:// or unix:// here"
 
     class << self
       # The Binding for +address+. Raises BindError if the address is invalid.
@@ -17,7 +18,7 @@ module Fairlead
         scheme, rest = address.split("://", 2)
         raise BindError.new(address, "the scheme is missing; use tcp://… or unix://…") unless rest
 
-        name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
+        name = SCHEMES.fetch(scheme) { raise BindError.new(address, scheme == "ssl" ? NO_TLS : "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
         const_get(name).new(address, *split_query(address, rest))
       end
 

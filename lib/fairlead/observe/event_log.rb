@@ -27,10 +27,9 @@ module Fairlead
     end
 
     def ready(configuration)
-      threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
-      threads = "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each" if configuration.supervised?
       host = ", port on #{configuration.default_host}" if configuration.default_host
-      info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
+      info("fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
+           "(ruby #{RUBY_VERSION}, pid #{Process.pid}, #{capacity(configuration)}, #{configuration.environment}#{host})")
     end
 
     def warning(text) = warn("warning: #{text}")
@@ -98,6 +97,13 @@ module Fairlead
     end
 
     private
+
+    def capacity(configuration)
+      threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
+      return threads unless configuration.supervised?
+
+      "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each"
+    end
 
     def info(text)
       write(@output, text) unless @quiet
