@@ -15,7 +15,6 @@ module Fairlead
     autoload :MigrationGuide, "fairlead/configuration/migration_guide"
     autoload :Migration, "fairlead/configuration/migration"
     autoload :TextEdits, "fairlead/configuration/text_edits"
-    autoload :Pending, "fairlead/configuration/pending"
     autoload :PumaMethods, "fairlead/configuration/puma_methods"
     autoload :PumaOptions, "fairlead/configuration/puma_options"
     autoload :Script, "fairlead/configuration/script"

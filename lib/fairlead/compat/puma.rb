@@ -33,10 +33,7 @@ module Puma
     def stats_hash = Fairlead::Control::OwnStats.to_h
 
     # The configuration of the command line; nil in a program that contains a Fairlead::Server.
-    def cli_config
-      configuration = Fairlead::Launcher.current&.configuration
-      configuration && Config.new(configuration)
-    end
+    def cli_config = Config.current
 
     def forkable? = Process.respond_to?(:fork)
     def jruby? = false

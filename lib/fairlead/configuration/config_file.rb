@@ -16,6 +16,11 @@ module Fairlead
       # Files that are written for Puma, by their names.
       FOR_PUMA = %r{(?:\A|/)puma[^/]*(?:\.rb|/[^/]+)\z}
 
+      class << self
+        # The file that is being read, or nil.
+        attr_accessor :current
+      end
+
       attr_reader :hooks
 
       # What plugins have set beyond the options (name => value), and the object that has the methods of the file.
@@ -24,12 +29,16 @@ module Fairlead
       # The application that the file contains, or nil. The host that it has set for ports without one, or nil.
       attr_accessor :app, :default_host
 
+      # The values that come before those of the file.
+      attr_reader :flags
+
       # +callers_host+: the host for a port without one, if the file sets none either; nil means every interface.
-      def initialize(path, *further, callers_host: nil)
+      def initialize(path, *further, callers_host: nil, flags: Layer.new)
         super()
         @given = [path, *further]
         @read = []
         @callers_host = callers_host
+        @flags = flags
         @hooks = Hooks.new
         @plugin_settings = {}
         @shared = {}
@@ -39,9 +48,12 @@ module Fairlead
 
       # Evaluates the files and returns itself. An exception becomes a problem, with its line.
       def read
+        ConfigFile.current = self
         @given.each { |path| rescuing { load(path) } }
         configure_plugins
         self
+      ensure
+        ConfigFile.current = nil
       end
 
       # Runs the blocks of `single` or `cluster`.
@@ -72,17 +84,6 @@ module Fairlead
         @uses_callers_host = true if default_host.nil? && host
         super(name, *arguments, host, origin: origin)
       end
-
-      # Replaces the value, of an option that may be given several times too.
-      def replace(name, value, origin:)
-        forget(Options[name]&.name)
-        Layer.from({ name => value }, origin: origin).then do |layer|
-          settings.update(layer.settings)
-          problems.concat(layer.problems)
-        end
-      end
-
-      def forget(name) = settings.delete(name)
 
       def load(path)
         path = path.to_s

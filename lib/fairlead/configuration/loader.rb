@@ -31,7 +31,7 @@ module Fairlead
       end
 
       def read(paths)
-        ConfigFile.new(*paths, callers_host: @default_host).read.tap do |file|
+        ConfigFile.new(*paths, callers_host: @default_host, flags: @flags).read.tap do |file|
           workers = [@flags, file, @environment, @fallback].filter_map { |layer| layer[:workers] }.first || 0
           file.run_mode_blocks(workers.positive? ? :cluster : :single)
         end

@@ -38,6 +38,8 @@ module Fairlead
         app: "a rackup file is not needed then",
         bind_to_activated_sockets: "sockets for every interface are the same in IPv4 and IPv6",
         bind: "`ssl://` is an error; `low_latency` is always on",
+        custom_logger: "a Logger gets each message with its level, warnings and errors included; any object with `write` or `<<` will do",
+        debug: "tells other things",
         directory: "has to exist when the file is read",
         environment: "details of errors are shown to clients only in `development`",
         first_data_timeout: "limits the whole head (slow drips too), and how long a body may make no progress",
@@ -45,6 +47,7 @@ module Fairlead
         get: "knows our names too",
         http_content_length_limit: "the default is 1 GiB, not unlimited",
         load: "reads the other file at once, and as it is",
+        log_formatter: "not for requests",
         log_requests: "the format is `combined`; `access_log_format` has others",
         plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
@@ -52,6 +55,8 @@ module Fairlead
         rackup: "the last call counts, not the first",
         restart_command: "one that would start Puma has no effect and gives a warning",
         silence_single_worker_warning: "there is no such warning",
+        shutdown_debug: "each thread is a message, with its request",
+        stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
         ssl_bind: "an error: TLS is not supported yet",
         state_permission: "the default is 0600, because the file may contain a token",
         threads: "at most 500",
@@ -78,7 +83,6 @@ module Fairlead
 
         def ours(name)
           return "no effect" if Accepted[name]&.instead
-          return "not yet" if Pending::NAMES.include?(name)
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"

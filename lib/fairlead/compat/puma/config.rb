@@ -3,7 +3,20 @@
 module Puma
   # The configuration as plugins see it: `options` is a Hash, more or less, under Puma's names and ours.
   class Config
+    # While the configuration file is read: what the command line and the file have set so far.
+    Draft = Struct.new(:_options)
+
+    # The configuration, or the Draft of a file.
+    def self.current
+      file = Fairlead::Configuration::ConfigFile.current
+      return Draft.new(Fairlead::Configuration::PumaOptions.new(file, above: file.flags)) if file
+
+      configuration = Fairlead::Launcher.current&.configuration
+      configuration && new(configuration)
+    end
+
     attr_reader :options
+    alias _options options
 
     def initialize(configuration)
       @configuration = configuration
@@ -16,8 +29,6 @@ module Puma
 
     # The values of the options.
     class Options
-      NAMES = { binds: :bind, pidfile: :pid_file, state: :state_path, control_auth_token: :control_token, worker_directory: :directory }.freeze
-
       def initialize(configuration)
         @configuration = configuration
       end
@@ -25,7 +36,7 @@ module Puma
       # nil for an option that Fairlead does not have and no plugin has set.
       def [](name)
         name = name.to_sym
-        option = Fairlead::Options[NAMES.fetch(name, name)]
+        option = Fairlead::Options[Fairlead::Configuration::PumaOptions.ours(name)]
         option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
       end
 
