@@ -37,6 +37,8 @@ module Fairlead
     TESTS = {
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
       "lib/fairlead/cli.rb" => %w[test/integration/command],
+      "lib/fairlead/compat/puma" => %w[test/integration/control/plugins_test.rb],
+      "lib/fairlead/plugins.rb" => %w[test/integration/control/plugins_test.rb],
       "lib/fairlead/compat" => %w[test/integration/compat test/integration/applications],
       "lib/fairlead/configuration" => %w[test/integration/command],
       "lib/fairlead/control" => %w[test/integration/control],

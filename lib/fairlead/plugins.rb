@@ -21,18 +21,18 @@ module Fairlead
     def initialize(server, service)
       @server = server
       @service = service
-      @plugins = []
       @restarting = false
     end
 
-    # Starts them: they register for what follows. Called before the application is loaded.
+    # Starts them: they register for what follows. Called before the application is loaded. Raises PluginError: a plugin refuses to
+    # run with these options, or it is broken.
     def start
-      classes = @service.configuration.plugin.filter_map { |name| self.class.load(name) }
-      return if classes.empty?
-
-      @launcher = Puma::Launcher.new(@server, @service)
-      @plugins = classes.map(&:new)
-      guarded { |plugin| plugin.start(@launcher) }
+      @service.configuration.plugin.uniq.each do |name|
+        plugin = self.class.load(name) or next
+        @launcher ||= Puma::Launcher.new(@server, @service)
+        start_one(name, plugin.new)
+      end
+      @launcher&.events&.state(:booting)
     end
 
     # The server is ready; what they do in the background begins.
@@ -52,7 +52,8 @@ module Fairlead
     # The server has ended, or other code has taken the place of this one.
     def stopped
       restarting if @restarting
-      tell(:done, :after_stopped)
+      tell(:stop, :after_stopped)
+      @launcher&.events&.state(:done)
     end
 
     private
@@ -64,12 +65,11 @@ module Fairlead
       @launcher.events.fire(event)
     end
 
-    def guarded
-      @plugins.each do |plugin|
-        yield plugin if plugin.respond_to?(:start)
-      rescue StandardError, ScriptError => e
-        @service.log.plugin_failed(plugin.class.name, e)
-      end
+    def start_one(name, plugin)
+      plugin.start(@launcher) if plugin.respond_to?(:start)
+    rescue StandardError, ScriptError => e
+      @service.log.plugin_failed(name, e)
+      raise PluginError.new(name, Error.sum_up(e))
     end
   end
 end

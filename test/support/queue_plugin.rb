@@ -26,9 +26,9 @@ module Fairlead
         def start(launcher)
           @log_writer = launcher.log_writer
           @puma_pid = $$
-          log_writer.log "queue: mode \#{launcher.options[:queue_mode]}"
-          in_background { monitor { queue_dead? } }
+          log_writer.log "queue: mode \#{launcher.options[:queue_mode]}, control \#{launcher.options[:control_url]}"
           launcher.events.after_booted do
+            in_background { monitor { queue_dead? } }
             @queue_pid = fork do
               Thread.new { monitor { Process.ppid != puma_pid } }
               trap(:INT) { exit! }

@@ -12,6 +12,8 @@ module Fairlead
       # How long anything may take, in seconds.
       SECONDS = 10
 
+      attr_reader :url, :token
+
       # +url+: tcp://HOST:PORT, unix:///PATH or unix://@NAME.
       def initialize(url, token)
         @url = url

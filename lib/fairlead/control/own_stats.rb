@@ -14,9 +14,11 @@ module Fairlead
           desk = Launcher.current&.desk
           return desk.puma_stats if desk&.own_process?
 
-          client = desk&.client || @client
           client ? ask(client) : of_scoreboard
         end
+
+        # For the control server of the server that this process belongs to; nil if there is none.
+        def client = Launcher.current&.desk&.client || @client
 
         # Takes the variable from the environment of a spawner.
         def remember(environment = ENV)

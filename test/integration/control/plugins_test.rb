@@ -55,6 +55,14 @@ class PluginsTest < Minitest::Test
       assert_equal 200, get(server).status
     end
 
+    define_method(:"test_one_that_refuses_prevents_the_start_#{name}") do
+      server = launch(APP, "-I", "lib", *flags, files: { "config/puma.rb" => "plugin :picky",
+                                                         "lib/puma/plugin/picky.rb" => "Puma::Plugin.create { def start(_) = raise('not like this') }" })
+
+      assert_equal 1, server.wait_exit.exitstatus
+      assert_match(/fairlead: plugin picky: not like this \(RuntimeError\)$/, server.stderr)
+    end
+
     define_method(:"test_the_application_can_ask_puma_for_statistics_#{name}") do
       server = serve_queue(*flags)
       theirs = JSON.parse(get(server).body)
@@ -97,7 +105,7 @@ class PluginsTest < Minitest::Test
   def test_it_may_set_what_the_file_does_not_set_and_have_settings_of_its_own
     server = serve_queue
 
-    assert_match(/queue: mode async/, server.stdout)
+    assert_match(/queue: mode async, control #{state(server)["control_url"]}$/, server.stdout)
     assert_match(/0:3 threads/, server.stdout)
     assert_match(/\[by the plugin\]/, Fairlead::Test::Processes.title(server.pid))
   end

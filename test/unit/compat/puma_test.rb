@@ -120,12 +120,11 @@ class PumaCompatTest < Minitest::Test
       end
     RUBY
 
-    assert_empty @log.text
     plugins.booted
-    wait_until("the background") { @log.text == "state running\nbooted\nbackground\n" }
+    wait_until("the background") { @log.text == "state booting\nstate running\nbooted\nbackground\n" }
     plugins.stopped
 
-    assert_equal ["state done", "stopped"], @log.text.lines(chomp: true).last(2)
+    assert_equal ["state stop", "stopped", "state done"], @log.text.lines(chomp: true).last(3)
   end
 
   def test_in_a_process_that_goes_on_plugins_hear_of_a_hot_restart_at_the_end
@@ -138,10 +137,11 @@ class PumaCompatTest < Minitest::Test
     assert_equal "restarting\n", @log.text
   end
 
-  def test_a_plugin_that_raises_is_logged_and_the_server_starts
-    start("Puma::Plugin.create { def start(_launcher) = raise('no luck') }")
+  def test_a_plugin_that_raises_prevents_the_start
+    error = assert_raises(Fairlead::PluginError) { start("Puma::Plugin.create { def start(_launcher) = raise('no luck') }", name: "unlucky") }
 
-    assert_match(/plugin: .* failed: .*no luck/, @log.text)
+    assert_equal "plugin unlucky: no luck (RuntimeError)", error.message
+    assert_match(/plugin: unlucky failed: .*no luck/, @log.text)
   end
 
   def test_a_plugin_that_is_not_there_is_named

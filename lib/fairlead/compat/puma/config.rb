@@ -29,6 +29,9 @@ module Puma
 
     # The values of the options.
     class Options
+      # Where the control server is: not as it was configured ("auto"), but as it can be reached.
+      REACHED = { control_url: :url, control_auth_token: :token }.freeze
+
       def initialize(configuration)
         @configuration = configuration
       end
@@ -36,6 +39,8 @@ module Puma
       # nil for an option that Fairlead does not have and no plugin has set.
       def [](name)
         name = name.to_sym
+        return reached(REACHED[name]) if REACHED.key?(name)
+
         option = Fairlead::Options[Fairlead::Configuration::PumaOptions.ours(name)]
         option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
       end
@@ -50,6 +55,12 @@ module Puma
 
       def key?(name) = !self[name].nil?
       alias has_key? key?
+
+      private
+
+      def reached(part)
+        Fairlead::Control::OwnStats.client&.public_send(part) if @configuration.control_url
+      end
     end
   end
 end
