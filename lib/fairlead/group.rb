@@ -77,6 +77,11 @@ module Fairlead
       servers.map { |server| server.stop(*seconds) }.all? if wait
     end
 
+    # Opens the access logs of all servers again; see {Server#reopen_logs}.
+    #
+    # @return [Boolean] false if none is a file
+    def reopen_logs = servers.map(&:reopen_logs).any?
+
     # @return [Boolean] whether all servers listen
     def running? = servers.any? && servers.all?(&:running?)
 

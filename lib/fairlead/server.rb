@@ -98,6 +98,11 @@ module Fairlead
       ending.value if wait
     end
 
+    # Opens the access log again, after log rotation has moved it. Not for a trap.
+    #
+    # @return [Boolean] false if it is not a file
+    def reopen_logs = @service.reopen_logs
+
     # @return [Boolean] whether it listens; false again once it has been stopped
     def running? = !@life.nil? && !@life.over?
 

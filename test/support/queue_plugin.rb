@@ -41,9 +41,8 @@ module Fairlead
         end
 
         def stop_queue
-          Process.kill(:INT, queue_pid)
-          Process.wait(queue_pid)
-          log_writer.log "queue: stopped \#{queue_pid}"
+          log_writer.log "queue: stopped \#{queue_pid}" if Process.kill(:INT, queue_pid)
+          Process.wait(queue_pid) # unless the monitor has seen its end already
         rescue Errno::ECHILD, Errno::ESRCH
           nil
         end

@@ -30,6 +30,7 @@ module Fairlead
       file = File.open(@path, File::WRONLY | File::CREAT | File::APPEND | flags)
       return @stream = file unless @stream
 
+      file.sync = @stream.sync # the stream takes it over
       @stream.reopen(file) # replaces the file in one step; with a path, a standard stream would be closed first
       file.close
     end

@@ -18,12 +18,12 @@ module Fairlead
     # The id of the process that has the application and forks the workers, or of the only process.
     attr_reader :pid
 
-    # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog in place of that of the
-    # configuration.
-    def initialize(configuration, app: nil, log: EventLog.of(configuration))
+    # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog, a Logger or what Server takes, in
+    # place of the log of the configuration.
+    def initialize(configuration, app: nil, log: nil)
       @configuration = configuration
       @app = app || configuration.app
-      @log = log
+      @log = log ? EventLog.for(log, configuration) : EventLog.of(configuration)
     end
 
     # Serves until the server is asked to end; returns the exit status.

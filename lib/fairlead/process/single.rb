@@ -12,7 +12,8 @@ module Fairlead
 
     # Signal => what it asks for, as for Supervisor.
     REQUESTS = {
-      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart, URG: :refork, TTIN: :add_worker, TTOU: :remove_worker,
+      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart,
+      URG: :refork, TTIN: :add_worker, TTOU: :remove_worker,
       PWR: :backtraces, INFO: :backtraces
     }.freeze
 
@@ -50,6 +51,9 @@ module Fairlead
 
     # As Supervisor#ping.
     def ping(&block) = @signals.ping(&block)
+
+    # As Supervisor#backtraces.
+    def backtraces = [{ worker: nil, pid: Process.pid, threads: Backtraces.all }]
 
     # As Supervisor#status.
     def status

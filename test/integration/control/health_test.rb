@@ -35,9 +35,7 @@ class HealthProcessTest < Minitest::Test
       assert_equal "hello", client.answer.body
       assert_equal 0, server.wait_exit.exitstatus
     end
-  end
 
-  [["without_workers", []], ["with_workers", ["-w", "2"]]].each do |name, flags|
     define_method(:"test_it_goes_on_accepting_for_the_delay_#{name}") do
       server = serve("run ->(env) { [200, {}, ['hello']] }", "--health-url", "tcp://127.0.0.1:0", "--drain-delay", "1", *flags)
       asked_at = monotonic

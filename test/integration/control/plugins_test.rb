@@ -16,9 +16,8 @@ class PluginsTest < Minitest::Test
   MODES = [["without_workers", []], ["with_workers", ["-w", "2"]]].freeze
 
   def serve_queue(*flags, configuration: CONFIGURATION)
-    server = Fairlead::Test::ServerProcess.new(APP, "-I", "lib", *FLAGS, *flags,
-                                               files: { "config/puma.rb" => configuration, "lib/puma/plugin/queue.rb" => Fairlead::Test::QUEUE_PLUGIN })
-    own(server).start
+    files = { "config/puma.rb" => configuration, "lib/puma/plugin/queue.rb" => Fairlead::Test::QUEUE_PLUGIN }
+    serve(APP, "-I", "lib", *FLAGS, *flags, files: files)
   end
 
   def queues(server, what) = server.stdout.scan(/queue: #{what} (\d+)/).flatten.map { |pid| Integer(pid, 10) }

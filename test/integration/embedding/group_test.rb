@@ -110,6 +110,21 @@ class GroupTest < Minitest::Test
     trap("USR2", previous) if previous
   end
 
+  def test_access_logs_that_were_moved_can_be_reopened
+    in_folder do
+      group = make
+      group.add(app("one"), bind: ANY, access_log: "access.log")
+      group.add(app("two"), bind: ANY)
+      group.start.servers.each { |server| get(server, "/before") }
+      wait_until("the line") { File.read("access.log").include?("/before") }
+      File.rename("access.log", "access.log.1")
+
+      assert_equal [true, [true, false]], [group.reopen_logs, group.servers.map(&:reopen_logs)]
+      get(group.servers.first, "/after")
+      wait_until("the line") { File.read("access.log").include?("/after") }
+    end
+  end
+
   def test_it_need_not_wait
     group = make
     group.add(app("one"), bind: ANY)

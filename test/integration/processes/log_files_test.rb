@@ -61,6 +61,21 @@ class LogFilesTest < Minitest::Test
     assert_includes File.read(server.path("access.log")), "GET /print"
   end
 
+  def test_a_restart_keeps_what_is_in_the_files
+    [[[], :USR2], [["-w", 2], :USR2], [["-w", 2], :USR1]].each do |processes, signal|
+      server = redirected(*processes)
+      server.signal(signal)
+      text = wait_until("the restart") { File.read(server.path("out.log"))[/.*(?:restart: done|ready.*ready).*/m] }
+      get(server, "/print")
+      rotate(server, 1)
+      get(server, "/print")
+
+      assert_equal [1, 1], [text.scan(/^=== fairlead/).size, File.read(server.path("out.log")).scan(/^printed$/).size]
+      assert_match(/^printed\n.*/m, File.read(server.path("out.log.1")))
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
   def test_a_file_that_cannot_be_reopened_is_told_and_stays
     server = redirected("--redirect-stdout", "logs/out.log", files: { "logs/keep" => "" })
     File.rename(server.path("logs"), server.path("gone"))

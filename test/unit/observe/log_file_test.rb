@@ -45,14 +45,15 @@ class LogFileTest < Minitest::Test
     end
   end
 
-  def test_a_stream_keeps_its_descriptor_also_when_its_file_is_reopened
+  def test_a_stream_keeps_its_descriptor_and_writes_at_once_also_when_its_file_is_reopened
     in_folder do
       reader, stream = IO.pipe
+      stream.sync = true
       number = stream.fileno
       file = LogFile.new("a", stream: stream)
       write(file, "one\n")
       file.reopen
-      stream.syswrite("two\n")
+      stream.write("two\n")
 
       assert_equal [number, "one\ntwo\n", ""], [file.fileno, File.read("a"), reader.read]
     ensure

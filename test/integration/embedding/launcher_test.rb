@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+
+# Fairlead::Launcher in a program: what the command does, as an object. It takes the signals while it runs.
+class LauncherTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  SCRIPT = <<~'RUBY'
+    require "fairlead"
+    require "logger"
+    require "net/http"
+    $stdout.sync = true
+    trap("TERM") { $told = "my own TERM" }
+    program = Process.pid
+    logger = Logger.new($stdout, formatter: ->(level, _, _, text) { "#{level} #{text.sub(/:\d+\z/, "")}\n" })
+    app = ->(_) { [200, {}, ["in the program: #{Process.pid == program}\n"]] }
+    flags = Fairlead::Configuration::Layer.from({ bind: "tcp://127.0.0.1:0", workers: Integer(ARGV[0]) }, origin: "the program")
+    2.times do
+      launcher = Fairlead::Launcher.new(Fairlead::Configuration.load(flags), app: app, log: logger)
+      running = Thread.new { launcher.run }
+      sleep 0.01 until launcher.connected_ports.any?
+      puts Net::HTTP.get(URI("http://127.0.0.1:#{launcher.connected_ports.first}/"))
+      Thread.new { launcher.stop }.join
+      puts running.value
+    end
+    Process.kill(:TERM, Process.pid)
+    sleep 0.01 until $told
+    puts $told, Thread.list.size
+  RUBY
+
+  def test_it_starts_and_stops_from_other_threads_and_gives_the_signals_back
+    in_folder do
+      lines = run_script(0)
+
+      assert_equal ["in the program: true", "0"] * 2 + ["my own TERM", "1"], lines.grep_v(/\A(?:INFO|WARN)/)
+      assert_equal 2, lines.grep(%r{\AINFO listening on http://127\.0\.0\.1\z}).size
+      assert_empty lines.grep(/\AWARN/)
+    end
+  end
+
+  def test_the_same_with_workers
+    in_folder do
+      assert_equal ["in the program: false", "0"] * 2 + ["my own TERM", "1"], run_script(1).grep_v(/\A(?:INFO|WARN)/)
+    end
+  end
+
+  private
+
+  # The lines that the program prints.
+  def run_script(workers)
+    File.write("program.rb", SCRIPT)
+    output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "program.rb", workers.to_s)
+    assert_predicate status, :success?, output
+    output.lines(chomp: true)
+  end
+end
