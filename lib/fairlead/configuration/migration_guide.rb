@@ -47,6 +47,8 @@ module Fairlead
         load: "reads the other file at once, and as it is",
         log_formatter: "not for requests",
         log_requests: "the format is `combined`; `access_log_format` has others",
+        max_fast_inline: "the default is no limit, not 999",
+        max_keep_alive: "the default is no limit, not 999",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
         rackup: "the last call counts, not the first",
@@ -54,7 +56,8 @@ module Fairlead
         silence_single_worker_warning: "there is no such warning",
         shutdown_debug: "each thread is a message, with its request",
         stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
-        ssl_bind: "an error: TLS is not supported yet",
+        ssl_bind: "TLS is not supported yet",
+        supported_http_methods: "the default is any method",
         threads: "at most 500",
         worker_shutdown_timeout: "also applies without workers, where Puma waits for ever",
         workers: "at most 64; `:auto` needs no gem"
@@ -78,7 +81,9 @@ module Fairlead
         end
 
         def ours(name)
-          return "no effect" if Accepted[name]&.instead
+          entry = Accepted[name]
+          return entry.same.include?(true) ? "always on" : "no effect" if entry&.instead
+          return "an error" if name == :ssl_bind
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"
