@@ -53,6 +53,7 @@ module Fairlead
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Control, "fairlead/control"
   autoload :Systemd, "fairlead/systemd"
+  autoload :Plugins, "fairlead/plugins"
 
   # Sockets, the application and the native engine.
   autoload :Binding, "fairlead/listening/binding"

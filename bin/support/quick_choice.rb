@@ -20,6 +20,7 @@ module Fairlead
       test/integration/clients/vanishing_client_test.rb
       test/integration/command/sources_test.rb
       test/integration/compat/upgrade_test.rb
+      test/integration/control/control_server_test.rb
       test/integration/embedding/server_test.rb
       test/integration/files/static_test.rb
       test/integration/hijack/partial_hijack_test.rb
@@ -38,6 +39,7 @@ module Fairlead
       "lib/fairlead/cli.rb" => %w[test/integration/command],
       "lib/fairlead/compat" => %w[test/integration/compat test/integration/applications],
       "lib/fairlead/configuration" => %w[test/integration/command],
+      "lib/fairlead/control" => %w[test/integration/control],
       "lib/fairlead/engine.rb" => %w[test/integration/embedding test/integration/scheduling],
       "lib/fairlead/listening" => %w[test/integration/http/listeners_test.rb test/integration/http/peer_address_test.rb],
       "lib/fairlead/load_tool.rb" => %w[test/integration/command/bench_test.rb],
@@ -48,6 +50,7 @@ module Fairlead
       "lib/fairlead/realtime/pub_sub" => %w[test/integration/pub_sub test/integration/real_time/pub_sub],
       "lib/fairlead/realtime" => %w[test/integration/real_time],
       "lib/fairlead/server.rb" => %w[test/integration/embedding],
+      "lib/fairlead/systemd" => %w[test/integration/control/systemd_test.rb test/integration/processes/socket_activation_test.rb],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/connection" => %w[test/integration/http],

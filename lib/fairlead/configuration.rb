@@ -15,7 +15,6 @@ module Fairlead
     autoload :MigrationGuide, "fairlead/configuration/migration_guide"
     autoload :Migration, "fairlead/configuration/migration"
     autoload :TextEdits, "fairlead/configuration/text_edits"
-    autoload :Pending, "fairlead/configuration/pending"
     autoload :PumaMethods, "fairlead/configuration/puma_methods"
     autoload :PumaOptions, "fairlead/configuration/puma_options"
     autoload :Script, "fairlead/configuration/script"
@@ -60,10 +59,14 @@ module Fairlead
     # The application that the configuration file contains, or nil.
     attr_reader :app
 
+    # What the configuration file has set for plugins, beyond the options: name => value.
+    attr_reader :plugin_settings
+
     # +layers+: the sources; the first one wins.
-    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil)
+    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil, plugin_settings: {})
       @hooks = hooks.freeze
       @app = app
+      @plugin_settings = plugin_settings.dup.freeze
       @default_host = default_host
       @settings = merge(layers)
       problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems

@@ -14,6 +14,7 @@ module Fairlead
     autoload :Pulse, "fairlead/control/pulse"
     autoload :Peaks, "fairlead/control/peaks"
     autoload :PumaStats, "fairlead/control/puma_stats"
+    autoload :OwnStats, "fairlead/control/own_stats"
     autoload :Report, "fairlead/control/report"
     autoload :StateFile, "fairlead/control/state_file"
     autoload :RestartFile, "fairlead/control/restart_file"

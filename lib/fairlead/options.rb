@@ -175,9 +175,9 @@ module Fairlead
                 "streams and running requests count as use; connections between two requests do not."
 
     shorthand :force_shutdown_after,
-              placeholder: "SEC", valid: [10], invalid: ["soon"],
+              placeholder: "SEC", required: 0, valid: [10], invalid: ["soon"],
               doc: "Sets `shutdown_timeout`. `:immediately` means 0. `:forever` changes nothing: so that every deployment comes to an " \
-                   "end, requests are never waited for without a limit." do |seconds|
+                   "end, requests are never waited for without a limit." do |seconds = nil|
       { shutdown_timeout: { "forever" => nil, "immediately" => 0 }.fetch(seconds.to_s, seconds) }
     end
 
@@ -225,7 +225,8 @@ module Fairlead
            doc: "Offers `rack.early_hints` to the application, which sends a 103 response."
 
     option :fiber_per_request, Types::Flag.new,
-           scope: :process, default: false, aliases: %i[clean_thread_locals], valid: [true], invalid: ["maybe"],
+           scope: :process, embedded: true, default: false, aliases: %i[clean_thread_locals], variables: %w[PUMA_FIBER_PER_REQUEST],
+           valid: [true], invalid: ["maybe"],
            doc: "Runs each request in a Fiber of its own, so that what the application keeps in `Thread.current[:name]` is not seen by " \
                 "the next request of the thread. A Fiber has a smaller stack than a thread."
 

@@ -40,6 +40,7 @@ module Fairlead
       accept :allow_underscore_headers, "header fields whose name has an underscore never reach the application", same: [false]
       accept :daemonize, "Fairlead stays in the foreground; let systemd or another supervisor of services run it",
              same: [false, nil], flags: ["-d", "--daemon"]
+      accept :drain_on_shutdown, "requests that have arrived before the end are always served", same: [true]
       accept :extra_runtime_dependencies, "every process of Fairlead has all gems of the bundle",
              same: [nil, []], flags: ["--extra-runtime-dependencies GEMS"]
       accept :io_selector_backend, "Fairlead's reactor uses epoll", same: %i[auto epoll]

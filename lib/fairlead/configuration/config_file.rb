@@ -16,18 +16,31 @@ module Fairlead
       # Files that are written for Puma, by their names.
       FOR_PUMA = %r{(?:\A|/)puma[^/]*(?:\.rb|/[^/]+)\z}
 
+      class << self
+        # The file that is being read, or nil.
+        attr_accessor :current
+      end
+
       attr_reader :hooks
+
+      # What plugins have set beyond the options (name => value), and the object that has the methods of the file.
+      attr_reader :plugin_settings, :script
 
       # The application that the file contains, or nil. The host that it has set for ports without one, or nil.
       attr_accessor :app, :default_host
 
+      # The values that come before those of the file.
+      attr_reader :flags
+
       # +callers_host+: the host for a port without one, if the file sets none either; nil means every interface.
-      def initialize(path, *further, callers_host: nil)
+      def initialize(path, *further, callers_host: nil, flags: Layer.new)
         super()
         @given = [path, *further]
         @read = []
         @callers_host = callers_host
+        @flags = flags
         @hooks = Hooks.new
+        @plugin_settings = {}
         @shared = {}
         @mode_blocks = { single: [], cluster: [] }
         @script = Script.new(self)
@@ -35,8 +48,12 @@ module Fairlead
 
       # Evaluates the files and returns itself. An exception becomes a problem, with its line.
       def read
+        ConfigFile.current = self
         @given.each { |path| rescuing { load(path) } }
+        configure_plugins
         self
+      ensure
+        ConfigFile.current = nil
       end
 
       # Runs the blocks of `single` or `cluster`.
@@ -59,6 +76,7 @@ module Fairlead
       # --- what the methods of the file call
 
       def set(name, *arguments, origin:)
+        load_plugin(arguments.first.to_s) if name == :plugin && arguments.first
         return super(:log_requests, !Options.fetch(:quiet).expand(*arguments)[:quiet], origin: origin) if name == :quiet && for_puma?(origin)
         return super unless name == :port && arguments.one? && arguments.first
 
@@ -66,17 +84,6 @@ module Fairlead
         @uses_callers_host = true if default_host.nil? && host
         super(name, *arguments, host, origin: origin)
       end
-
-      # Replaces the value, of an option that may be given several times too.
-      def replace(name, value, origin:)
-        forget(Options[name]&.name)
-        Layer.from({ name => value }, origin: origin).then do |layer|
-          settings.update(layer.settings)
-          problems.concat(layer.problems)
-        end
-      end
-
-      def forget(name) = settings.delete(name)
 
       def load(path)
         path = path.to_s
@@ -107,7 +114,36 @@ module Fairlead
         problem(name, here, "unknown option#{"; did you mean #{guess}?" if guess}")
       end
 
+      # Whether a plugin may have settings of its own.
+      def plugins? = !settings.fetch(:plugin, nil).nil?
+
       private
+
+      # The file of the plugin may add methods to this one.
+      def load_plugin(name)
+        Plugins.load(name)
+      rescue PluginError => e
+        problem(nil, here, e.message)
+      end
+
+      # What a plugin sets counts where the file sets nothing.
+      def configure_plugins
+        settings[:plugin]&.value&.uniq&.each do |name|
+          plugin = Plugins.load(name) or next
+          layer = ConfigFile.new(*@given, callers_host: @callers_host)
+          rescuing { plugin.new.config(layer.script) } if plugin.method_defined?(:config)
+          take_over(layer)
+        rescue PluginError
+          nil # it is a problem already
+        end
+      end
+
+      def take_over(layer)
+        @settings = layer.settings.merge(settings)
+        problems.concat(layer.problems)
+        hooks.concat(layer.hooks)
+        @plugin_settings = layer.plugin_settings.merge(plugin_settings)
+      end
 
       def for_puma?(origin) = origin.sub(/:\d+(?: .*)?\z/, "").match?(FOR_PUMA)
 

@@ -43,6 +43,16 @@ module Fairlead
         problems << ConfigurationError::Problem.new(option, origin, message)
       end
 
+      # Replaces the value, of an option that may be given several times too.
+      def replace(name, value, origin:)
+        forget(Options[name]&.name)
+        other = Layer.from({ name => value }, origin: origin)
+        settings.update(other.settings)
+        problems.concat(other.problems)
+      end
+
+      def forget(name) = settings.delete(name)
+
       # Warns once for each +key+.
       def warning(key, text)
         @warnings[key] ||= text

@@ -14,7 +14,8 @@ module Fairlead
       def load
         file = read_files
         layers = [@flags, file, @environment, @fallback].compact
-        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file), app: file&.app)
+        Configuration.new(layers, hooks: file ? file.hooks : Hooks.new, default_host: effective_default_host(layers, file), app: file&.app,
+                                  plugin_settings: file ? file.plugin_settings : {})
       end
 
       private
@@ -30,7 +31,7 @@ module Fairlead
       end
 
       def read(paths)
-        ConfigFile.new(*paths, callers_host: @default_host).read.tap do |file|
+        ConfigFile.new(*paths, callers_host: @default_host, flags: @flags).read.tap do |file|
           workers = [@flags, file, @environment, @fallback].filter_map { |layer| layer[:workers] }.first || 0
           file.run_mode_blocks(workers.positive? ? :cluster : :single)
         end

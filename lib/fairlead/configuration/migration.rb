@@ -83,7 +83,6 @@ module Fairlead
 
       def reason_for(name, arguments)
         return "Fairlead has no such warning." if name == :silence_single_worker_warning
-        return "#{name} is not supported yet." if Pending::NAMES.include?(name)
         return "It would start Puma." if name == :restart_command && Layer::STARTS_PUMA.match?(literal(arguments))
         return "Fairlead needs none of Puma." if name == :require && NEEDLESS.match?(literal(arguments))
 

@@ -79,7 +79,6 @@ module Fairlead
 
         def ours(name)
           return "no effect" if Accepted[name]&.instead
-          return "not yet" if Pending::NAMES.include?(name)
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"

@@ -52,10 +52,6 @@ module Fairlead
       Accepted.each do |entry|
         define_method(entry.name) { |*arguments, **| @file.accept(entry, arguments) }
       end
-
-      Pending::NAMES.each do |name|
-        define_method(name) { |*, **| @file.warning(name, "#{@file.here}: #{name} is not supported yet and has no effect") }
-      end
     end
   end
 end

@@ -30,9 +30,16 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   include Fairlead::Configuration::PumaMethods
 
   class << self
-    # The rackup file, in files for Puma 5 and older. The constant exists only here.
+    # DefaultRackup is the rackup file, in files for Puma 5 and older; it exists only here. A file that names Puma gets what
+    # stands in for it.
     def const_missing(name)
-      name == :DefaultRackup ? "config.ru" : super
+      case name
+      when :DefaultRackup then "config.ru"
+      when :Puma
+        require "fairlead/compat/puma"
+        Puma
+      else super
+      end
     end
   end
 

@@ -45,7 +45,8 @@ module Fairlead
         when "status" then Response.json(Report.new(@server, @service).to_h)
         when "gc" then collect_garbage
         when "gc-stats" then Response.json(GC.stat)
-        when "thread-backtraces" then Response.json(backtraces)
+        when "thread-backtraces" then Response.json(own_backtraces)
+        when "backtraces" then Response.json(@server.backtraces)
         when "refork" then supervised? ? ask(:refork) : unavailable(command)
         when "reload-worker-directory" then supervised? ? Response.ok : unavailable(command) # each restart does that
         else Response.text(404, "Unsupported action")
@@ -68,7 +69,8 @@ module Fairlead
         Response.ok
       end
 
-      def backtraces
+      # In Puma's form.
+      def own_backtraces
         Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
       end
 

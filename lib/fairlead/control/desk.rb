@@ -5,9 +5,6 @@ module Fairlead
     # What runs beside the main loop of the supervisor, or of the only process: the control server, the health endpoints, the state
     # file, what systemd is told, and the file that restarts. A thread looks after what has no thread of its own.
     class Desk
-      # The environment variable by which the control server of a hot restart stays where it is: its address and its token.
-      VARIABLE = "FAIRLEAD_CONTROL"
-
       # How often it looks while the server is not ready, so that it is soon known to be, in seconds.
       IMPATIENCE = 0.1
 
@@ -22,7 +19,7 @@ module Fairlead
         @pid = Process.pid
         @pulse = Pulse.new(server)
         @systemd = Systemd.from(environment)
-        @last_url, @last_token = environment.delete(VARIABLE).to_s.split(" ", 2)
+        @last_url, @last_token = environment.delete(OwnStats::VARIABLE).to_s.split(" ", 2)
         @lock = Mutex.new
         @wake = ConditionVariable.new
       end
@@ -53,8 +50,20 @@ module Fairlead
       # in case that nobody has chosen them.
       def hand_over
         @reporter&.handing_over
-        @control ? { VARIABLE => [@control.url, @token.text].join(" ") } : {}
+        variables
       end
+
+      # The environment variables by which other processes of the server find the control server.
+      def variables = @control ? { OwnStats::VARIABLE => [@control.url, @token.text].join(" ") } : {}
+
+      # Whether this is the process that has the status of the server.
+      def own_process? = @pid == Process.pid
+
+      # For other processes of the server; nil if there is no control server.
+      def client = @control && Client.new(@control.url, @token.text)
+
+      # The statistics in Puma's form.
+      def puma_stats = PumaStats.new(@server, max_threads: @configuration.max_threads, peaks: @peaks&.take).to_h
 
       # Closes what a forked process has inherited.
       def forget = [@control, @health].compact.each(&:forget)
@@ -64,7 +73,7 @@ module Fairlead
       def open_servers
         health = Health.new(@server, @pulse)
         open_health(health) if @configuration.health_url
-        open_control(health) if @configuration.control_url
+        open_control(health) if @configuration.control_url || plugins?
       end
 
       def open_health(health)
@@ -76,6 +85,8 @@ module Fairlead
         @token = Token.new(@configuration.control_token || @last_token)
         @peaks = Peaks.new
         @control = listen(control_url, commands(health))
+        return unless @configuration.control_url
+
         @service.log.control_listening(@control.url)
         @service.log.control_open(@control.url) unless @token.text || @configuration.control_data_only?
       end
@@ -86,9 +97,13 @@ module Fairlead
         Commands.new(@server, @service, token: @token, health: health, peaks: @peaks, data_only: @configuration.control_data_only?)
       end
 
+      # Plugins for Puma may want to know its statistics in every process.
+      def plugins? = (@configuration.plugin - Plugins::BUILT_IN).any?
+
       # Whoever may not read the state file may not connect either.
       def control_url
-        return @configuration.control_url unless @configuration.control_url == "auto"
+        url = @configuration.control_url || "auto"
+        return url unless url == "auto"
 
         require "securerandom"
         "#{@last_url || "unix://#{@configuration.temp_dir}/fairlead-control-#{SecureRandom.hex(8)}.sock"}?mode=0600"

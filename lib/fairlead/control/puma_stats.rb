@@ -7,6 +7,15 @@ module Fairlead
       # The version of Puma that has these keys.
       PUMA = "8.0.2"
 
+      # What a process can say that knows the counters of the workers only.
+      def self.of_workers(counts, max_threads:)
+        children = counts.map do |worker|
+          { index: worker[:slot], slot: worker[:slot], pid: nil, generation: 1, booted: true, ending: false, started_at: nil, heartbeat_age: nil }
+        end
+        status = { workers: counts.size, generation: 1, started_at: nil, children: children }
+        new(Struct.new(:status).new(status), max_threads: max_threads, counts: { engines: Stats.to_h[:engines], workers: counts }).to_h
+      end
+
       # +server+: has #status. +peaks+: as Peaks#take returns them, or nil where nobody measures them.
       def initialize(server, max_threads:, peaks: nil, counts: Stats.to_h)
         @status = server.status
@@ -62,7 +71,7 @@ module Fairlead
         { puma: PUMA, fairlead: VERSION, ruby: ruby }
       end
 
-      def time(time) = time.getutc.strftime("%Y-%m-%dT%H:%M:%SZ")
+      def time(time) = time&.getutc&.strftime("%Y-%m-%dT%H:%M:%SZ")
     end
   end
 end

@@ -25,7 +25,7 @@ module Fairlead
         "worker-count-up" => ["TTIN", "adds a worker"],
         "worker-count-down" => ["TTOU", "removes a worker"],
         "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR", "logs what each thread does"],
-        "thread-backtraces" => [nil, "what the threads of its first process do"],
+        "thread-backtraces" => [nil, "what each thread of its workers does, and for which request"],
         "gc" => [nil, "collects garbage in its first process"],
         "gc-stats" => [nil, "Ruby's statistics of that"],
         "reload-worker-directory" => [nil, "does nothing: restarts follow the folder"],
@@ -36,6 +36,9 @@ module Fairlead
       SHOWN = {
         "status" => :status, "stats" => :values, "gc-stats" => :values, "thread-backtraces" => :backtraces
       }.freeze
+
+      # Commands that have another name in the control server, where Puma's says less.
+      PATHS = { "thread-backtraces" => "backtraces" }.freeze
 
       # Runs the command and returns its exit status.
       def self.run(arguments, output: $stdout, errors: $stderr)
@@ -85,7 +88,7 @@ module Fairlead
       # --- through the control server
 
       def ask(target)
-        body = target.client.get(@arguments.command)
+        body = target.client.get(PATHS.fetch(@arguments.command, @arguments.command))
         shown = SHOWN[@arguments.command]
         return say("#{@arguments.command}: ok", command: @arguments.command, status: "ok") unless shown
         return print("#{body}\n") if @arguments.json?

@@ -185,6 +185,11 @@ module Fairlead
 
     def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
 
+    # What a plugin says.
+    def plugin(text) = info(text)
+
+    def plugin_failed(name, error) = problem("plugin: #{name} failed: #{trace(error)}")
+
     # A command, or what looks after the server, has raised.
     def control_failed(error) = problem("control: #{trace(error)}")
 

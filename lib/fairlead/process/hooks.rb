@@ -76,6 +76,14 @@ module Fairlead
       @blocks[name] = [*@blocks[name], block].freeze # a new Array, because the blocks of the old one may be running
     end
 
+    # Adds the blocks of others.
+    def concat(others)
+      others.names.each { |name| others.blocks(name).each { |block| add(name, block) } }
+    end
+
+    # The blocks of that name.
+    def blocks(name) = @blocks.fetch(name, [])
+
     # The names for which there are blocks.
     def names = @blocks.keys
 

@@ -76,6 +76,7 @@ module Fairlead
 
     # The supervisor has sent what it shares.
     def be_spawner(link)
+      Control::OwnStats.remember
       link.to_io.wait_readable
       message = link.receive
       raise Error, "the supervisor is gone" unless message&.kind == :inherit

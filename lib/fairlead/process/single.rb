@@ -12,7 +12,8 @@ module Fairlead
 
     # Signal => what it asks for, as for Supervisor.
     REQUESTS = {
-      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart, URG: :refork, TTIN: :add_worker, TTOU: :remove_worker,
+      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart,
+      URG: :refork, TTIN: :add_worker, TTOU: :remove_worker,
       PWR: :backtraces, INFO: :backtraces
     }.freeze
 
@@ -22,12 +23,14 @@ module Fairlead
       @signals = Signals.new
       @hot_restart = HotRestart.new(@signals, @log)
       @engine = Engine.new(service)
+      @plugins = Plugins.new(self, service)
       @started_at = Time.now
       @ready = @restarting = false
     end
 
     # Serves until it is asked to end; returns the exit status.
     def run
+      @plugins.start
       @service.app
       Native.open_file_limit!
       @signals.trap(*REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
@@ -35,7 +38,7 @@ module Fairlead
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
       serve(heartbeat: @idleness&.pause) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
-      @restarting ? start_again : 0
+      @restarting ? start_again : stopped
     ensure
       @signals.restore
     end
@@ -48,6 +51,9 @@ module Fairlead
 
     # As Supervisor#ping.
     def ping(&block) = @signals.ping(&block)
+
+    # As Supervisor#backtraces.
+    def backtraces = [{ worker: nil, pid: Process.pid, threads: Backtraces.all }]
 
     # As Supervisor#status.
     def status
@@ -71,6 +77,12 @@ module Fairlead
       @ready = true
       @log.ready(@service.configuration)
       run_hooks(:after_booted)
+      @plugins.booted
+    end
+
+    def stopped
+      @plugins.stopped
+      0
     end
 
     def act_on(event)
@@ -145,6 +157,7 @@ module Fairlead
     # The engine has closed its own descriptors of the listeners.
     def start_again
       run_hooks(:before_restart)
+      @plugins.restarting
       problem = @hot_restart.exec(@service.listeners)
       @log.restart_refused(problem)
       1

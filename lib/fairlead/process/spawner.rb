@@ -36,15 +36,18 @@ module Fairlead
       @number = number
       @warm = warm
       @signals = Signals.new
+      @plugins = Plugins.new(self, service)
     end
 
     # Forks workers until it is asked to end; returns the exit status.
     def run
       prepare_process
+      @plugins.start
       load
       serve
       @service.listeners.close # nobody else may be waiting for the address in vain
       run_hooks(:after_stopped)
+      @plugins.stopped
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       e = DescriptorError.new(e) unless e.is_a?(Error)
@@ -96,7 +99,7 @@ module Fairlead
       when :booted then booted
       when :worker_lost then run_hooks(:worker_lost, message.number)
       when :worker_ended then worker_ended(*message.fields)
-      when :restarting then run_hooks(:before_restart)
+      when :restarting then restarting
       when :reopen_logs then @service.reopen_logs
       when :end, :gone then @ended = true
       end
@@ -115,7 +118,15 @@ module Fairlead
       run_hooks(:after_worker_shutdown, Ended.new(*numbers.first(2), Status.new(*numbers.last(2))))
     end
 
-    def booted = run_hooks(@warm ? :after_refork : :after_booted)
+    def booted
+      run_hooks(@warm ? :after_refork : :after_booted)
+      @plugins.booted
+    end
+
+    def restarting
+      run_hooks(:before_restart)
+      @plugins.will_restart
+    end
 
     # The worker is forked by a process that ends at once, which makes it a child of the supervisor. +socket+: the worker's end of
     # its link. +mailbox+: the descriptors of its mailbox.

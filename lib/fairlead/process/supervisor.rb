@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead/process/link"
-%w[back_off children generation generations handover reaper restart restarts spawning status watchdog workforce].each do |part|
+%w[back_off children generation generations handover reaper restart restarts spawning status survey watchdog workforce].each do |part|
   require "fairlead/process/supervisor/#{part}"
 end
 
@@ -63,6 +63,9 @@ module Fairlead
 
     # Calls the block in the main loop, which shows that it turns.
     def ping(&block) = @signals.ping(&block)
+
+    # What the threads of all workers do; see Survey. Waits for the answers, so it must not be called in the main loop.
+    def backtraces = Survey.new(@workforce.children.to_a).take
 
     # What people see of it; see Status.
     def status = Status.of(self)

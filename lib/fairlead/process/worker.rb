@@ -90,9 +90,22 @@ module Fairlead
       when :end then leave(delay: @service.configuration.drain_delay)
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
-      when :backtraces then Backtraces.print(@service.log)
+      when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : send_backtraces(*message.ios)
       when :promote then promote(message)
       when :gone then supervisor_gone
+      end
+    end
+
+    # On a thread, because whoever reads the pipe may be slow.
+    def send_backtraces(pipe)
+      require "json"
+      text = JSON.generate(Backtraces.all)
+      Thread.new do
+        pipe.write(text)
+      rescue Errno::EPIPE
+        nil
+      ensure
+        pipe.close
       end
     end
 

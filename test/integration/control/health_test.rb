@@ -35,6 +35,17 @@ class HealthProcessTest < Minitest::Test
       assert_equal "hello", client.answer.body
       assert_equal 0, server.wait_exit.exitstatus
     end
+
+    define_method(:"test_it_goes_on_accepting_for_the_delay_#{name}") do
+      server = serve("run ->(env) { [200, {}, ['hello']] }", "--health-url", "tcp://127.0.0.1:0", "--drain-delay", "1", *flags)
+      asked_at = monotonic
+      server.signal(:TERM)
+      wait_until("no readiness") { probe(server, "/ready") == [503, "draining"] }
+
+      assert_equal "hello", get(server).body
+      assert_equal 0, server.wait_exit.exitstatus
+      assert_operator monotonic - asked_at, :>=, 1
+    end
   end
 
   def test_there_are_no_commands_at_this_address

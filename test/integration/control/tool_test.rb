@@ -70,8 +70,32 @@ class ToolTest < Minitest::Test
 
     assert_match(/^requests_count +0$/, ctl("-S", server.path(STATE), "stats")[1])
     assert_match(/^count +\d+$/, ctl("-S", server.path(STATE), "gc-stats")[1])
-    assert_match(%r{^  .*lib/fairlead/process/serving\.rb}, ctl("-S", server.path(STATE), "thread-backtraces")[1])
     assert_equal [0, "", ""], ctl("-S", server.path(STATE), "-Q", "gc")
+  end
+
+  {
+    "without_workers" => [[], /^--- pid \d+$/], "with_workers" => [["-w", "2"], /^--- worker 0, pid \d+$.*^--- worker 1, pid \d+$/m]
+  }.each do |name, (flags, heads)|
+    define_method(:"test_backtraces_say_which_request_each_thread_serves_#{name}") do
+      server = serve("GO = File.expand_path('go')\nrun ->(env) { sleep 0.01 until File.exist?(GO); [200, {}, []] }", *flags, *FLAGS)
+      client = connect(server).request("GET", "/slow?1")
+      output = wait_until("the request") { ctl("-S", server.path(STATE), "thread-backtraces")[1][%r{.*GET /slow\?1\n  .*}m] }
+
+      assert_match(heads, output)
+      assert_match(%r{: GET /slow\?1\n(?:  .*\n)*  .*config\.ru:2}, output)
+      server.write("go", "")
+      client.answer
+    end
+  end
+
+  def test_a_worker_that_does_not_answer_is_shown
+    server = serve(APP, "-w", "2", *FLAGS)
+    pid = json(server, "status")["worker_status"].first["pid"]
+    Process.kill(:STOP, pid)
+
+    assert_match(/^--- worker 0, pid #{pid}: no answer$.*^--- worker 1, pid \d+$/m, ctl("-S", server.path(STATE), "thread-backtraces")[1])
+  ensure
+    Process.kill(:CONT, pid)
   end
 
   def test_without_a_control_server_it_sends_signals

@@ -10,41 +10,33 @@ class DrainDelayTest < Minitest::Test
 
   APP = "run ->(env) { sleep env['QUERY_STRING'].to_f; [200, {}, ['ok']] }"
 
+  SHAPES = [[], ["-w", 2]].freeze
+
   def test_connections_are_accepted_and_each_ends_with_its_next_response
-    server = serve(APP, "--drain-delay", 3)
-    kept = connect(server)
-    assert_nil kept.get["connection"]
-    server.signal(:TERM)
-    server.wait_for_output(/TERM: accepting for 3 s, then finishing what has arrived/)
-    wait_until("the last responses") { get(server)["connection"] == "close" }
-
-    assert_equal "close", kept.get["connection"]
-    assert_predicate kept, :closed?
-    3.times { assert_equal [200, "close"], get(server).then { |answer| [answer.status, answer["connection"]] } }
-    busy = connect(server).request("GET", "/?4")
-    wait_until("a closed port") { refused?(server) }
-
-    assert_equal 200, busy.answer.status
-    assert_equal 0, server.wait_exit.exitstatus
+    SHAPES.each { |arguments| assert_leaves(serve(APP, "--drain-delay", 3, *arguments)) }
   end
 
   def test_the_port_is_open_for_as_long_as_was_asked_for
-    server = serve(APP, "--drain-delay", 1)
-    began = now
-    server.signal(:TERM)
-    server.wait_exit
+    SHAPES.each do |arguments|
+      server = serve(APP, "--drain-delay", 1, *arguments)
+      began = now
+      server.signal(:TERM)
+      server.wait_exit
 
-    assert_includes 1.0..10.0, now - began
+      assert_includes 1.0..10.0, now - began
+    end
   end
 
   def test_a_second_signal_ends_the_delay
-    server = serve(APP, "--drain-delay", 60)
-    server.signal(:TERM)
-    server.wait_for_output(/accepting for 60 s/)
-    assert_equal 200, get(server).status
-    server.signal(:TERM)
+    SHAPES.each do |arguments|
+      server = serve(APP, "--drain-delay", 60, *arguments)
+      server.signal(:TERM)
+      server.wait_for_output(/accepting for 60 s/)
+      assert_equal 200, get(server).status
+      server.signal(:TERM)
 
-    assert_equal 0, server.wait_exit.exitstatus
+      assert_equal 0, server.wait_exit.exitstatus
+    end
   end
 
   def test_without_a_delay_the_port_is_closed_at_once
@@ -59,6 +51,22 @@ class DrainDelayTest < Minitest::Test
   end
 
   private
+
+  def assert_leaves(server)
+    kept = connect(server)
+    assert_nil kept.get["connection"]
+    server.signal(:TERM)
+    server.wait_for_output(/TERM: accepting for 3 s, then finishing what has arrived/)
+
+    wait_until("the last answer on a connection") { kept.get["connection"] == "close" }
+    assert_predicate kept, :closed?
+    wait_until("new connections for one request") { Array.new(4) { get(server)["connection"] }.uniq == ["close"] }
+    busy = connect(server).request("GET", "/?4")
+    wait_until("a closed port") { refused?(server) }
+
+    assert_equal 200, busy.answer.status
+    assert_equal 0, server.wait_exit.exitstatus
+  end
 
   def refused?(server)
     TCPSocket.new("127.0.0.1", server.port).close

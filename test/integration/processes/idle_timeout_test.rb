@@ -11,11 +11,15 @@ class IdleTimeoutTest < Minitest::Test
 
   APP = "run ->(env) { sleep env['QUERY_STRING'].to_f; [200, {}, ['ok']] }"
 
-  def test_it_ends_when_there_was_no_request_for_the_time
-    server = serve(APP, "--idle-timeout", 1)
+  SHAPES = [[], ["-w", 2]].freeze
 
-    assert_equal 0, server.wait_exit.exitstatus
-    assert_includes server.stdout, "no request for 1 s: ending"
+  def test_it_ends_when_there_was_no_request_for_the_time
+    SHAPES.each do |arguments|
+      server = serve(APP, "--idle-timeout", 1, *arguments)
+
+      assert_equal 0, server.wait_exit.exitstatus
+      assert_includes server.stdout, "no request for 1 s: ending"
+    end
   end
 
   def test_an_open_connection_without_requests_does_not_keep_it
@@ -28,15 +32,17 @@ class IdleTimeoutTest < Minitest::Test
   end
 
   def test_requests_keep_it_however_long_they_take
-    server = serve(APP, "--idle-timeout", 0.5)
-    client = connect(server)
+    SHAPES.each do |arguments|
+      server = serve(APP, "--idle-timeout", 0.5, *arguments)
+      client = connect(server)
 
-    assert_equal 200, client.get("/?1.5").status
-    8.times do
-      sleep 0.2
-      assert_equal 200, client.get.status
+      assert_equal 200, client.get("/?1.5").status
+      8.times do
+        sleep 0.2 # less than the time, again and again
+        assert_equal 200, client.get.status
+      end
+      assert_equal 0, server.wait_exit.exitstatus
     end
-    assert_equal 0, server.wait_exit.exitstatus
   end
 
   def test_an_open_websocket_keeps_it

@@ -60,10 +60,17 @@ class ConfigurationFlagsTest < Minitest::Test
 
   def test_a_command_line_for_puma_is_understood
     flags = parse(*%w[-C config/puma.rb -C - -b tcp://127.0.0.1:1 -p 3000 -e production -t 5:5 -w auto --tag x --dir . --preload -v -s
-                      --pidfile a.pid --early-hints --prune-bundler app.ru])
+                      --bind-to-activated-sockets only --control-url auto --control-token x --debug --fork-worker=9 --idle-timeout 5
+                      --pidfile a.pid -S a.state --plugin tmp_restart --early-hints --prune-bundler -q --redirect-stdout a
+                      --redirect-stderr b --redirect-append app.ru])
 
     assert_empty flags.problems + flags.warnings
     assert_equal [%w[config/puma.rb -], "app.ru", 5, true], %i[config rackup min_threads quiet].map { |name| flags[name] }
+  end
+
+  def test_a_value_that_may_be_left_out_does_not_take_the_next_argument
+    assert_equal [1000, "app.ru"], parse("-f", "app.ru").then { |flags| [flags[:refork_after], flags[:rackup]] }
+    assert_equal [1000, 7, 8], [%w[--fork-worker], %w[-f7], %w[--fork-worker=8]].map { |arguments| parse(*arguments)[:refork_after] }
   end
 
   def test_flags_of_puma_without_effect_give_one_warning_each

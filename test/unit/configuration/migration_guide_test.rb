@@ -18,7 +18,7 @@ class ConfigurationMigrationGuideTest < Minitest::Test
 
   def test_every_name_of_puma_is_in_the_table
     names = Fairlead::Hooks::NAMES.keys + Fairlead::Hooks::ALIASES.keys + Fairlead::Configuration::PumaMethods.instance_methods(false) +
-            Fairlead::Configuration::Pending::NAMES + Fairlead::Configuration::Accepted.map(&:name)
+            Fairlead::Configuration::Accepted.map(&:name)
 
     assert_empty names - Guide::METHODS.values.flatten - %i[require persistent_connections tcp_mode!]
     assert_empty Guide::DIFFERENCES.keys - Guide::METHODS.values.flatten

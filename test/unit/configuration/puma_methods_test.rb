@@ -108,9 +108,24 @@ class ConfigurationPumaMethodsTest < Minitest::Test
 
     assert_equal [4, 4, '[4, ["tcp://127.0.0.1:1"], nil, :else]', ["tcp://127.0.0.1:2"]],
                  %i[workers max_threads tag bind].map { |name| file[name] }
-    assert_equal "config/puma.rb:5 (@options[:workers])", file.settings[:workers].origin
-    assert_equal ["config/puma.rb:1 (@options[:workers]): workers: must be a whole number from 0 to 64, or auto, not \"x\""],
+    assert_equal "config/puma.rb:5 (options[:workers])", file.settings[:workers].origin
+    assert_equal ["config/puma.rb:1 (options[:workers]): workers: must be a whole number from 0 to 64, or auto, not \"x\""],
                  problems("@options[:workers] = 'x'")
+  end
+
+  def test_a_file_that_names_puma_sees_and_changes_what_the_command_line_has_set
+    text = <<~RUBY
+      threads 1, 2
+      options = Puma.cli_config._options
+      options[:workers] = 4 if options[:workers] == 2
+      options[:max_threads] = 9 if options[:max_threads] == 2
+    RUBY
+    values = apart do
+      in_folder("config/puma.rb" => text) { load("-w", "2").then { |settings| [settings.workers, settings.max_threads, settings.origin(:workers)] } }
+    end
+
+    assert_equal [4, 9, "config/puma.rb:3 (options[:workers])"], values
+    refute Object.const_defined?(:Puma)
   end
 
   def test_blocks_for_one_mode_run_after_the_file_and_only_in_that_mode
@@ -182,6 +197,16 @@ class ConfigurationPumaMethodsTest < Minitest::Test
   end
 
   private
+
+  # What the block returns in a process of its own, where what it loads does no harm.
+  def apart
+    reader, writer = IO.pipe
+    pid = fork { writer.write(Marshal.dump(yield)).then { exit!(true) } }
+    writer.close
+    Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- it is our own
+  ensure
+    Process.wait(pid)
+  end
 
   def read(text, files = {}, callers_host: nil)
     in_folder({ "config/puma.rb" => text }.merge(files)) { Configuration::ConfigFile.new("config/puma.rb", callers_host: callers_host).read }

@@ -34,7 +34,7 @@ class HandlerTest < Minitest::Test
   def test_other_names_and_our_own_are_understood_and_foreign_ones_ignored
     made = configuration(Threads: "1:3", Verbose: true, Silent: true, environment: "test", workers: 2, config: "x.ru", pid: "x", SSLEnable: true)
 
-    assert_equal [1, 3, true, true, "test", 2, nil, nil],
+    assert_equal [1, 3, true, true, "test", 2, [], nil],
                  [made.min_threads, made.max_threads, made.log_requests?, made.quiet?, made.environment, made.workers, made.config, made.pid_file]
   end
 

@@ -51,9 +51,17 @@ module Fairlead
         # Names and values, one per line: { "a" => { "b" => 1 } } as "a.b  1".
         def values(hash) = table(flatten(hash))
 
-        # The lines about threads: Puma's form or ours.
-        def backtraces(threads)
-          threads.flat_map { |thread| [thread["name"], *thread["backtrace"]&.map { |line| "  #{line}" }, ""] }
+        # The lines about the threads of all processes.
+        def backtraces(processes)
+          processes.flat_map do |process|
+            name = [("worker #{process["worker"]}" if process["worker"]), "pid #{process["pid"]}"].compact.join(", ")
+            ["--- #{name}#{": no answer" unless process["threads"]}", *process["threads"]&.flat_map { |thread| thread_lines(thread) }]
+          end
+        end
+
+        def thread_lines(thread)
+          ["#{thread["name"]} (#{thread["status"]})#{": #{thread["request"]}" if thread["request"]}",
+           *thread["backtrace"].map { |line| "  #{line}" }, ""]
         end
 
         def flatten(value, name = nil)

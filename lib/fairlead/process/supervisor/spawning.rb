@@ -35,7 +35,7 @@ module Fairlead
       def run_command(number, ours, theirs)
         ours.send(:inherit, number, @service.listeners.map { |listener| listener.binding || "" }.join("\n"), Native::Shared::LAYOUT,
                   ios: [*@shared.descriptors, *@service.listeners])
-        RestartCommand.current.spawn({ Spawner::VARIABLE => theirs.fileno.to_s }, theirs.to_io)
+        RestartCommand.current.spawn({ Spawner::VARIABLE => theirs.fileno.to_s, **Launcher.current.desk.variables }, theirs.to_io)
       end
     end
   end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "fairlead"
+require "fairlead/compat/names"
+
+Fairlead::Compat.claim(:Puma, "puma")
+
+# What plugins and monitoring gems for Puma use of it, on Fairlead. Loaded with the first plugin for Puma; nothing else defines
+# the constant, by which some gems decide which server they run in. An application that only wants `Puma.stats` requires
+# fairlead/compat/puma itself.
+module Puma
+  # The parts of Puma that these files take the place of, so that `require "puma/plugin"` loads nothing.
+  PARTS = %w[puma puma/const puma/dsl puma/events puma/launcher puma/log_writer puma/plugin].freeze
+  $LOADED_FEATURES.concat(PARTS.map { |name| "#{name}.rb" } - $LOADED_FEATURES)
+
+  # The version whose interface this is.
+  module Const
+    PUMA_VERSION = VERSION = Fairlead::Control::PumaStats::PUMA
+    CODE_NAME = "Fairlead #{Fairlead::VERSION}".freeze
+  end
+
+  # What a plugin file opens to add methods to the configuration file.
+  DSL = Fairlead::Configuration::Script
+
+  class << self
+    # The statistics in Puma's form, as JSON; in workers too.
+    def stats
+      require "json"
+      JSON.generate(stats_hash)
+    end
+
+    # The same with Symbols.
+    def stats_hash = Fairlead::Control::OwnStats.to_h
+
+    # The configuration of the command line; nil in a program that contains a Fairlead::Server.
+    def cli_config = Config.current
+
+    def forkable? = Process.respond_to?(:fork)
+    def jruby? = false
+    def mri? = true
+    def windows? = false
+
+    # Names the current thread.
+    def set_thread_name(name) # rubocop:disable Naming/AccessorMethodName -- Puma's name
+      Thread.current.name = "puma #{name}"
+    end
+  end
+end
+
+require "fairlead/compat/puma/events"
+require "fairlead/compat/puma/log_writer"
+require "fairlead/compat/puma/config"
+require "fairlead/compat/puma/launcher"
+require "fairlead/compat/puma/plugin"

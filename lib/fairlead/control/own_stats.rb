@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Control
+    # The statistics of the server that this process belongs to, in Puma's form. The process that has the status answers itself;
+    # others ask its control server. Without one, a worker knows what the scoreboard has, which is neither processes nor times.
+    module OwnStats
+      # The environment variable that tells a spawner the address and the token.
+      VARIABLE = "FAIRLEAD_CONTROL"
+
+      class << self
+        # Symbol keys; empty where no server runs.
+        def to_h
+          desk = Launcher.current&.desk
+          return desk.puma_stats if desk&.own_process?
+
+          client = desk&.client || @client
+          client ? ask(client) : of_scoreboard
+        end
+
+        # Takes the variable from the environment of a spawner.
+        def remember(environment = ENV)
+          url, token = environment.delete(VARIABLE).to_s.split(" ", 2)
+          @client = Client.new(url, token) if url
+        end
+
+        private
+
+        def ask(client)
+          require "json"
+          JSON.parse(client.get("stats"), symbolize_names: true)
+        rescue Client::Failure
+          of_scoreboard
+        end
+
+        def of_scoreboard
+          configuration = Launcher.current&.configuration or return {}
+          PumaStats.of_workers(Stats.to_h.fetch(:workers, []), max_threads: configuration.max_threads)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The plugins that are configured, but for those that are built in. They are written for Puma, so fairlead/compat/puma is loaded
+  # with the first of them. They run in the process that has the application and forks the workers: a spawner, or the only process.
+  class Plugins
+    # What the server does itself.
+    BUILT_IN = %w[systemd tmp_restart].freeze
+
+    class << self
+      # The class of a plugin; nil if it is built in. Raises PluginError.
+      def load(name)
+        return if BUILT_IN.include?(name)
+
+        require "fairlead/compat/puma"
+        Puma::Plugins.find(name)
+      end
+    end
+
+    # +server+: has #ask. +service+: its Service.
+    def initialize(server, service)
+      @server = server
+      @service = service
+      @plugins = []
+      @restarting = false
+    end
+
+    # Starts them: they register for what follows. Called before the application is loaded.
+    def start
+      classes = @service.configuration.plugin.filter_map { |name| self.class.load(name) }
+      return if classes.empty?
+
+      @launcher = Puma::Launcher.new(@server, @service)
+      @plugins = classes.map(&:new)
+      guarded { |plugin| plugin.start(@launcher) }
+    end
+
+    # The server is ready; what they do in the background begins.
+    def booted
+      tell(:running, :after_booted)
+      Puma::Plugins.start_background(@service.log) if @launcher
+    end
+
+    # The program of this process is about to be replaced.
+    def restarting = tell(:restart, :before_restart)
+
+    # A hot restart begins. This process goes on until there is a new one in its place, so they are told at the end.
+    def will_restart
+      @restarting = true
+    end
+
+    # The server has ended, or other code has taken the place of this one.
+    def stopped
+      restarting if @restarting
+      tell(:done, :after_stopped)
+    end
+
+    private
+
+    def tell(state, event)
+      return unless @launcher
+
+      @launcher.events.state(state)
+      @launcher.events.fire(event)
+    end
+
+    def guarded
+      @plugins.each do |plugin|
+        yield plugin if plugin.respond_to?(:start)
+      rescue StandardError, ScriptError => e
+        @service.log.plugin_failed(plugin.class.name, e)
+      end
+    end
+  end
+end
