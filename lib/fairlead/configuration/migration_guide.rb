@@ -49,6 +49,8 @@ module Fairlead
         load: "reads the other file at once, and as it is",
         log_formatter: "not for requests",
         log_requests: "the format is `combined`; `access_log_format` has others",
+        max_fast_inline: "the default is no limit, not 999",
+        max_keep_alive: "the default is no limit, not 999",
         plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
@@ -59,6 +61,7 @@ module Fairlead
         stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
         ssl_bind: "an error: TLS is not supported yet",
         state_permission: "the default is 0600, because the file may contain a token",
+        supported_http_methods: "the default is any method",
         threads: "at most 500",
         worker_shutdown_timeout: "also applies without workers, where Puma waits for ever",
         workers: "at most 64; `:auto` needs no gem"
@@ -82,7 +85,9 @@ module Fairlead
         end
 
         def ours(name)
-          return "no effect" if Accepted[name]&.instead
+          entry = Accepted[name]
+          return entry.same.include?(true) ? "always on" : "no effect" if entry&.instead
+          return "an error" if name == :ssl_bind
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"
