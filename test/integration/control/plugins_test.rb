@@ -56,8 +56,8 @@ class PluginsTest < Minitest::Test
     end
 
     define_method(:"test_one_that_refuses_prevents_the_start_#{name}") do
-      server = launch(APP, "-I", "lib", *flags, files: { "config/puma.rb" => "plugin :picky",
-                                                         "lib/puma/plugin/picky.rb" => "Puma::Plugin.create { def start(_) = raise('not like this') }" })
+      picky = "Puma::Plugin.create { def start(_) = raise('not like this') }"
+      server = launch(APP, "-I", "lib", *flags, files: { "config/puma.rb" => "plugin :picky", "lib/puma/plugin/picky.rb" => picky })
 
       assert_equal 1, server.wait_exit.exitstatus
       assert_match(/fairlead: plugin picky: not like this \(RuntimeError\)$/, server.stderr)
