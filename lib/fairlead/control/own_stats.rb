@@ -37,7 +37,7 @@ module Fairlead
 
         def of_scoreboard
           configuration = Launcher.current&.configuration or return {}
-          PumaStats.of_workers(Stats.to_h.fetch(:workers, []), max_threads: configuration.max_threads)
+          PumaStats.of_workers(Stats.to_h, max_threads: configuration.max_threads)
         end
       end
     end

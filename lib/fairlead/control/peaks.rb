@@ -15,7 +15,7 @@ module Fairlead
       # Looks at the counters now.
       def look
         counts = @counts.call
-        rows = counts.fetch(:workers, []).map { |worker| [worker[:slot], worker] }
+        rows = PumaStats.deal(counts).map { |worker| [worker[:slot], worker] }
         rows << [:engine, counts[:engines].first] if counts[:engines].any?
         @lock.synchronize { rows.each { |key, row| raise_to(key, row) } }
       end

@@ -9,11 +9,24 @@ module Fairlead
 
       # What a process can say that knows the counters of the workers only.
       def self.of_workers(counts, max_threads:)
-        children = counts.map do |worker|
+        workers = counts.fetch(:workers, [])
+        children = workers.map do |worker|
           { index: worker[:slot], slot: worker[:slot], pid: nil, generation: 1, booted: true, ending: false, started_at: nil, heartbeat_age: nil }
         end
-        status = { workers: counts.size, generation: 1, started_at: nil, children: children }
-        new(Struct.new(:status).new(status), max_threads: max_threads, counts: { engines: Stats.to_h[:engines], workers: counts }).to_h
+        status = { workers: workers.size, generation: 1, started_at: nil, children: children }
+        new(Struct.new(:status).new(status), max_threads: max_threads, counts: counts).to_h
+      end
+
+      # The counters of the workers, with the requests in the waiting room dealt out to those that serve: Puma has no such room, and
+      # who watches the backlog must not miss them. +counts+: as Stats.to_h returns them.
+      def self.deal(counts)
+        workers = counts.fetch(:workers, [])
+        share, rest = (counts.dig(:room, :waiting) || 0).divmod([workers.count { |worker| worker[:threads].positive? }, 1].max)
+        workers.map do |worker|
+          next worker unless worker[:threads].positive?
+
+          worker.merge(queued: worker[:queued] + share + ((rest -= 1) >= 0 ? 1 : 0))
+        end
       end
 
       # +server+: has #status. +peaks+: as Peaks#take returns them, or nil where nobody measures them.
@@ -22,6 +35,7 @@ module Fairlead
         @max_threads = max_threads
         @peaks = peaks || {}
         @counts = counts
+        @workers = self.class.deal(counts)
       end
 
       # Symbol keys, in Puma's order.
@@ -46,7 +60,7 @@ module Fairlead
       end
 
       def of_worker(child)
-        counts = @counts.fetch(:workers, []).find { |worker| worker[:slot] == child[:slot] }
+        counts = @workers.find { |worker| worker[:slot] == child[:slot] }
         {
           started_at: time(child[:started_at]), pid: child[:pid], index: child[:index], phase: phase(child), booted: child[:booted],
           last_checkin: time(child[:heartbeat_age] ? Time.now - child[:heartbeat_age] : child[:started_at]),

@@ -30,6 +30,15 @@ class ControlServerProcessTest < Minitest::Test
     assert_equal(1, stats["worker_status"].sum { |worker| worker["last_status"]["requests_count"] })
   end
 
+  def test_without_a_control_server_a_worker_knows_the_counters_of_all
+    server = serve("require 'fairlead/compat/puma'\nrun ->(env) { [200, {}, [Puma.stats]] }", "-w", "2")
+    2.times { get(server) }
+    stats = JSON.parse(get(server).body)
+
+    assert_equal [2, 2, [true, true]], [*stats.values_at("workers", "booted_workers"), stats["worker_status"].map { |worker| worker["booted"] }]
+    assert_equal(2, stats["worker_status"].sum { |worker| worker["last_status"]["requests_count"] })
+  end
+
   def test_a_request_without_the_token_changes_nothing
     server = serve(APP, *FLAGS)
 

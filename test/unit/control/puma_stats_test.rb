@@ -38,6 +38,15 @@ class PumaStatsTest < Minitest::Test
     assert_equal [POOL, POOL, {}], (stats[:worker_status].map { |worker| worker[:last_status] })
   end
 
+  def test_requests_in_the_waiting_room_are_dealt_out_to_the_workers_that_serve
+    server = Fairlead::Test::FakeServer.new(workers: 3)
+    workers = [{ slot: 0, **COUNTS }, { slot: 1, **COUNTS, threads: 0, queued: 0 }, { slot: 2, **COUNTS }]
+    pools = stats(server, { engines: [], room: { waiting: 5 }, workers: workers })[:worker_status].map { |worker| worker[:last_status] }
+
+    assert_equal [6, 0, 5], (pools.map { |pool| pool[:backlog] })
+    assert_equal [6, 0, 5], (pools.map { |pool| pool[:backlog_max] })
+  end
+
   def test_the_last_sign_of_life_has_a_time
     server = Fairlead::Test::FakeServer.new(workers: 1)
     last = Time.parse(stats(server, { engines: [], workers: [] })[:worker_status].first[:last_checkin])
