@@ -14,6 +14,7 @@ module Fairlead
     autoload :Pulse, "fairlead/control/pulse"
     autoload :Peaks, "fairlead/control/peaks"
     autoload :PumaStats, "fairlead/control/puma_stats"
+    autoload :AutoUrl, "fairlead/control/auto_url"
     autoload :OwnStats, "fairlead/control/own_stats"
     autoload :Report, "fairlead/control/report"
     autoload :StateFile, "fairlead/control/state_file"

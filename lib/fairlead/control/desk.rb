@@ -100,13 +100,12 @@ module Fairlead
       # Plugins for Puma may want to know its statistics in every process.
       def plugins? = (@configuration.plugin - Plugins::BUILT_IN).any?
 
-      # Whoever may not read the state file may not connect either.
+      # After a hot restart `auto` means what it meant before.
       def control_url
         url = @configuration.control_url || "auto"
         return url unless url == "auto"
 
-        require "securerandom"
-        "#{@last_url || "unix://#{@configuration.temp_dir}/fairlead-control-#{SecureRandom.hex(8)}.sock"}?mode=0600"
+        @last_url ? AutoUrl.private_to_owner(@last_url) : AutoUrl.in(@configuration.temp_dir)
       end
 
       def write_state_file
