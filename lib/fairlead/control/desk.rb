@@ -105,7 +105,7 @@ module Fairlead
         url = @configuration.control_url || "auto"
         return url unless url == "auto"
 
-        @last_url ? AutoUrl.private_to_owner(@last_url) : AutoUrl.in(@configuration.temp_dir)
+        @last_url.to_s.start_with?("unix:") ? AutoUrl.private_to_owner(@last_url) : AutoUrl.in(@configuration.temp_dir)
       end
 
       def write_state_file
