@@ -21,6 +21,7 @@ module Fairlead
   autoload :Server, "fairlead/server"
   autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
+  autoload :Integrations, "fairlead/integrations"
 
   # Real time, and what an application does besides serving requests.
   autoload :Client, "fairlead/native"
@@ -155,4 +156,9 @@ module Fairlead
     # @raise [ArgumentError] if the event is unknown or there is no block
     def on(event, &block) = Hooks.on(event, block)
   end
+end
+
+# For the libraries that choose a server by its name.
+if defined?(Rack) || defined?(Rackup) || defined?(Capybara) || defined?(ActiveSupport) || (defined?(Gem) && Gem.loaded_specs.key?("capybara"))
+  Fairlead::Integrations.install
 end

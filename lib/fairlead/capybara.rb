@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
+# Runs system tests on Fairlead: `Capybara.server = :fairlead`. Where the bundle has Capybara, it is registered without this
+# file; elsewhere require "fairlead/capybara".
+
 require "capybara"
 require "fairlead"
-
-# Runs system tests on Fairlead: `require "fairlead/capybara"` and `Capybara.server = :fairlead`. Capybara calls the block
-# on a thread of its own. The options are those that Puma takes, such as { Silent: true }.
-Capybara.register_server(:fairlead) do |app, port, host, **options|
-  Object.new.extend(Fairlead::Handler).run(app, Host: host, Port: port, Threads: "0:4", **options)
-end
+require "fairlead/integrations/capybara"

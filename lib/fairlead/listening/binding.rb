@@ -9,8 +9,8 @@ module Fairlead
     autoload :Unix, "fairlead/listening/binding/unix"
 
     DEFAULT_PORT = 9292
-    NO_TLS = "TLS is not supported yet; let a proxy terminate it, and listen on tcp://127.0.0.1:PORT or unix:///PATH for the proxy"
     SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
+    NO_TLS = "TLS is not supported yet; put a proxy with TLS in front, and listen on tcp:// or unix:// here"
 
     class << self
       # The Binding for +address+. Raises BindError if the address is invalid.

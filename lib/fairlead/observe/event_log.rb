@@ -85,10 +85,9 @@ module Fairlead
     end
 
     def ready(configuration)
-      threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
-      threads = "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each" if configuration.supervised?
       host = ", port on #{configuration.default_host}" if configuration.default_host
-      info("fairlead #{VERSION} ready (pid #{Process.pid}, #{threads}, #{configuration.environment}#{host})")
+      info("fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
+           "(ruby #{RUBY_VERSION}, pid #{Process.pid}, #{capacity(configuration)}, #{configuration.environment}#{host})")
     end
 
     def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
@@ -240,6 +239,13 @@ module Fairlead
     def thread_ends(name) = debug { "thread #{name} ends" }
 
     private
+
+    def capacity(configuration)
+      threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"
+      return threads unless configuration.supervised?
+
+      "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each"
+    end
 
     # Class, message and backtrace. The application's own #message may raise, too.
     def trace(error)

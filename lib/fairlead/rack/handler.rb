@@ -5,7 +5,10 @@ module Fairlead
   # Rackup::Handler::Fairlead.
   module Handler
     # Their names for our options. Host and Port together are an address; see #translate.
-    NAMES = { Threads: :threads, Verbose: :log_requests, Silent: :quiet }.freeze
+    NAMES = { Threads: :threads, Verbose: :log_requests, Silent: :quiet, restart_cmd: :restart_command }.freeze
+
+    # The scheme and the host of an address without a port.
+    PORTLESS = %r{\A([a-z]+://(?:\[[^\]]*\]|[^\[/:?]+))(?=\z|[/?])}
 
     # Their options that have the name of one of ours but mean something else: config is the rackup file, which is loaded
     # already.
@@ -57,10 +60,13 @@ module Fairlead
     # nil if it means every interface, since a port means that anyway.
     def default_host(filled_in)
       host = filled_in[:Host].to_s
-      host unless host.empty? || unix?(host) || %w[0.0.0.0 ::].include?(host)
+      host unless host.empty? || unix?(host) || address?(host) || %w[0.0.0.0 ::].include?(host)
     end
 
     def unix?(host) = host.start_with?("/", ".", "@")
+
+    # As in `rails server -b 'ssl://0.0.0.0?key=…'`.
+    def address?(host) = host.include?("://")
 
     # Separates what the user has given from the caller's defaults. Only Rails tells; with rackup everything counts as given.
     # Host and Port are one address and stay together.
@@ -79,6 +85,7 @@ module Fairlead
 
     def address(host, port)
       return Binding.address_for_port(port) if host.to_s.empty?
+      return host.sub(PORTLESS) { "#{Regexp.last_match(1)}:#{port || Binding::DEFAULT_PORT}" } if address?(host)
 
       unix?(host) ? "unix://#{host}" : Binding.address_for_port(port || Binding::DEFAULT_PORT, host)
     end

@@ -12,7 +12,7 @@ class SourcesTest < Minitest::Test
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
 
-  READY = /ready \(pid \d+, (.*)\)/
+  READY = /ready in \w+ mode \(ruby \S+, pid \d+, (.*)\)/
 
   def test_flags_win_over_the_file_and_the_file_over_the_environment
     file = { "some.rb" => "threads 2, 4\nenvironment 'staging'\n" }

@@ -51,8 +51,8 @@ class ConfigurationPumaMethodsTest < Minitest::Test
   end
 
   def test_tls_is_an_error_however_it_is_asked_for
-    expected = "config/puma.rb:1: %s: %sTLS is not supported yet; let a proxy terminate it, and listen on tcp://127.0.0.1:PORT or " \
-               "unix:///PATH for the proxy"
+    expected = "config/puma.rb:1: %s: %sTLS is not supported yet; put a proxy with TLS in front, and listen on tcp:// or " \
+               "unix:// here"
 
     assert_equal [format(expected, "ssl_bind", "")], problems("ssl_bind '0.0.0.0', 443, cert: 'c', key: 'k'")
     assert_equal [format(expected, "bind", "cannot listen on ssl://0.0.0.0:443?key=k: ")], problems("bind 'ssl://0.0.0.0:443?key=k'")

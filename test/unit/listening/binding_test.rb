@@ -12,7 +12,8 @@ class BindingTest < Minitest::Test
   end
 
   {
-    "127.0.0.1:80" => "scheme", "http://127.0.0.1" => "scheme", "tcp://127.0.0.1" => "tcp://HOST:PORT", "tcp://:80" => "tcp://HOST:PORT",
+    "127.0.0.1:80" => "scheme", "http://127.0.0.1" => "scheme", "ssl://a:1?key=k" => "TLS",
+    "tcp://127.0.0.1" => "tcp://HOST:PORT", "tcp://:80" => "tcp://HOST:PORT",
     "tcp://::1:80" => "tcp://HOST:PORT", "tcp://a:b" => "tcp://HOST:PORT", "tcp://h:65536" => "65535", "tcp://h:1?baklog=2" => "baklog",
     "tcp://h:1?backlog=x" => "backlog", "tcp://h:1?ä=1" => "query", "unix://" => "path is missing", "unix://@" => "path is missing",
     "unix:///a%00b" => "path is missing", "unix:///a?umask=9z" => "umask", "unix:///a?mode=888" => "mode"

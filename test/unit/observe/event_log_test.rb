@@ -43,10 +43,12 @@ class EventLogTest < Minitest::Test
   end
 
   def test_ready_says_what_is_ready
-    configuration = Fairlead::Configuration.from_options(workers: 2, threads: [1, 3], environment: "test")
-    log.ready(configuration)
+    log.ready(Fairlead::Configuration.from_options(workers: 2, threads: [1, 3], environment: "test"))
+    log.ready(Fairlead::Configuration.from_options({}))
 
-    assert_equal "fairlead #{Fairlead::VERSION} ready (pid #{Process.pid}, 2 workers, 1:3 threads each, test)\n", @output.string
+    process = "(ruby #{RUBY_VERSION}, pid #{Process.pid}"
+    assert_equal "fairlead #{Fairlead::VERSION} ready in cluster mode #{process}, 2 workers, 1:3 threads each, test)\n" \
+                 "fairlead #{Fairlead::VERSION} ready in single mode #{process}, 0:5 threads, development)\n", @output.string
   end
 
   def test_the_end_of_a_worker_is_described

@@ -31,6 +31,19 @@ class HandlerTest < Minitest::Test
     assert_equal ["unix://@app"], configuration(Host: "@app").bind
   end
 
+  def test_a_host_may_be_an_address
+    assert_equal ["tcp://127.0.0.2:3000"], configuration(Host: "tcp://127.0.0.2", Port: 3000).bind
+    assert_equal ["tcp://[::1]:4000"], configuration(Host: "tcp://[::1]:4000", Port: 3000).bind
+    assert_equal ["tcp://[::1]:9292?backlog=5"], configuration(Host: "tcp://[::1]?backlog=5").bind
+    assert_equal ["unix:///run/app.sock"], configuration(Host: "unix:///run/app.sock", Port: 3000).bind
+  end
+
+  def test_tls_is_refused_with_the_reason
+    error = assert_raises(Fairlead::ConfigurationError) { configuration(Host: "ssl://[::1]?key=a&cert=b", Port: 3000) }
+
+    assert_match(%r{ssl://\[::1\]:3000\?key=a&cert=b: TLS is not supported yet}, error.message)
+  end
+
   def test_other_names_and_our_own_are_understood_and_foreign_ones_ignored
     made = configuration(Threads: "1:3", Verbose: true, Silent: true, environment: "test", workers: 2, config: "x.ru", pid: "x", SSLEnable: true)
 

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Makes the server known to libraries that choose one by name: Rack's handlers, Capybara and the system tests of Rails. What
+  # is loaded already is told at once. What may come later gets an autoload: whoever opens or names that module first loads our
+  # file beside it. So waiting costs nothing, and +require+ stays as it is.
+  module Integrations
+    class << self
+      def install
+        rack
+        rackup
+        capybara
+        system_tests
+      end
+
+      # Whether Puma can be loaded. It then stays what an application gets that names no server.
+      def puma?
+        require "rack/handler/puma"
+        true
+      rescue LoadError
+        false
+      end
+
+      # Requires +feature+, unless it is that file which has just led here.
+      def complete(feature)
+        path = $LOAD_PATH.resolve_feature_path(feature)&.last
+        require feature unless caller_locations.any? { |frame| frame.absolute_path == path }
+      end
+
+      private
+
+      # The handlers of Rack 2, which Rack itself loads late.
+      def rack
+        return unless defined?(::Rack::Handler)
+
+        if ::Rack.autoload?(:Handler)
+          ::Rack.autoload(:Handler, "fairlead/integrations/rack_handler")
+        else
+          require "fairlead/integrations/rack_handler"
+        end
+      end
+
+      # Those of Rack 3. What starts an application with Rackup has loaded them before the application.
+      def rackup
+        require "fairlead/integrations/rackup_handler" if defined?(::Rackup::Handler)
+      end
+
+      # The autoload is for bundles with Capybara only: for others, `defined?(Capybara)` must stay false.
+      def capybara
+        if Object.const_defined?(:Capybara) && !Object.autoload?(:Capybara)
+          require "fairlead/integrations/capybara"
+        elsif defined?(Gem) && Gem.loaded_specs.key?("capybara")
+          Object.autoload(:Capybara, "fairlead/integrations/capybara")
+        end
+      end
+
+      # There, Rails asks for Puma if nobody has chosen a server yet.
+      def system_tests
+        return unless defined?(::ActiveSupport) && ::ActiveSupport.respond_to?(:on_load)
+
+        ::ActiveSupport.on_load(:action_dispatch_system_test_case) do
+          ::Capybara.server = :fairlead if ::Capybara.server == ::Capybara.servers[:default] && !Integrations.puma?
+        end
+      end
+    end
+  end
+end
