@@ -45,13 +45,11 @@ impl ProxyLine {
 
 /// What stands between `PROXY` and the line end; `None` if it is malformed.
 fn client(line: &[u8]) -> Option<Option<SocketAddr>> {
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.split(' ');
-    let family = words.next()?;
-    if family == "UNKNOWN" {
+    if line.split(|byte| *byte == b' ').next() == Some(b"UNKNOWN") {
         return Some(None); // whatever follows is to be ignored
     }
-    let address: fn(&str) -> Option<IpAddr> = match family {
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    let address: fn(&str) -> Option<IpAddr> = match words.next()? {
         "TCP4" => |word| word.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
         "TCP6" => |word| word.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         _ => return None,

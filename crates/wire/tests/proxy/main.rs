@@ -1,5 +1,8 @@
 //! Version 1 of the PROXY protocol.
 
+mod check;
+mod model;
+
 use fairlead_wire::{Error, ProxyLine, PROXY_LINE_BYTES};
 
 const LONGEST: &str =
@@ -74,4 +77,33 @@ fn whatever_else_comes_is_refused() {
     let endless = format!("PROXY UNKNOWN {}", "x".repeat(200));
     assert_eq!(parse(&endless[..PROXY_LINE_BYTES - 1]), Ok(None));
     assert_eq!(parse(&endless), Err(Error::InvalidProxyLine));
+}
+
+#[test]
+fn a_naive_reading_agrees_about_lines_that_are_almost_right() {
+    let alphabet = b"PROXY TCP46UNKNWabcdef:.0123456789 \r\n\xff+";
+    let mut state = 7u64;
+    let mut random = |most: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    let lines = [
+        LONGEST,
+        "PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\nGET /",
+        "PROXY UNKNOWN x\r\n",
+    ];
+    for _ in 0..20_000 {
+        let mut bytes = lines[random(lines.len())].as_bytes().to_vec();
+        for _ in 0..random(4) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes[at] = alphabet[random(alphabet.len())],
+                1 => _ = bytes.remove(at),
+                _ => bytes.insert(at, alphabet[random(alphabet.len())]),
+            }
+        }
+        check::proxy_line(&bytes);
+    }
 }
