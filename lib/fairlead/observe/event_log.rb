@@ -6,42 +6,17 @@ module Fairlead
   # which form, is the writer's business: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger
   # (event_log/logger.rb).
   class EventLog
+    autoload :Factory, "fairlead/observe/event_log/factory"
     autoload :Levels, "fairlead/observe/event_log/levels"
     autoload :Text, "fairlead/observe/event_log/text"
     autoload :Json, "fairlead/observe/event_log/json"
     autoload :Logger, "fairlead/observe/event_log/logger"
 
     include Levels
+    extend Factory
 
     # The formats of lines, and their writers.
     FORMATS = { text: :Text, json: :Json }.freeze
-
-    class << self
-      # The log of a command, as its configuration says.
-      def of(configuration, output: $stdout, errors: $stderr)
-        new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, output: output, errors: errors,
-            **form(configuration))
-      end
-
-      # The log of a server in a program, which has given it +object+ (nil for none): an EventLog, a Logger or what has its
-      # methods, or anything with #write or #<<. Without one, only warnings and errors are printed. Raises ConfigurationError.
-      def for(object, configuration)
-        object = configuration.custom_logger if object.nil?
-        return object if object.respond_to?(:listening) && object.respond_to?(:app_failed)
-
-        object = Options.fetch(:custom_logger).type.parse(object) unless object.nil?
-        quiet = configuration.given?(:quiet) ? configuration.quiet? : object.nil?
-        new(quiet: quiet, debug: configuration.debug?, **form(configuration), logger: object)
-      rescue Options::Types::Invalid => e
-        raise ConfigurationError, [ConfigurationError::Problem.new(:log, "Fairlead::Server", e.message)]
-      end
-
-      private
-
-      def form(configuration)
-        { format: configuration.log_format, formatter: configuration.log_formatter, logger: configuration.custom_logger }
-      end
-    end
 
     # @param quiet [Boolean] no messages of the level info
     # @param debug [Boolean] also messages of the level debug
