@@ -9,6 +9,9 @@ module Fairlead
   #   group.add(admin, bind: "unix:///run/admin.sock", threads: 1)
   #   group.run { puts "listening on #{group.addresses.join(", ")}" }
   class Group
+    LOGS = %i[log logger].freeze
+    private_constant :LOGS
+
     # @return [Array<Server>] in the order in which they were added
     attr_reader :servers
 
@@ -25,7 +28,7 @@ module Fairlead
     # @return [Server]
     # @raise [ConfigurationError] if an option is wrong, or has no meaning here
     def add(app, **options)
-      server = Server.new(app, **@options, **options)
+      server = Server.new(app, **shared_options(options), **options)
       @servers << server
       server
     end
@@ -91,5 +94,10 @@ module Fairlead
 
     # @return [Array<String>] where they listen
     def addresses = servers.flat_map(&:addresses)
+
+    private
+
+    # Both names of a log are the same option.
+    def shared_options(own) = own.keys.intersect?(LOGS) ? @options.except(*LOGS) : @options
   end
 end

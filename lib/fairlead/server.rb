@@ -21,9 +21,9 @@ module Fairlead
     # @param options [Hash{Symbol => Object}] the options of docs/configuration.md by name, also `port: 3000` and
     #   `threads: "1:5"`; docs/embedding.md says which have a meaning here
     # @raise [ConfigurationError] if an option is wrong, or has no meaning here
-    def initialize(app, log: nil, logger: log, **options)
+    def initialize(app, log: nil, logger: nil, **options)
       configuration = Configuration.embedded(options)
-      log = EventLog.for(logger, configuration)
+      log = EventLog.for(logger.nil? ? log : logger, configuration)
       configuration.warnings.each { |text| log.warning(text) }
       @service = Service.new(configuration, log: log, app: app)
       @starting = Mutex.new

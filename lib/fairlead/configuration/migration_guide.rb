@@ -34,7 +34,9 @@ module Fairlead
 
       # What differs, where something does.
       DIFFERENCES = {
+        activate_control_app: "the token may also be in the field `authorization`; there are more commands: [control.md](control.md)",
         app: "a rackup file is not needed then",
+        bind_to_activated_sockets: "sockets for every interface are the same in IPv4 and IPv6",
         bind: "`ssl://` is an error; `low_latency` is always on",
         custom_logger: "a Logger gets each message with its level, warnings and errors included; any object with `write` or `<<` will do",
         debug: "tells other things",
@@ -47,6 +49,9 @@ module Fairlead
         load: "reads the other file at once, and as it is",
         log_formatter: "not for requests",
         log_requests: "the format is `combined`; `access_log_format` has others",
+        max_fast_inline: "the default is no limit, not 999",
+        max_keep_alive: "the default is no limit, not 999",
+        plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
         rackup: "the last call counts, not the first",
@@ -55,6 +60,8 @@ module Fairlead
         shutdown_debug: "each thread is a message, with its request",
         stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
         ssl_bind: "an error: TLS is not supported yet",
+        state_permission: "the default is 0600, because the file may contain a token",
+        supported_http_methods: "the default is any method",
         threads: "at most 500",
         worker_shutdown_timeout: "also applies without workers, where Puma waits for ever",
         workers: "at most 64; `:auto` needs no gem"
@@ -78,7 +85,9 @@ module Fairlead
         end
 
         def ours(name)
-          return "no effect" if Accepted[name]&.instead
+          entry = Accepted[name]
+          return entry.same.include?(true) ? "always on" : "no effect" if entry&.instead
+          return "an error" if name == :ssl_bind
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"

@@ -6,11 +6,14 @@ module Fairlead
   # which form, is the writer's business: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger
   # (event_log/logger.rb).
   class EventLog
+    autoload :Levels, "fairlead/observe/event_log/levels"
     autoload :Text, "fairlead/observe/event_log/text"
     autoload :Json, "fairlead/observe/event_log/json"
     autoload :Logger, "fairlead/observe/event_log/logger"
 
-    # What a log is made of; see Options.
+    include Levels
+
+    # The formats of lines, and their writers.
     FORMATS = { text: :Text, json: :Json }.freeze
 
     class << self
@@ -243,28 +246,6 @@ module Fairlead
 
       "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each"
     end
-
-    # The text is made only if it is wanted.
-    def debug
-      write(:debug, yield) if @debug
-    end
-
-    def info(text)
-      write(:info, text) unless @quiet
-    end
-
-    def warn(text) = write(:warn, text)
-
-    def problem(text) = write(:error, text)
-
-    # The event has the name of the method that was called from outside: the caller of the four above.
-    def write(level, text)
-      event = caller_locations(1, 2).map(&:base_label).find { |name| !LEVELS.include?(name) } if @writer.names_events?
-      @writer.write(level, event, text)
-    end
-
-    LEVELS = %w[debug info warn problem].freeze
-    private_constant :LEVELS
 
     # Class, message and backtrace. The application's own #message may raise, too.
     def trace(error)

@@ -17,9 +17,18 @@ module Fairlead
       @previous = {}
     end
 
+    # Variables that leave a signal to the application => the signal.
+    SKIPPED = { "PUMA_SKIP_SIGUSR2" => "USR2" }.freeze
+
     # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT).
     def trap(*names)
       names.each { |name| replace(name) { push(name.to_sym) } }
+    end
+
+    # Traps those of +names+ that the system has and nobody wants to be left alone.
+    def trap_known(*names, environment: ENV)
+      skipped = SKIPPED.select { |variable, _| environment.key?(variable) }.values
+      trap(*names.map(&:to_s).intersection(Signal.list.keys) - skipped)
     end
 
     # Ignores these signals.

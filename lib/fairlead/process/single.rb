@@ -33,7 +33,7 @@ module Fairlead
       @plugins.start
       @service.app
       Native.open_file_limit!
-      @signals.trap(*REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
+      @signals.trap_known(*REQUESTS.keys)
       @engine.start
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce

@@ -103,7 +103,7 @@ module Fairlead
     end
 
     def trap_signals
-      @signals.trap("CHLD", *REQUESTS.keys.map(&:to_s).intersection(Signal.list.keys))
+      @signals.trap_known("CHLD", *REQUESTS.keys)
     end
 
     def begin_first

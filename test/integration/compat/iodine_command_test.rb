@@ -28,6 +28,15 @@ class IodineCommandTest < Minitest::Test
     assert_equal 2, server.wait_for_workers(2).size
   end
 
+  def test_a_restart_repeats_the_command
+    server = command(APP, "-p", "0", "-b", "127.0.0.1", "-C", "setup.rb", "-w", "2", files: { "setup.rb" => "GREETING = 'old'" })
+    assert_match(/old/, get(server).body)
+    server.write("setup.rb", "GREETING = 'new'")
+    server.signal(:USR2)
+
+    wait_until("the new code") { get(server).body.include?("new") }
+  end
+
   def test_a_mistake_is_one_line
     server = own(Fairlead::Test::LaunchedBy.new(COMMAND, APP, "-tls")).launch
 

@@ -126,6 +126,18 @@ class ToolTest < Minitest::Test
     assert_match(/the state file nowhere does not exist/, ctl("-S", "nowhere", "status")[2])
   end
 
+  def test_a_process_that_came_later_is_left_alone
+    pid = Process.spawn("sleep", "60")
+    in_folder("state" => "---\npid: #{pid}\n", "pid" => pid.to_s) do
+      [%w[-S state], %w[-P pid]].each do |where|
+        assert_equal 1, ctl(*where, "status").first
+        assert_equal [1, "", "fairlead ctl: the server is not running (pid #{pid})\n"], ctl(*where, "stop")
+      end
+      assert_equal 0, ctl("-p", pid, "halt").first
+    end
+    assert_equal Signal.list["QUIT"], Process.wait2(pid).last.termsig
+  end
+
   def test_a_wrong_token_is_named
     server = serve(APP, *FLAGS)
 

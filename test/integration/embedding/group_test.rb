@@ -110,6 +110,17 @@ class GroupTest < Minitest::Test
     trap("USR2", previous) if previous
   end
 
+  def test_a_server_may_have_a_log_of_its_own_by_either_name
+    shared = StringIO.new
+    logs = Array.new(2) { StringIO.new }
+    @group = group = Fairlead::Group.new(logger: shared)
+    group.add(app("one"), bind: ANY, log: logs[0])
+    group.add(app("two"), bind: ANY, logger: logs[1])
+    group.start
+
+    assert_equal [1, 1, 0], [*logs, shared].map { |log| log.string.scan("listening on").size }
+  end
+
   def test_access_logs_that_were_moved_can_be_reopened
     in_folder do
       group = make

@@ -207,6 +207,7 @@ class SupervisorTest < Minitest::Test
     Process.kill(:KILL, killed)
     wait_until("the hook") { File.exist?(server.path("ends")) }
     last = wait_until("another worker") { (server.worker_pids - [killed]).first }
+    server.wait_for_output(/worker 0 booted \(pid #{last}/)
     server.stop
 
     assert_equal ["0 #{killed} nil nil 9", "0 #{last} true 0 nil"], File.readlines(server.path("ends"), chomp: true)

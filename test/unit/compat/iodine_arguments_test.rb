@@ -89,6 +89,7 @@ class CompatIodineArgumentsTest < Minitest::Test
   end
 
   def test_flags_of_fairlead_are_left_to_it
+    assert_equal [2, 9, "app.ru"], parse("-w", "2", "--backlog=9", "app.ru").values_at(:workers, :backlog, :rackup)
     assert_equal [7, 5, %w[- x.rb]], parse("--backlog=7", "--threads=5:5", "--config=x.rb").values_at(:backlog, :min_threads, :config)
   end
 

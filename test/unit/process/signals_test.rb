@@ -11,6 +11,15 @@ class SignalsTest < Minitest::Test
     @signals.restore
   end
 
+  def test_those_that_the_system_does_not_have_and_those_that_are_to_be_left_alone_are_not_trapped
+    before = Signal.trap("USR2", "DEFAULT")
+    @signals.trap_known("INFOX", "USR1", "USR2", environment: { "PUMA_SKIP_SIGUSR2" => "1" })
+
+    assert_equal "DEFAULT", Signal.trap("USR2", before)
+    Process.kill(:USR1, Process.pid)
+    assert_equal [:USR1], @signals.wait(5)
+  end
+
   def test_a_signal_becomes_an_event
     @signals.trap("USR1")
     Process.kill(:USR1, Process.pid)

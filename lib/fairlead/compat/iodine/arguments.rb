@@ -52,7 +52,7 @@ module Fairlead
           next @rest.push(argument, *arguments.shift(arguments.size)) if argument == "--"
           next @settings[SWITCHES[argument]] = true if SWITCHES.key?(argument)
 
-          flag = LONGEST_FIRST.find { |name| argument.start_with?(name) } unless argument.start_with?("--")
+          flag = argument.start_with?("--") ? nil : LONGEST_FIRST.find { |name| argument.start_with?(name) }
           flag ? take(VALUES[flag], flag, argument.delete_prefix(flag), arguments) : other(argument)
         end
       end

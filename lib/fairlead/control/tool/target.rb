@@ -26,16 +26,17 @@ module Fairlead
           return control? unless pid
 
           Process.kill(0, pid)
-          !over?
+          !over? && !stranger?
         rescue Errno::ESRCH
           false
         rescue Errno::EPERM
           true
         end
 
-        # Raises Missing.
+        # Raises Missing. A process of another program is left alone.
         def signal(name)
           raise Missing, "the process id of the server is not known; use -p, -P or -S" unless pid
+          raise Missing, "the server is not running (process #{pid} is another program)" if stranger?
 
           Process.kill(name, pid)
         rescue Errno::ESRCH
@@ -45,6 +46,14 @@ module Fairlead
         end
 
         private
+
+        # Whether the process is none of Fairlead: a file that a killed server has left behind may name one that came later. A
+        # process that was named on the command line is taken as it is.
+        def stranger?
+          !@arguments.pid && !File.read("/proc/#{pid}/cmdline").include?("fairlead")
+        rescue SystemCallError
+          false # there is no /proc
+        end
 
         # Whether the process has ended and only waits for its parent to ask for its status.
         def over?
