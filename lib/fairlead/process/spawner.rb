@@ -81,7 +81,7 @@ module Fairlead
     end
 
     # Collects garbage, so that workers share memory: pages with old objects are seldom written to.
-    def warm_up = Process.respond_to?(:warmup) ? Process.warmup : 4.times { GC.start }
+    def warm_up = Process.respond_to?(:warmup) ? Process.warmup : GC.start
 
     def serve
       @signals.trap("TERM", "INT")
