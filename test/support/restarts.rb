@@ -26,7 +26,7 @@ module Fairlead
 
       # Waits for the line about the end of that many restarts.
       def restarted(server, kind = "phased restart", times: 1)
-        wait_until("the restart") { server.stdout.scan(/#{kind}: done/).size == times }
+        wait_until("the restart", seconds: 30) { server.stdout.scan(/#{kind}: done/).size == times }
       end
 
       # Asks for answers as fast as they come, until the block has returned; returns what went wrong.

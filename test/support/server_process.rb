@@ -46,6 +46,9 @@ module Fairlead
         files.each { |path, text| write(path, text) }
       end
 
+      # The same command in the same folder, to be started once this one has ended.
+      def again = dup.tap(&:forget)
+
       # Starts the server and returns once it says that it is ready.
       def start(seconds: 20)
         launch
@@ -155,6 +158,11 @@ module Fairlead
 
       def stdout = read(:stdout)
       def stderr = read(:stderr)
+
+      # Belongs to no process any more.
+      def forget
+        @pid = @status = nil
+      end
 
       def log
         "--- #{command.join(" ")}\n--- stdout\n#{stdout}--- stderr\n#{stderr}---\n"

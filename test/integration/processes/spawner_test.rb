@@ -36,6 +36,23 @@ class SpawnerTest < Minitest::Test
     wait_until("their end") { all.none? { |pid| File.exist?("/proc/#{pid}") } }
   end
 
+  def test_what_a_killed_server_leaves_does_not_stand_in_the_way_of_the_next_one
+    files = { "config/fairlead.rb" => <<~RUBY }
+      pid_file "pid"
+      state_path "state"
+      activate_control_app "unix://control.sock"
+    RUBY
+    server = versioned("-w", 2, bind: "unix://app.sock", files: files)
+    Process.kill(:KILL, server.pid)
+    server.wait_exit
+    again = own(server.again).start
+
+    assert_equal "#{again.pid}\n", File.read(server.path("pid"))
+    assert_match(/^HTTP.1.1 200 OK\r$/, UNIXSocket.open(server.path("app.sock")) { |socket| socket.write("GET / HTTP/1.0\r\n\r\n") && socket.gets })
+    assert_equal 0, again.stop.exitstatus
+    assert_empty Dir.children(server.directory) & %w[pid state app.sock control.sock]
+  end
+
   def test_the_supervisor_takes_in_what_the_application_leaves_behind
     server = serve(<<~RUBY, "-w", 1)
       run lambda { |_env|
