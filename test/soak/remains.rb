@@ -75,7 +75,7 @@ module Fairlead
       def initialize(site, told)
         @processes = site.serving.to_h { |pid| [pid, look(pid, site).merge(told.fetch(pid) { { silent: 1 } })] }
         watch
-        @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid]
+        @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid, site.server.spawner_pid]
       end
 
       # The figure of the process in which it is largest.

@@ -71,27 +71,6 @@ module Fairlead
         def parse(value) = value == Float::INFINITY ? 0 : super
       end
 
-      # A number of requests, with one that is meant if none is given.
-      class Requests < Count
-        attr_reader :implied
-
-        def initialize(range, implied:)
-          super(range, placeholder: "=[N]")
-          @implied = implied
-        end
-      end
-
-      # A number of workers, or one for each processor.
-      class Workers < Count
-        def expectation = "#{super}, or auto"
-
-        def parse(value)
-          return super unless value.to_s == "auto"
-
-          [Processors.available, most].min
-        end
-      end
-
       # A time in seconds: an Integer or a Float. The engine gets a Float.
       class Seconds < Type
         LONGEST = 365 * 24 * 3600
@@ -185,25 +164,6 @@ module Fairlead
         end
       end
 
-      # Which sockets of systemd are listened on without being named: :none, :all, or :only.
-      class Activation < Type
-        WORDS = { "true" => :all, "all" => :all, "false" => :none, "none" => :none, "only" => :only }.freeze
-
-        def initialize
-          super("[only]")
-        end
-
-        def expectation = "true, false or only"
-
-        def implied = :all
-
-        def parse(value)
-          WORDS.fetch(value.to_s) { invalid!(value) }
-        end
-
-        def format(value) = WORDS.key(value)
-      end
-
       # A word, a name, a path: any text that is not empty and has no NUL.
       class Text < Type
         def expectation = "non-empty text"
@@ -215,37 +175,6 @@ module Fairlead
         end
       end
 
-      # Text that may be empty.
-      class Label < Text
-        def expectation = "text"
-
-        def parse(value) = value == "" ? value : super
-      end
-
-      # Text that is not shown to people.
-      class Secret < Text
-        def format(_value) = "(set)"
-      end
-
-      # The address of the control server, or auto.
-      class ControlAddress < Text
-        def expectation = "auto, or an address such as tcp://127.0.0.1:9293 or unix:///run/control.sock"
-
-        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder).parse(value)
-      end
-
-      # The permissions of a file: a number, or text with its octal digits.
-      class Mode < Type
-        def expectation = "permissions such as 0640"
-
-        def parse(value)
-          number = value.is_a?(String) ? Integer(value, 8, exception: false) : value
-          number.is_a?(Integer) && number.between?(0, 0o777) ? number : invalid!(value)
-        end
-
-        def format(value) = Kernel.format("0%o", value)
-      end
-
       # A folder that exists; the value is its absolute path.
       class Folder < Text
         def expectation = "an existing folder"
@@ -254,43 +183,6 @@ module Fairlead
           path = File.expand_path(super)
           File.directory?(path) ? path : invalid!(value)
         end
-      end
-
-      # What is called: a block, or an object with a method +call+. Only a configuration file or a program can give it.
-      class Callable < Type
-        def initialize
-          super(nil)
-        end
-
-        def expectation = "a block, or an object that responds to call"
-
-        def parse(value) = value.respond_to?(:call) ? value : invalid!(value)
-
-        def format(value)
-          place = value.source_location if value.respond_to?(:source_location)
-          place ? "a block (#{place.join(":")})" : value.class.name.to_s
-        end
-      end
-
-      # What takes messages; see Fairlead::EventLog.
-      class Log < Type
-        def initialize
-          super(nil)
-        end
-
-        def expectation = "a Logger, or an object that responds to info, warn and error, or to write, or to <<"
-
-        def parse(value)
-          suits = EventLog::Logger.suits?(value) || EventLog::Text.suits?(value)
-          suits && !misleading?(value) ? value : invalid!(value)
-        end
-
-        def format(value) = value.class.name.to_s
-
-        private
-
-        # A number and a text have #<< for something else, and Pathname#write replaces the file.
-        def misleading?(value) = value.is_a?(Numeric) || value.is_a?(String) || (value.respond_to?(:to_path) && !value.is_a?(IO))
       end
 
       # An address to listen on; see Fairlead::Binding.
@@ -309,4 +201,5 @@ module Fairlead
 end
 
 require "fairlead/options/file_option_types"
+require "fairlead/options/process_option_types"
 require "fairlead/options/request_option_types"

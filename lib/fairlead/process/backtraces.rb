@@ -23,9 +23,7 @@ module Fairlead
       def name_of(thread) = thread.name || (thread == Thread.main ? "main" : thread.inspect[/0x\h+/])
 
       def requests_by_thread
-        return {} unless Native.respond_to?(:current_requests)
-
-        Native.current_requests.to_h.transform_values { |env| "#{env["REQUEST_METHOD"]} #{env["REQUEST_URI"] || env["PATH_INFO"]}" }
+        Native.current_requests.to_h.transform_values { |env| "#{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}" }
       end
     end
   end
