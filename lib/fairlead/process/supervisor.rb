@@ -114,7 +114,7 @@ module Fairlead
       @restarts.begin(:hot)
     end
 
-    # Workers are reaped before their messages are read, so that a worker that has failed is one that has said why.
+    # What a process has said before it ended is read before its end is acted on.
     def supervise
       until @stopping && @workforce.children.empty? && @generations.empty?
         events = @signals.wait(pause, *links)

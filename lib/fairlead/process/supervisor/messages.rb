@@ -18,6 +18,12 @@ module Fairlead
       end
     end
 
+    # The rest of what a process has said that has ended.
+    def hear_out(process, &block)
+      messages_of(process, &block)
+      process.link.close
+    end
+
     # --- spawners
 
     def spawner_says(generation, message)
@@ -29,6 +35,7 @@ module Fairlead
     end
 
     def spawner_ended(generation, status)
+      hear_out(generation) { |message| spawner_says(generation, message) }
       return if @stopping || generation.ending?
 
       reason = generation.error || "its spawner ended: #{@log.describe(status)}"
@@ -90,14 +97,18 @@ module Fairlead
     # --- their ends
 
     def reap
-      @generations.reap.each { |generation, status| spawner_ended(generation, status) }
-      @workforce.reap(stopping: @stopping) { |child, status| worker_ended(child, status) }
+      @generations.reap { |generation, status| spawner_ended(generation, status) }
+      @workforce.reap { |child, status| worker_ended(child, status) }
       reap_strangers
     end
 
     def worker_ended(child, status)
+      hear_out(child) { |message| worker_says(child, message) }
       @generations.current&.worker_ended(child, status)
-      worker_lost(child, status) unless @stopping || child.ending?
+      return if @stopping
+
+      worker_lost(child, status) unless child.ending?
+      @workforce.hold_back(child) if child.unfit? || !child.ending?
     end
 
     # Nobody has asked it to end.

@@ -87,12 +87,10 @@ module Fairlead
       def terminate_all(how, kill_at) = @children.each { |child| child.terminate(kill_at, how) }
 
       # Takes note of workers that have ended; yields each, and its Process::Status.
-      def reap(stopping:)
+      def reap
         @children.reap.each do |child, status|
-          child.link.close
           @shared.reset(child.slot) # workers that drain must not leave transfers to it
           yield child, status
-          hold_back(child) if !stopping && (child.unfit? || !child.ending?)
         end
       end
 
@@ -104,8 +102,7 @@ module Fairlead
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      private
-
+      # A worker that has died early lets the next ones wait.
       def hold_back(child)
         return if child.booted? && now - child.started_at > EARLY
 
