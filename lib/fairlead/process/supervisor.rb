@@ -140,7 +140,7 @@ module Fairlead
       @workforce.start_missing(@restarts.source || @generations.current)
       @restarts.refork_when_warm(@service.configuration.refork_after, @service.listeners)
       @restarts.advance
-      exec_now_if_due
+      exec_unless(nil) if @exec_later
       @shared.introduce
       announce if !@announced && @workforce.complete?
       stop_when_idle if @idleness
@@ -191,23 +191,25 @@ module Fairlead
       @service.given? ? @restarts.begin(:phased) : @hot_restart.check
     end
 
-    # +problem+: with the configuration of the new code. A restart that runs is finished first.
+    # +problem+: with the configuration of the new code. A restart that runs is finished first, and a spawner that is lost replaced:
+    # the new program needs one to go back to.
     def exec_unless(problem)
       return @restarts.refuse(problem) if problem
-      return @exec_later = true if @restarts.running?
-
-      @generations.current.restarting
-      handover = Handover.write(self)
-      problem = @hot_restart.exec(@service.listeners, { Handover::VARIABLE => handover.fileno.to_s }, handover.to_io)
-      handover.close
-      @restarts.refuse(problem)
-    end
-
-    def exec_now_if_due
-      return if !@exec_later || @restarts.running?
+      return @exec_later = true if @restarts.running? || !@generations.current.alive?
 
       @exec_later = false
-      exec_unless(nil)
+      @generations.current.restarting
+      @restarts.refuse(exec)
+    end
+
+    # Returns why it failed.
+    def exec
+      handover = Handover.write(self)
+      @hot_restart.exec(@service.listeners, { Handover::VARIABLE => handover.fileno.to_s }, handover.to_io)
+    rescue Error => e
+      e.message
+    ensure
+      handover&.close
     end
 
     def stop(reason, delay: @service.configuration.drain_delay)

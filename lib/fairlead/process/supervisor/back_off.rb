@@ -15,6 +15,12 @@ module Fairlead
         @last = @until = clock.call
       end
 
+      # Other code is going to be started: what came before says nothing about it.
+      def forgive
+        @failures = 0
+        @until = @clock.call
+      end
+
       # Counts a worker that died early; returns the seconds until the next attempt.
       def fail
         now = @clock.call

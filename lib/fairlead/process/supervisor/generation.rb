@@ -26,6 +26,9 @@ module Fairlead
       def ending? = @state == :ending
       def warm? = @warm
 
+      # Whether the spawner can fork workers now.
+      def alive? = ready? && !@link.closed?
+
       def ready!
         @state = :ready if loading?
       end

@@ -10,15 +10,18 @@ module Fairlead
       VARIABLE = "FAIRLEAD_HANDOVER"
 
       class << self
-        # Returns the end of a link on which everything about +supervisor+ has been written.
+        # Returns the end of a link on which everything about +supervisor+ has been written. Raises Error if it does not fit.
         def write(supervisor)
           ours, theirs = Link.pair
           shared = supervisor.shared
-          ours.send(:shared, Native::Shared::LAYOUT, ios: shared.descriptors)
+          put(ours, :shared, Native::Shared::LAYOUT, ios: shared.descriptors)
           SLOTS.times { |slot| write_mailbox(ours, shared, slot) }
           write_generation(ours, supervisor.generations.current)
           supervisor.workforce.children.each { |child| write_child(ours, child) }
           theirs
+        rescue Error
+          theirs&.close
+          raise
         ensure
           ours&.close
         end
@@ -34,19 +37,24 @@ module Fairlead
 
         private
 
+        # Nothing may be missing: the new program cannot ask.
+        def put(link, kind, *fields, ios:)
+          link.send(kind, *fields, ios: ios) || raise(Error, "the #{kind} could not be handed over")
+        end
+
         def write_mailbox(link, shared, slot)
           mailbox = shared.mailbox(slot)
-          link.send(:mailbox, slot, ios: mailbox) if mailbox
+          put(link, :mailbox, slot, ios: mailbox) if mailbox
         end
 
         def write_generation(link, generation)
-          link.send(:generation, generation.number, generation.pid, ios: [generation.link])
+          put(link, :generation, generation.number, generation.pid, ios: [generation.link])
         end
 
         def write_child(link, child)
-          return unless child.pid && child.booted? && !child.ending?
+          return if !child.booted? || child.ending? || child.link.closed?
 
-          link.send(:worker, child.index, child.slot, child.generation, child.pid, child.started_at, child.began_at.to_r, ios: [child.link])
+          put(link, :worker, child.index, child.slot, child.generation, child.pid, child.started_at, child.began_at.to_r, ios: [child.link])
         end
       end
 

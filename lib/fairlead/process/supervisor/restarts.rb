@@ -33,6 +33,7 @@ module Fairlead
         return @next = kind if @running && !(@running.loading? && @running.kind != :refork)
 
         abandon if @running
+        @workforce.forgive
         target = @generations.start(fresh: kind != :hot)
         follow(Restart.new(kind, @workforce, target: target))
         @log.restart_begun(@last, target)

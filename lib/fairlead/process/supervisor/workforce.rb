@@ -94,6 +94,9 @@ module Fairlead
         end
       end
 
+      # New code may start at once.
+      def forgive = @back_off.forgive
+
       # Seconds until a worker may be started again; nil if it may now.
       def back_off = @back_off.remaining
 

@@ -8,6 +8,14 @@ class BackOffTest < Minitest::Test
     @back_off = Fairlead::Supervisor::BackOff.new { @now }
   end
 
+  def test_it_can_be_forgiven
+    3.times { @back_off.fail }
+    @back_off.forgive
+
+    assert_nil @back_off.remaining
+    assert_equal 0, @back_off.fail
+  end
+
   def test_the_first_replacement_comes_at_once
     assert_nil @back_off.remaining
     assert_equal 0, @back_off.fail
