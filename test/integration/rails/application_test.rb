@@ -30,6 +30,7 @@ class RailsApplicationTest < Minitest::Test
 
   def assert_forms_work(server)
     visit(server)
+    assert_includes see("/stylesheets/application.css").body, "font-family"
     shown = create("title" => "blue <note>")
 
     assert_equal 200, shown.status
