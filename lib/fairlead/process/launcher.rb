@@ -28,7 +28,7 @@ module Fairlead
 
     # Serves until the server is asked to end; returns the exit status.
     def run
-      RestartCommand.note.words = @configuration.restart_command if @configuration.restart_command
+      note_restart_command
       Launcher.current = self
       link = Spawner.inherited_link
       @pid = Process.pid
@@ -92,6 +92,11 @@ module Fairlead
       return if layout == Native::Shared::LAYOUT
 
       raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; only a hot restart (USR2) can change that"
+    end
+
+    def note_restart_command
+      command = RestartCommand.note
+      command.words = @configuration.restart_command if @configuration.restart_command
     end
 
     # Output of the application is written at once, even to a file or a pipe.

@@ -12,11 +12,11 @@ module Fairlead
 
     class << self
       # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
-      # Later calls change nothing.
-      def note(environment = ENV)
+      # Later calls change nothing. +checkable+: whether it is the command `fairlead`, which can check a configuration.
+      def note(environment = ENV, checkable: false)
         return @current if @current
 
-        @current = new(words_of_process, folder(environment), original(environment))
+        @current = new(words_of_process, folder(environment), original(environment), checkable: checkable)
       end
 
       # The one that was noted. Raises RuntimeError if none was.
@@ -55,10 +55,11 @@ module Fairlead
     attr_reader :words, :folder
 
     # +environment+: of the process that it starts.
-    def initialize(words, folder, environment)
+    def initialize(words, folder, environment, checkable: false)
       @words = words.map { |word| word.dup.freeze }.freeze
       @folder = folder
       @environment = environment.dup.freeze
+      @checkable = checkable
     end
 
     # Uses other words from now on: a command line, or its words.
@@ -89,10 +90,10 @@ module Fairlead
       Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
     end
 
-    # Has the new code check its configuration. Returns nil, or what is wrong with it. Of other words it is only known whether
-    # there is a program to run.
+    # Has the new code check its configuration. Returns nil, or what is wrong with it. Of another command it is only known
+    # whether there is a program to run.
     def check
-      return missing_program if @checkable == false
+      return missing_program unless @checkable
 
       require "tempfile"
       Tempfile.create("fairlead") do |errors|

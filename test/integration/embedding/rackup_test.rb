@@ -40,6 +40,17 @@ class RackupTest < Minitest::Test
     assert_match(/1:7 threads/, server.stdout)
   end
 
+  def test_it_is_restarted_with_and_without_workers
+    [[], ["-O", "workers=2"]].each do |flags|
+      server = rackup("-o", "127.0.0.1", "-p", 0, *flags)
+      server.write("config.ru", "run ->(_env) { [200, { 'content-type' => 'text/plain' }, ['new code']] }")
+      server.signal(:USR2)
+      wait_until("the new code", seconds: 30) { new_code?(server) }
+
+      assert_empty server.stderr.lines.grep(/restart/)
+    end
+  end
+
   def test_an_option_that_makes_no_sense_is_told
     server = launch_rackup("-O", "Threads=few", &:launch)
 
@@ -48,6 +59,13 @@ class RackupTest < Minitest::Test
   end
 
   private
+
+  # Without workers nobody answers while the new program starts.
+  def new_code?(server)
+    get(server).body == "new code"
+  rescue SystemCallError, Fairlead::Test::HttpClient::CutOff
+    false
+  end
 
   def rackup(...) = launch_rackup(...).start
 
