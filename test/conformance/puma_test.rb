@@ -13,6 +13,7 @@ class PumaAnswersTest < Minitest::Test
 
   APP = File.read(File.join(__dir__, "puma/application.ru"))
   RAILS_APP = File.read(File.join(__dir__, "puma/rails.ru"))
+  OPTIONS = %w[--puma-env --trusted-proxies 127.0.0.0/8].freeze
   LETTERS = { "letters.txt" => "abcdefghijklmnopqrstuvwxyz" }.freeze
   GUIDE = File.join(ROOT, "docs/migrating_from_puma.md")
 
@@ -25,8 +26,8 @@ class PumaAnswersTest < Minitest::Test
 
   def test_each_difference_is_in_the_guide_and_each_row_of_the_guide_is_needed
     guide = self.guide
-    differences = [*asked(PumaAnswers::REQUESTS, "production"), *asked(PumaAnswers::DEVELOPMENT, "development"),
-                   *asked(PumaAnswers::WORKERS, "production", "-w", "1"), *asked(PumaAnswers::RAILS, "production", app: RAILS_APP)]
+    differences = [*asked(PumaAnswers::REQUESTS), *asked(PumaAnswers::DEVELOPMENT, "-e", "development"), *asked(PumaAnswers::WORKERS, "-w", "1"),
+                   *asked(PumaAnswers::WITH_OPTIONS, ours: OPTIONS), *asked(PumaAnswers::RAILS, app: RAILS_APP)]
     explained = differences.to_h { |difference| [difference, guide.rows_for(*difference.to_a)] }
 
     assert_empty explained.select { |_, rows| rows.empty? }.keys.map(&:to_s), "not in the guide"
@@ -62,11 +63,11 @@ class PumaAnswersTest < Minitest::Test
 
   def versions = { "Puma" => PumaAnswers::Puma.major_version, "Rack" => Integer(Rack.release[/\d+/], 10) }
 
-  # The differences between the two, started with these options.
-  def asked(requests, environment, *flags, app: APP)
-    flags += ["-e", environment, "--early-hints"]
+  # The differences between the two, started with these options; +ours+: further ones of Fairlead.
+  def asked(requests, *flags, app: APP, ours: [])
+    flags = ["-e", "production", "--early-hints", *flags]
     puma = own(PumaAnswers::Puma.new(app, *flags, files: LETTERS)).start(seconds: 40)
-    fairlead = serve(app, *flags, files: LETTERS)
+    fairlead = own(Fairlead::Test::ServerProcess.new(app, *flags, *ours, files: LETTERS)).start(seconds: 40)
     PumaAnswers::Comparison.new(puma.port, fairlead.port).differences(requests)
   end
 end

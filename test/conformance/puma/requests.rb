@@ -149,6 +149,9 @@ module PumaAnswers
   # What depends on there being workers.
   WORKERS = REQUESTS.slice("keep-alive", "exception", "env").transform_keys { |name| "workers: #{name}" }.freeze
 
+  # What the options `puma_env` and `trusted_proxies` make the same.
+  WITH_OPTIONS = REQUESTS.slice("env", "env of a POST", "env behind a proxy with TLS").transform_keys { |name| "options: #{name}" }.freeze
+
   JSON_TYPE = "content-type: application/json\r\n"
 
   # What a Rails application is asked. The client names the request, or its name would be made at random.
