@@ -12,16 +12,22 @@ class PumaAnswersTest < Minitest::Test
   include Fairlead::Test::Servers
 
   APP = File.read(File.join(__dir__, "puma/application.ru"))
+  RAILS_APP = File.read(File.join(__dir__, "puma/rails.ru"))
+  OPTIONS = %w[--puma-env --trusted-proxies 127.0.0.0/8].freeze
+  LETTERS = { "letters.txt" => "abcdefghijklmnopqrstuvwxyz" }.freeze
   GUIDE = File.join(ROOT, "docs/migrating_from_puma.md")
 
   def setup
     skip "there is no #{PumaAnswers::Puma::PROGRAM} (package puma)" unless PumaAnswers::Puma.available?
+    Gem::Specification.find_by_name("rails")
+  rescue Gem::MissingSpecError => e
+    skip e.message.lines.first
   end
 
   def test_each_difference_is_in_the_guide_and_each_row_of_the_guide_is_needed
     guide = self.guide
-    differences = [*asked(PumaAnswers::REQUESTS, "production"), *asked(PumaAnswers::DEVELOPMENT, "development"),
-                   *asked(PumaAnswers::WORKERS, "production", "-w", "1")]
+    differences = [*asked(PumaAnswers::REQUESTS), *asked(PumaAnswers::DEVELOPMENT, "-e", "development"), *asked(PumaAnswers::WORKERS, "-w", "1"),
+                   *asked(PumaAnswers::WITH_OPTIONS, ours: OPTIONS), *asked(PumaAnswers::RAILS, app: RAILS_APP)]
     explained = differences.to_h { |difference| [difference, guide.rows_for(*difference.to_a)] }
 
     assert_empty explained.select { |_, rows| rows.empty? }.keys.map(&:to_s), "not in the guide"
@@ -57,10 +63,11 @@ class PumaAnswersTest < Minitest::Test
 
   def versions = { "Puma" => PumaAnswers::Puma.major_version, "Rack" => Integer(Rack.release[/\d+/], 10) }
 
-  # The differences between the two, started with these options.
-  def asked(requests, environment, *flags)
-    flags += ["-e", environment, "--early-hints"]
-    puma = own(PumaAnswers::Puma.new(APP, *flags)).start
-    PumaAnswers::Comparison.new(puma.port, serve(APP, *flags).port).differences(requests)
+  # The differences between the two, started with these options; +ours+: further ones of Fairlead.
+  def asked(requests, *flags, app: APP, ours: [])
+    flags = ["-e", "production", "--early-hints", *flags]
+    puma = own(PumaAnswers::Puma.new(app, *flags, files: LETTERS)).start(seconds: 40)
+    fairlead = own(Fairlead::Test::ServerProcess.new(app, *flags, *ours, files: LETTERS)).start(seconds: 40)
+    PumaAnswers::Comparison.new(puma.port, fairlead.port).differences(requests)
   end
 end

@@ -13,8 +13,8 @@ module PumaAnswers
   # The field `connection` is the part "field connection", to tell it from what becomes of the connection. Lengths are compared
   # where no body shows them. The parts of a second answer end with "(2)".
   class Exchange
-    # What the two may always differ in: the time, and their names.
-    LEFT_OUT = %w[date server content-length transfer-encoding].freeze
+    # What the two may always differ in: times, and their names.
+    LEFT_OUT = %w[date x-runtime server content-length transfer-encoding].freeze
 
     # Sent behind the request: a server that has kept the connection answers it.
     PROBE = "GET /probe HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\r\n"

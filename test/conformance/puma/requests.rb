@@ -148,4 +148,37 @@ module PumaAnswers
 
   # What depends on there being workers.
   WORKERS = REQUESTS.slice("keep-alive", "exception", "env").transform_keys { |name| "workers: #{name}" }.freeze
+
+  # What the options `puma_env` and `trusted_proxies` make the same.
+  WITH_OPTIONS = REQUESTS.slice("env", "env of a POST", "env behind a proxy with TLS").transform_keys { |name| "options: #{name}" }.freeze
+
+  JSON_TYPE = "content-type: application/json\r\n"
+
+  # What a Rails application is asked. The client names the request, or its name would be made at random.
+  RAILS = {
+    "page" => ["GET", "/page"],
+    "HEAD" => ["HEAD", "/page"],
+    "page that the client has" => ["GET", "/page", "if-none-match: *\r\n"],
+    "query" => ["GET", "/json?a=%20b&c[]=1&c[]=2"],
+    "form" => ["POST", "/json", FORM, "a=1&b=2"],
+    "method in a form" => ["POST", "/json", FORM.sub("7", "14"), "_method=delete"],
+    "JSON" => ["POST", "/json", "#{JSON_TYPE}content-length: 9\r\n", "{\"a\": 1}\n"],
+    "JSON in chunks" => ["POST", "/json", "#{JSON_TYPE}#{CHUNKED}", "9\r\n{\"a\": 1}\n\r\n0\r\n\r\n"],
+    "malformed JSON" => ["POST", "/json", "#{JSON_TYPE}content-length: 1\r\n", "{"],
+    "cookies" => ["GET", "/cookies"],
+    "204" => ["GET", "/nothing"],
+    "redirection" => ["GET", "/back"],
+    "condition that holds" => ["GET", "/fresh", "if-modified-since: Thu, 01 Jan 2026 00:00:00 GMT\r\n"],
+    "condition that does not hold" => ["GET", "/fresh", "if-modified-since: Wed, 01 Jan 2025 00:00:00 GMT\r\n"],
+    "pieces" => ["GET", "/pieces"],
+    "live stream" => ["GET", "/live"],
+    "data" => ["GET", "/data"],
+    "download" => ["GET", "/download"],
+    "HEAD, download" => ["HEAD", "/download"],
+    "range of a download" => ["GET", "/download", "range: bytes=2-5\r\n"],
+    "range that there is not" => ["GET", "/download", "range: bytes=99-\r\n"],
+    "no route" => ["GET", "/nowhere"],
+    "wrong method" => ["DELETE", "/page"],
+    "exception" => ["GET", "/fail"]
+  }.to_h { |name, (method, target, fields, body)| ["rails: #{name}", kept(method, target, "x-request-id: 1\r\n#{fields}", body.to_s)] }.freeze
 end
