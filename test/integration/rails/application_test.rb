@@ -9,21 +9,25 @@ require "support/rails_servers"
 class RailsApplicationTest < Minitest::Test
   include Fairlead::Test::RailsServers
 
-  # DATABASE_URL: production has a database of its own, which nobody has made here.
-  PRODUCTION = { "RAILS_ENV" => "production", "DATABASE_URL" => "sqlite3:db/development.sqlite3" }.freeze
   PICTURE = Random.new(1).bytes(300_000).freeze
 
   # How it is started.
   STARTS = {
     "rails_server" => ->(test, *flags) { test.rails_server(*flags) },
     "fairlead" => ->(test, *flags) { test.fairlead(*flags) },
-    "preloaded_workers" => ->(test, *flags) { test.fairlead("-w", 2, "--preload", *flags, environment: PRODUCTION) }
+    "preloaded_workers" => ->(test, *flags) { test.fairlead("-w", 2, "--preload", *flags, environment: test.production) }
   }.freeze
 
   STARTS.each do |name, start|
     define_method(:"test_a_form_with_its_token_is_taken_and_no_other_by_#{name}") { assert_forms_work(start.call(self)) }
     define_method(:"test_a_file_goes_up_and_comes_down_in_ranges_by_#{name}") { assert_files_work(start.call(self)) }
     define_method(:"test_streams_and_early_hints_are_sent_at_once_by_#{name}") { assert_streams_work(start.call(self, "--early-hints")) }
+  end
+
+  # Production has a database of its own, which nobody has made here. Where the other one lies differs between versions of Rails.
+  def production
+    database = Fairlead::Test::RailsApplication.files.keys.grep(/development\.sqlite3\z/).first
+    { "RAILS_ENV" => "production", "DATABASE_URL" => "sqlite3:#{database}" }
   end
 
   private

@@ -8,6 +8,7 @@ class RailsRestartsTest < Minitest::Test
   include Fairlead::Test::RailsServers
 
   WORKERS = { "WEB_CONCURRENCY" => "2" }.freeze
+  PIDFILE = { "PIDFILE" => "tmp/pids/server.pid" }.freeze # since Rails 7.2 config/puma.rb names none by itself
 
   def test_rails_restart_brings_new_code_in_the_same_process
     server = rails_server
@@ -35,7 +36,7 @@ class RailsRestartsTest < Minitest::Test
   end
 
   { "rails_server" => ->(test) { test.rails_server(environment: WORKERS) },
-    "fairlead" => ->(test) { test.fairlead("-w", 2, "--preload") } }.each do |name, start|
+    "fairlead" => ->(test) { test.fairlead("-w", 2, "--preload", environment: PIDFILE) } }.each do |name, start|
     define_method(:"test_a_phased_restart_of_#{name}_brings_new_workers_and_leaves_the_pid_file") do
       server = start.call(self)
       2.upto(3) { |number| assert_phased_restart(server, number) }
