@@ -23,6 +23,16 @@ class PartialHijackTest < Minitest::Test
     assert_equal "onetwothree", client.rest
   end
 
+  def test_the_length_that_the_application_announces_is_sent
+    server = hijacking("stream.write('three'); stream.close", "content-length" => "5")
+
+    %w[1.0 1.1].each do |version|
+      answer = connect(server).write("GET / HTTP/#{version}\r\nhost: a\r\n\r\n").rest
+      assert_match(/^content-length: 5\r$.*\r\n\r\nthree\z/m, answer, version)
+      refute_match(/^transfer-encoding:/, answer, version)
+    end
+  end
+
   def test_the_client_can_go_on_talking
     server = hijacking("stream.write('you said ' + stream.read(5)); stream.close")
     client = connect(server).write("GET / HTTP/1.1\r\nhost: a\r\n\r\nhe")

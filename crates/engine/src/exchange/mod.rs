@@ -196,10 +196,13 @@ impl<'a> Exchange<'a> {
         self.hijacked
     }
 
-    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it.
+    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it,
+    /// and it has the length that the app has announced, if any.
     pub fn end_head_for_hijack(&mut self) {
         self.close = true;
-        self.announced.chunked.get_or_insert(false);
+        if self.announced.length.is_none() {
+            self.announced.chunked.get_or_insert(false);
+        }
         self.end_head(None);
     }
 
