@@ -28,6 +28,7 @@ module Fairlead
       test/integration/processes/workers_test.rb
       test/integration/pub_sub/machines_test.rb
       test/integration/rack/streaming_body_test.rb
+      test/integration/rails/default_server_test.rb
       test/integration/real_time/push/client_test.rb
       test/integration/scheduling/threads_test.rb
     ].freeze
@@ -44,6 +45,7 @@ module Fairlead
       "lib/fairlead/control" => %w[test/integration/control],
       "lib/fairlead/engine.rb" => %w[test/integration/embedding test/integration/scheduling],
       "lib/fairlead/listening" => %w[test/integration/http/listeners_test.rb test/integration/http/peer_address_test.rb],
+      "lib/fairlead/integrations" => %w[test/integration/embedding test/integration/rails],
       "lib/fairlead/load_tool.rb" => %w[test/integration/command/bench_test.rb],
       "lib/fairlead/observe" => %w[test/integration/clients/access_log_test.rb test/integration/rack/app_error_test.rb],
       "lib/fairlead/options" => %w[test/integration/command],

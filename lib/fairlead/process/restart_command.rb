@@ -69,9 +69,18 @@ module Fairlead
       @checkable = false
     end
 
+    # `rails server` writes its pid file, and removes it at its end, before it knows what it is to be. The file stays that of this
+    # process: one that is started beside it by the command +of+ Rails gets another file.
+    def keep_pid_file(path, of:)
+      require "shellwords"
+      @rails = Shellwords.split(of)
+      @beside = ["-P", "#{path}.spawner"]
+    end
+
     # Starts it as another process; returns its id. +variables+: added to the environment. +ios+: what it inherits.
     def spawn(variables, *ios)
-      Process.spawn(environment(variables), *command, chdir: folder, unsetenv_others: true, **passed(ios))
+      beside = words == @rails ? @beside : []
+      Process.spawn(environment(variables), *command, *beside, chdir: folder, unsetenv_others: true, **passed(ios))
     end
 
     # Replaces this process by it.
@@ -80,9 +89,10 @@ module Fairlead
       Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
     end
 
-    # Has the new code check its configuration. Returns nil, or what is wrong with it.
+    # Has the new code check its configuration. Returns nil, or what is wrong with it. Of other words it is only known whether
+    # there is a program to run.
     def check
-      return if @checkable == false
+      return missing_program if @checkable == false
 
       require "tempfile"
       Tempfile.create("fairlead") do |errors|
@@ -101,6 +111,13 @@ module Fairlead
     private
 
     def command = [[words.first, words.first], *words.drop(1)]
+
+    # As the system looks for it.
+    def missing_program
+      folders = words.first.include?("/") ? [folder] : @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
+      paths = folders.map { |path| File.expand_path(words.first, path) }
+      "#{words.first} cannot be run" unless paths.any? { |path| File.file?(path) && File.executable?(path) }
+    end
 
     def environment(variables) = @environment.merge("PWD" => folder, **variables)
 

@@ -2,6 +2,7 @@
 
 require "rack/handler"
 require "fairlead"
+require "fairlead/integrations/rack_server"
 
 module Rack
   module Handler # :nodoc:
@@ -11,5 +12,6 @@ module Rack
     end
 
     register :fairlead, Fairlead
+    ::Fairlead::Integrations::RackServer.install(::Rack)
   end
 end

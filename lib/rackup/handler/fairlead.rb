@@ -2,6 +2,7 @@
 
 require "rackup/handler"
 require "fairlead"
+require "fairlead/integrations/rack_server"
 
 module Rackup
   module Handler # :nodoc:
@@ -11,5 +12,6 @@ module Rackup
     end
 
     register :fairlead, Fairlead
+    ::Fairlead::Integrations::RackServer.install(::Rackup)
   end
 end

@@ -29,16 +29,13 @@ module Fairlead
         # Why there can be no browser here; nil when there can.
         def missing
           return "there is no chromium" unless executable
-          return "there is no node" unless find("node")
+          return "there is no node" unless executable("node")
 
           "node_modules is missing; bin/setup --browser installs it" unless File.directory?(File.join(FOLDER, "node_modules"))
         end
 
-        def executable = find("chromium")
-
-        private
-
-        def find(name)
+        # The path of a program; nil where there is none.
+        def executable(name = "chromium")
           ENV.fetch("PATH").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
         end
       end

@@ -55,7 +55,39 @@ class RestartCommandTest < Minitest::Test
     assert_equal '"/etc/Gemfile"', run_again({ "BUNDLE_GEMFILE" => "/etc/Gemfile" })[2]
   end
 
+  def test_a_command_of_its_own_is_only_looked_for
+    program = "#{@folder}/one/program.rb"
+    command = Fairlead::RestartCommand.new(["ruby"], @folder, ENV.to_h)
+    command.words = "one/program.rb"
+    missing = command.check
+    File.chmod(0o755, program)
+
+    assert_equal ["one/program.rb cannot be run", nil], [missing, command.check]
+    command.words = "ruby -v"
+    assert_nil command.check
+    command.words = "no-such-program"
+    assert_equal "no-such-program cannot be run", command.check
+  end
+
+  # Rails would write the id of the other process into the file, and remove it.
+  def test_beside_this_process_rails_gets_another_pid_file
+    rails = "#{@folder}/rails server --restart"
+
+    assert_equal "server --restart -P #{@folder}/server.pid.spawner\n", arguments(rails, of: rails)
+    assert_equal "server\n", arguments("#{@folder}/rails server", of: rails)
+  end
+
   private
+
+  # Those that a program gets which is started beside this one.
+  def arguments(words, of:)
+    File.write("#{@folder}/rails", "#!/bin/sh\necho \"$@\" >said\n", perm: 0o755)
+    command = Fairlead::RestartCommand.new(["ruby"], @folder, ENV.to_h)
+    command.keep_pid_file("#{@folder}/server.pid", of: of)
+    command.words = words
+    Process.wait(command.spawn({}))
+    File.read("#{@folder}/said")
+  end
 
   # The current folder becomes another one while the program runs.
   def run_again(environment, *arguments)

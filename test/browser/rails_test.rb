@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_servers"
+require_relative "support/browsing"
+
+# An application from `rails new` in a real browser: a chat over Action Cable, and its generated system tests.
+class BrowserRailsTest < Minitest::Test
+  include Fairlead::Test::Browsing
+  include Fairlead::Test::RailsServers
+
+  # How a test is named differs between versions of Rails. The one that deletes needs the scripts of the generated application.
+  SYSTEM_TESTS = "/visiting|creat|updat/"
+
+  def test_two_pages_talk_over_action_cable
+    server = rails_server
+    ada, grace = Array.new(2) { chat(server) }
+    say(ada, "Hello <grace>")
+    say(grace, "Hello & welcome")
+
+    [ada, grace].each { |page| page.wait("#{log} === 'Hello <grace>|Hello & welcome'") }
+  end
+
+  def test_a_page_connects_again_after_a_restart
+    server = rails_server
+    page = chat(server)
+    page.evaluate("void (window.disconnections = 0, new MutationObserver(() => window.disconnections += document.title === 'disconnected')" \
+                  ".observe(document.querySelector('title'), { childList: true }))")
+    server.write("version", "2")
+    rails(server, "restart")
+    page.wait("disconnections > 0 && document.title === 'connected'")
+    say(page, "back")
+
+    page.wait("#{log} === 'back'")
+    assert_equal 2, version(server).first
+  end
+
+  # They name the server and require nothing; the driver that selenium needs is Chromium's.
+  def test_the_generated_system_tests_pass_on_it
+    skip "there is no chromedriver" unless Fairlead::Test::Browser.executable("chromedriver")
+
+    server = rails_server # for its folder
+    output = rails(server, "test", "test/system", "-n", SYSTEM_TESTS, environment: { "RAILS_ENV" => "test" })
+
+    assert_match(/^3 runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, output)
+    assert_equal 3, File.read(server.path("log/test.log")).scan("answered by fairlead #{Fairlead::VERSION}").size
+  end
+
+  private
+
+  def chat(server)
+    browse(server.url("/chat")).tap { |page| page.wait("document.title === 'connected'") }
+  end
+
+  def say(page, text)
+    page.fill("#text", text)
+    page.press("#text", "Enter")
+  end
+
+  def log = "[...document.querySelectorAll('#log li')].map((line) => line.textContent).join('|')"
+end

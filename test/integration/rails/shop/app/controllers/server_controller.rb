@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+# What the server is, and what it offers.
+class ServerController < ApplicationController
+  def software = render(plain: request.env["SERVER_SOFTWARE"])
+
+  # Of the code, and the process.
+  def version = render(plain: "#{Rails.configuration.x.version} #{Process.pid}")
+
+  def hints
+    request.send_early_hints("Link" => "</application.css>; rel=preload; as=style")
+    render plain: "hinted"
+  end
+end

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# What the generated system tests run in. Nothing but the name chooses the server; Bundler has loaded the gem.
+class ApplicationSystemTestCase < ActionDispatch::SystemTestCase
+  Capybara.server = :fairlead
+
+  driven_by(:selenium, using: :headless_chrome, screen_size: [1400, 1400]) do |options|
+    %w[--no-sandbox --disable-gpu --disable-dev-shm-usage].each { |flag| options.add_argument(flag) }
+  end
+
+  # Who has answered is in the log of the application.
+  teardown { Rails.logger.info("answered by #{server_name}") }
+
+  private
+
+  def server_name = Net::HTTP.get(URI("#{page.server.base_url}/server"))
+end

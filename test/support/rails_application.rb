@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+module Fairlead
+  module Test
+    # An application that `rails new` and `rails generate scaffold` have made, with what the tests add to it. It is made once in
+    # a process, with the Rails that is there; its config/puma.rb stays as it was generated, and Puma is not in its Gemfile.
+    #
+    #   RailsApplication.files   # => { "bin/rails" => "#!/usr/bin/env ruby\n…", … }, for ServerProcess
+    class RailsApplication
+      class Failed < StandardError; end
+
+      ROOT = File.expand_path("../..", __dir__)
+      ADDED = File.join(ROOT, "test/integration/rails/shop")
+
+      # Parts that need gems which Debian does not have. Each version of Rails leaves out those that it knows.
+      SKIPPED = %w[
+        bundle git spring listen bootsnap webpack-install javascript turbolinks sprockets hotwire asset-pipeline jbuilder docker rubocop
+        brakeman ci dev-gems
+      ].freeze
+
+      ROUTES = <<~RUBY
+        root to: "notes#index"
+        get "live", to: "streams#live"
+        get "hints", to: "server#hints"
+        get "version", to: "server#version"
+        get "server", to: "server#software"
+        get "chat", to: "chats#show"
+        get "consumer.js", to: "chats#script"
+      RUBY
+
+      # Variables of a process that runs Rails beside the checkout. Nothing of the bundle of whoever runs the tests.
+      ENVIRONMENT = { "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil }.freeze
+
+      class << self
+        # Why there can be none here; nil when there can.
+        def missing
+          %w[rails sqlite3 bundler].each { |name| Gem::Specification.find_by_name(name) }
+          nil
+        rescue Gem::MissingSpecError => e
+          e.message.lines.first
+        end
+
+        # Path => content of each file.
+        def files = @files ||= new.files
+      end
+
+      def files
+        Dir.mktmpdir("fairlead-rails-") do |folder|
+          @folder = File.join(folder, "shop")
+          generate
+          names = Dir.glob("**/*", File::FNM_DOTMATCH, base: @folder).select { |name| File.file?(path(name)) }
+          names.to_h { |name| [name, File.binread(path(name))] }
+        end
+      end
+
+      private
+
+      def generate
+        run("rails", "new", @folder, "--quiet", *SKIPPED.map { |part| "--skip-#{part}" }, chdir: File.dirname(@folder))
+        write("Gemfile") { |text| bundle(text) }
+        rails("generate", "scaffold", "note", "title:string", "picture:attachment", "--quiet")
+        FileUtils.cp_r("#{ADDED}/.", @folder)
+        write("config/routes.rb") { |text| text.sub("resources :notes\n") { |line| line + ROUTES } }
+        rails("active_storage:install", "db:migrate")
+      end
+
+      # What is installed, this checkout, and no Puma.
+      def bundle(text)
+        kept = text.lines.reject { |line| (name = line[/^\s*gem ["']([\w-]+)["']/, 1]) && (name == "puma" || !installed?(name)) }
+        [*kept.grep_v(/^ruby /), "gem 'fairlead', path: #{ROOT.dump}\n"].join
+      end
+
+      def installed?(name) = Gem::Specification.find_all_by_name(name).any?
+
+      def rails(*arguments) = run(RbConfig.ruby, "bin/rails", *arguments, chdir: @folder)
+
+      def run(*command, chdir:)
+        output, status = Open3.capture2e(ENVIRONMENT, *command, chdir: chdir)
+        raise Failed, "#{command.join(" ")}: #{status}\n#{output}" unless status.success?
+      end
+
+      def write(name) = File.write(path(name), yield(File.read(path(name))))
+
+      def path(name) = File.join(@folder, name)
+    end
+  end
+end

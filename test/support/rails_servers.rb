@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "http_client"
+require_relative "launched_by"
+require_relative "rails_application"
+require_relative "servers"
+
+module Fairlead
+  module Test
+    # For test cases that start the generated application. Skips them where it cannot be made.
+    module RailsServers
+      include Servers
+      include HttpClients
+
+      # Rails takes its time on a busy machine.
+      SECONDS = 60
+
+      def before_setup
+        super
+        skip(RailsApplication.missing) if RailsApplication.missing
+      end
+
+      # By `fairlead`; +files+ and +environment+ as for ServerProcess.
+      def fairlead(*arguments, files: {}, environment: {})
+        shop(ServerProcess.new(nil, *arguments, files: RailsApplication.files.merge(files), environment: environment))
+      end
+
+      # By `rails server`, which is told nothing but a free port.
+      def rails_server(*arguments, files: {}, environment: {})
+        environment = { "PORT" => "0", **environment }
+        shop(LaunchedBy.new("bin/rails", nil, "server", *arguments, files: RailsApplication.files.merge(files), environment: environment))
+      end
+
+      # Runs `rails` with these arguments beside the server, and returns what it prints.
+      def rails(server, *arguments, environment: {})
+        output, status = Open3.capture2e(RailsApplication::ENVIRONMENT.merge(environment), RbConfig.ruby, "bin/rails", *arguments,
+                                         chdir: server.directory)
+        assert_predicate status, :success?, output
+        output
+      end
+
+      # The version of the code that answers, and its process.
+      def version(server) = get(server, "/version").body.split.map { |word| Integer(word, 10) }
+
+      # What the pid file of the generated application says; nil when there is none.
+      def written_pid(server)
+        path = server.path("tmp/pids/server.pid")
+        Integer(File.read(path), 10) if File.exist?(path)
+      end
+
+      private
+
+      def shop(server)
+        own(server)
+        Dir.glob(server.path("bin/*")) { |path| File.chmod(0o755, path) } # a restart runs bin/rails by its name
+        server.start(seconds: SECONDS)
+      end
+    end
+  end
+end
