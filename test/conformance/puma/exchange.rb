@@ -29,7 +29,7 @@ module PumaAnswers
 
     # The final answers in the order of +requests+, which are sent at once.
     def initialize(port, requests)
-      @client = Client.new(TCPSocket.new("127.0.0.1", port), seconds: 10)
+      @client = Client.new(TCPSocket.new("127.0.0.1", port))
       @interim = []
       @answers = []
       @client.write(requests.join)
