@@ -68,6 +68,7 @@ module Fairlead
   autoload :LogFile, "fairlead/observe/log_file"
   autoload :Redirection, "fairlead/observe/redirection"
   autoload :ServerField, "fairlead/rack/server_field"
+  autoload :PumaEnv, "fairlead/rack/puma_env"
   autoload :Engine, "fairlead/engine"
   autoload :Native, "fairlead/native"
   autoload :Stats, "fairlead/observe/stats"

@@ -24,10 +24,10 @@ module Bench
       end
     end
 
-    # The worker processes: all but the supervisor, or the one process there is.
+    # The worker processes: all but the supervisor and what forks for it, or the one process there is.
     def workers
       found = pids
-      found.size > 1 ? found - [@leader] : found
+      found.size > 1 ? (found - [@leader]).reject { |pid| spawner?(pid) } : found
     end
 
     # Proportional set size in KiB: shared pages count once over all processes, which is what preloading is about.
@@ -61,6 +61,13 @@ module Bench
     end
 
     private
+
+    # Whether it is the process of Fairlead that loads the application and forks the workers.
+    def spawner?(pid)
+      File.read("/proc/#{pid}/cmdline").start_with?("fairlead: spawner")
+    rescue Errno::ENOENT, Errno::ESRCH
+      false
+    end
 
     # The fields after the command name, which may itself hold spaces and parentheses: state is the first.
     def stat(path)

@@ -40,7 +40,7 @@ module Fairlead
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
-      @app ||= AppLoader.wrap(named(@given || AppLoader.of(configuration)))
+      @app ||= AppLoader.wrap(dressed(@given || AppLoader.of(configuration)))
     end
 
     # Whether the application is none of a rackup file.
@@ -96,8 +96,9 @@ module Fairlead
       false
     end
 
-    def named(app)
-      configuration.server_header ? ServerField.new(app, configuration.server_header) : app
+    def dressed(app)
+      app = ServerField.new(app, configuration.server_header) if configuration.server_header
+      configuration.puma_env? ? PumaEnv.new(app) : app
     end
 
     def open_listeners(inherited)

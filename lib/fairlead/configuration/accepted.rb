@@ -44,7 +44,8 @@ module Fairlead
       accept :extra_runtime_dependencies, "every process of Fairlead has all gems of the bundle",
              same: [nil, []], flags: ["--extra-runtime-dependencies GEMS"]
       accept :io_selector_backend, "Fairlead's reactor uses epoll", same: %i[auto epoll]
-      accept :max_io_threads, "every request needs one of the threads that max_threads allows", same: [0]
+      accept :max_io_threads, "every request needs one of the threads that max_threads allows (puma_env offers puma.mark_as_io_bound)",
+             same: [0]
       accept :mutate_stdout_and_stderr_to_sync_on_write, "standard output and standard error are always written at once", same: [true]
       accept :nakayoshi_fork, "the supervisor always collects garbage between preloading and forking", same: [true]
       accept :persistent_connections, "connections are kept alive anyway, for up to keep_alive_timeout", flags: ["--persistent-connections"]

@@ -76,23 +76,24 @@ class EnvTest < Minitest::Test
   def test_what_puma_adds_is_there_when_asked_for
     code = <<~'RUBY'
       socket, wait = env.values_at("puma.socket", "puma.request_body_wait")
+      env["puma.mark_as_io_bound"]&.call
       env["rack.after_reply"] << -> { Notes.add("#{socket.class} #{wait.class}") }
       env["rack.response_finished"] << ->(*) { Notes.add(wait) }
-      [200, {}, ["#{socket&.remote_address&.ip_port} #{wait}"]]
+      [200, {}, ["#{socket&.remote_address&.ip_port} #{wait} #{env.keys.grep(/puma/).size}"]]
     RUBY
     with = connect(server = serve(unlinted(code), "--puma-env"))
-    3.times { assert_equal "#{with.socket.local_address.ip_port} 0", with.get.body }
-    assert_equal " ", get(serve(unlinted(code)), "/").body
-    assert_equal ["TCPSocket Integer"], wait_for_notes(server, 6).grep(/T/).uniq
+    3.times { assert_equal "#{with.socket.local_address.ip_port} 0.0 3", with.get.body }
+    assert_equal "  0", get(serve(unlinted(code)), "/").body
+    assert_equal ["TCPSocket Float"], wait_for_notes(server, 6).grep(/T/).uniq
   end
 
   def test_the_wait_for_a_body_is_measured
     server = serve(unlinted("[200, {}, [env['puma.request_body_wait'].to_s]]"), "--puma-env", "-w", 1)
     client = connect(server).write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\na")
     sleep 0.3 # this is what is measured
-    milliseconds = Integer(client.write("b").answer.body)
+    milliseconds = Float(client.write("b").answer.body)
 
-    assert_includes 250..5_000, milliseconds
+    assert_includes 250.0..5_000.0, milliseconds
   end
 
   def test_the_socket_is_closed_after_the_request

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "rack"
+require_relative "puma/comparison"
+require_relative "puma/guide"
+require_relative "puma/puma"
+
+# Puma and Fairlead answer the same requests for the same application. Each difference is one that the migration guide explains,
+# and each row of the guide is one that there is.
+class PumaAnswersTest < Minitest::Test
+  include Fairlead::Test::Servers
+
+  APP = File.read(File.join(__dir__, "puma/application.ru"))
+  GUIDE = File.join(ROOT, "docs/migrating_from_puma.md")
+
+  def setup
+    skip "there is no #{PumaAnswers::Puma::PROGRAM} (package puma)" unless PumaAnswers::Puma.available?
+  end
+
+  def test_each_difference_is_in_the_guide_and_each_row_of_the_guide_is_needed
+    guide = self.guide
+    differences = [*asked(PumaAnswers::REQUESTS, "production"), *asked(PumaAnswers::DEVELOPMENT, "development"),
+                   *asked(PumaAnswers::WORKERS, "production", "-w", "1")]
+    explained = differences.to_h { |difference| [difference, guide.rows_for(*difference.to_a)] }
+
+    assert_empty explained.select { |_, rows| rows.empty? }.keys.map(&:to_s), "not in the guide"
+    assert_empty (guide.rows - explained.values.flatten).map(&:to_s), "only in the guide"
+    refute_empty differences
+  end
+
+  def test_each_row_of_the_guide_has_a_reason
+    assert_empty guide.rows.select { |row| row.reason.to_s.empty? }
+  end
+
+  def test_a_row_explains_what_it_says_and_nothing_else
+    rows = ->(*difference) { guide("| `GET /`; `env…` | status | `200` | `4…` | why |\n").rows_for(*difference) }
+
+    assert_equal [1, 1], [["env of a POST", "status", "200", "404"], ["GET /", "status", "200", "4"]].map { |difference| rows[*difference].size }
+    [["HEAD /", "status", "200", "400"], ["GET /", "reason", "200", "400"], ["GET /", "status", "200", "500"],
+     ["GET /", "status", "2000", "400"], ["GET /", "status", nil, "400"]].each { |difference| assert_empty rows[*difference] }
+  end
+
+  def test_a_row_holds_for_its_versions
+    { "none (until Puma 5)" => [5], "empty (from Puma 6)" => [6, 7], "`x`" => [5, 6, 7] }.each do |cell, expected|
+      line = "| `GET /` | body | #{cell} | `y` | why |\n"
+
+      assert_equal expected, [5, 6, 7].reject { |major| guide(line, "Puma" => major).rows.empty? }
+    end
+  end
+
+  private
+
+  def guide(lines = nil, versions = self.versions)
+    PumaAnswers::Guide.new(lines ? "## Answers\n\n#{lines}" : File.read(GUIDE), versions)
+  end
+
+  def versions = { "Puma" => PumaAnswers::Puma.major_version, "Rack" => Integer(Rack.release[/\d+/], 10) }
+
+  # The differences between the two, started with these options.
+  def asked(requests, environment, *flags)
+    flags += ["-e", environment, "--early-hints"]
+    puma = own(PumaAnswers::Puma.new(APP, *flags)).start
+    PumaAnswers::Comparison.new(puma.port, serve(APP, *flags).port).differences(requests)
+  end
+end
