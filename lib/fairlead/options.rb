@@ -232,9 +232,9 @@ module Fairlead
 
     option :puma_env, Types::Flag.new,
            scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
-           doc: "Adds to each env what applications and libraries for Puma ask for: `puma.socket`, a socket object, which is closed " \
-                "after the request; `puma.request_body_wait`, how many milliseconds the body was waited for; and " \
-                "`puma.mark_as_io_bound`, which may be called and does nothing."
+           doc: "Adds to each env what applications and libraries for Puma ask for. `puma.socket` is a socket object, which is closed " \
+                "after the request. `puma.request_body_wait` is how many milliseconds the body was waited for. " \
+                "`puma.mark_as_io_bound` may be called and does nothing."
 
     group "Requests"
 

@@ -70,23 +70,26 @@ module Fairlead
       @checkable = false
     end
 
-    # `rails server` writes its pid file, and removes it at its end, before it knows what it is to be. The file stays that of this
-    # process: one that is started beside it by the command +of+ Rails gets another file.
-    def keep_pid_file(path, of:)
+    # The command is that of another program, such as rackup or `rails server`, which cannot check our configuration. If that has
+    # written +pid_file+, it will do so again, before it knows what it is to be, and refuses to start when it finds that of a
+    # process that runs. +command+: what it says to start it again with.
+    def foreign(pid_file: nil, command: nil)
       require "shellwords"
-      @rails = Shellwords.split(of)
-      @beside = ["-P", "#{path}.spawner"]
+      @checkable = false
+      @foreign = command ? Shellwords.split(command) : @words
+      @pid_file = pid_file
+      @beside = 0
     end
 
     # Starts it as another process; returns its id. +variables+: added to the environment. +ios+: what it inherits.
     def spawn(variables, *ios)
-      beside = words == @rails ? @beside : []
-      Process.spawn(environment(variables), *command, *beside, chdir: folder, unsetenv_others: true, **passed(ios))
+      Process.spawn(environment(variables), *command, *own_pid_file, chdir: folder, unsetenv_others: true, **passed(ios))
     end
 
     # Replaces this process by it.
     def exec(variables, *ios)
       Dir.chdir(folder)
+      File.delete(@pid_file) if writes_pid_file? && File.exist?(@pid_file)
       Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
     end
 
@@ -112,6 +115,11 @@ module Fairlead
     private
 
     def command = [[words.first, words.first], *words.drop(1)]
+
+    def writes_pid_file? = @pid_file && words == @foreign
+
+    # For a process beside this one, which keeps the file.
+    def own_pid_file = writes_pid_file? ? ["-P", "#{@pid_file}.spawner#{@beside += 1}"] : []
 
     # As the system looks for it.
     def missing_program

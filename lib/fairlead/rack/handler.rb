@@ -23,7 +23,7 @@ module Fairlead
     # @return [void]
     # @raise [ConfigurationError, BindError]
     def run(app, **options)
-      note_restart(options)
+      RestartCommand.note.foreign(pid_file: options[:pid], command: options[:restart_cmd])
       @server = Thread.current == Thread.main ? launcher(app, options) : Server.new(app, **translate(options))
       yield @server if block_given?
       @server.run
@@ -48,11 +48,6 @@ module Fairlead
     end
 
     private
-
-    def note_restart(options)
-      command = RestartCommand.note
-      command.keep_pid_file(options[:pid], of: options[:restart_cmd]) if options[:pid] && options[:restart_cmd]
-    end
 
     # What the user has asked for wins over the configuration file; the caller's defaults come last. Their host (in Rails,
     # localhost in development) is also the host for a port without one in the file.

@@ -17,6 +17,11 @@ class RackupTest < Minitest::Test
     }
   RUBY
 
+  VERSIONED = <<~RUBY
+    version = File.read("version")
+    run ->(_env) { [200, { "content-type" => "text/plain" }, [version]] }
+  RUBY
+
   def test_it_serves_and_ends_with_int
     server = rackup("-o", "127.0.0.1", "-p", 0)
 
@@ -40,15 +45,23 @@ class RackupTest < Minitest::Test
     assert_match(/1:7 threads/, server.stdout)
   end
 
-  def test_it_is_restarted_with_and_without_workers
-    [[], ["-O", "workers=2"]].each do |flags|
-      server = rackup("-o", "127.0.0.1", "-p", 0, *flags)
-      server.write("config.ru", "run ->(_env) { [200, { 'content-type' => 'text/plain' }, ['new code']] }")
-      server.signal(:USR2)
-      wait_until("the new code", seconds: 30) { new_code?(server) }
+  # The pid file is rackup's own. It refuses to start when it finds that of a process that runs, and removes it at its end.
+  def test_it_restarts_and_the_pid_file_stays
+    server = rackup("-o", "127.0.0.1", "-p", 0, "-P", "server.pid", app: VERSIONED, files: { "version" => "1" })
+    2.upto(3) { |number| restart(server, :USR2, number) }
 
-      assert_empty server.stderr.lines.grep(/restart/)
-    end
+    assert_equal server.pid, written_pid(server)
+    assert_equal 0, server.stop.exitstatus
+    refute_path_exists server.path("server.pid")
+  end
+
+  def test_workers_are_replaced_and_the_pid_file_stays
+    server = rackup("-o", "127.0.0.1", "-p", 0, "-P", "server.pid", "-O", "workers=2", app: VERSIONED, files: { "version" => "1" })
+    2.upto(4) { |number| restart(server, number == 3 ? :USR2 : :USR1, number) }
+
+    assert_equal server.pid, written_pid(server)
+    assert_equal 0, server.stop.exitstatus
+    assert_empty Dir.glob(server.path("server.pid*"))
   end
 
   def test_an_option_that_makes_no_sense_is_told
@@ -60,18 +73,20 @@ class RackupTest < Minitest::Test
 
   private
 
-  # Without workers nobody answers while the new program starts.
-  def new_code?(server)
-    get(server).body == "new code"
-  rescue SystemCallError, Fairlead::Test::HttpClient::CutOff
-    false
-  end
-
   def rackup(...) = launch_rackup(...).start
 
-  def launch_rackup(*arguments, **options)
+  def restart(server, signal, number)
+    server.write("version", number.to_s)
+    server.signal(signal)
+    wait_until("version #{number}", seconds: 30) { get(server).body.to_i == number }
+    wait_until("the end of the restart") { server.worker_pids.empty? || server.stdout.scan(/phased restart: done/).size == number - 1 }
+  end
+
+  def written_pid(server) = Integer(File.read(server.path("server.pid")), 10)
+
+  def launch_rackup(*arguments, app: APP, **options)
     program = Gem.bin_path(Gem.loaded_specs.key?("rackup") ? "rackup" : "rack", "rackup")
-    server = Fairlead::Test::LaunchedBy.new(program, APP, "-s", "fairlead", *arguments, **options)
+    server = Fairlead::Test::LaunchedBy.new(program, app, "-s", "fairlead", *arguments, **options)
     own(server)
     yield server if block_given?
     server

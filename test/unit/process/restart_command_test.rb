@@ -70,23 +70,24 @@ class RestartCommandTest < Minitest::Test
   end
 
   # Rails would write the id of the other process into the file, and remove it.
-  def test_beside_this_process_rails_gets_another_pid_file
+  def test_beside_this_process_a_program_gets_another_pid_file
     rails = "#{@folder}/rails server --restart"
 
-    assert_equal "server --restart -P #{@folder}/server.pid.spawner\n", arguments(rails, of: rails)
-    assert_equal "server\n", arguments("#{@folder}/rails server", of: rails)
+    assert_equal ["server --restart -P server.pid.spawner1", "server --restart -P server.pid.spawner2"], arguments(rails, of: rails)
+    assert_equal %w[server server], arguments("#{@folder}/rails server", of: rails)
   end
 
   private
 
-  # Those that a program gets which is started beside this one.
+  # Those that two programs get which are started beside this one.
   def arguments(words, of:)
-    File.write("#{@folder}/rails", "#!/bin/sh\necho \"$@\" >said\n", perm: 0o755)
+    FileUtils.rm_f("#{@folder}/said")
+    File.write("#{@folder}/rails", "#!/bin/sh\necho \"$@\" >>said\n", perm: 0o755)
     command = Fairlead::RestartCommand.new(["ruby"], @folder, ENV.to_h)
-    command.keep_pid_file("#{@folder}/server.pid", of: of)
+    command.foreign(pid_file: "server.pid", command: of)
     command.words = words
-    Process.wait(command.spawn({}))
-    File.read("#{@folder}/said")
+    2.times { Process.wait(command.spawn({})) }
+    File.readlines("#{@folder}/said", chomp: true)
   end
 
   # The current folder becomes another one while the program runs.
