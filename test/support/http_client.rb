@@ -171,6 +171,14 @@ module Fairlead
         adopt(socket)
       end
 
+      # Whether nobody listens on the server's port any more.
+      def refused?(server)
+        TCPSocket.new("127.0.0.1", server.port).close
+        false
+      rescue Errno::ECONNREFUSED
+        true
+      end
+
       # A client for a connected socket.
       def adopt(socket)
         (@clients ||= []) << (client = HttpClient.new(socket))

@@ -17,6 +17,12 @@ module Fairlead
       @previous = {}
     end
 
+    # What each signal asks a server for, whether it has workers or not. INFO is BSD's name of what Linux uses PWR for.
+    REQUESTS = {
+      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, TTIN: :add_worker, TTOU: :remove_worker, USR1: :phased_restart, USR2: :restart,
+      URG: :refork, PWR: :backtraces, INFO: :backtraces
+    }.freeze
+
     # Variables that leave a signal to the application => the signal.
     SKIPPED = { "PUMA_SKIP_SIGUSR2" => "USR2" }.freeze
 

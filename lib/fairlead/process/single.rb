@@ -10,13 +10,6 @@ module Fairlead
   class Single
     include Serving
 
-    # Signal => what it asks for, as for Supervisor.
-    REQUESTS = {
-      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, USR1: :phased_restart, USR2: :restart,
-      URG: :refork, TTIN: :add_worker, TTOU: :remove_worker,
-      PWR: :backtraces, INFO: :backtraces
-    }.freeze
-
     def initialize(service)
       @service = service
       @log = service.log
@@ -33,7 +26,7 @@ module Fairlead
       @plugins.start
       @service.app
       Native.open_file_limit!
-      @signals.trap_known(*REQUESTS.keys)
+      @signals.trap_known(*Signals::REQUESTS.keys)
       @engine.start
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
@@ -86,7 +79,7 @@ module Fairlead
     end
 
     def act_on(event)
-      case REQUESTS.fetch(event, event)
+      case Signals::REQUESTS.fetch(event, event)
       when :HEARTBEAT then drain_when_idle
       when :stop then stop_or_hurry(event)
       when :halt then stop_on(event)
@@ -121,7 +114,7 @@ module Fairlead
       return @restarting = false if @restarting # it is draining already, and now it ends
       return drain_on(event) unless draining?
 
-      stop_on(event) if REQUESTS.key?(event)
+      stop_on(event) if Signals::REQUESTS.key?(event)
     end
 
     def drain_on(signal)

@@ -22,12 +22,6 @@ module Fairlead
     # A worker that dies within this time after its start counts as one that could not start, in seconds.
     EARLY = 1
 
-    # Signal => what it asks for. INFO is BSD's name of what Linux uses PWR for.
-    REQUESTS = {
-      TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, TTIN: :add_worker, TTOU: :remove_worker, USR1: :phased_restart, USR2: :restart,
-      URG: :refork, PWR: :backtraces, INFO: :backtraces
-    }.freeze
-
     # +handover+: what an earlier program of this process has left (Handover), at a hot restart.
     def initialize(service, handover: nil)
       @service = service
@@ -103,7 +97,7 @@ module Fairlead
     end
 
     def trap_signals
-      @signals.trap_known("CHLD", *REQUESTS.keys)
+      @signals.trap_known("CHLD", *Signals::REQUESTS.keys)
     end
 
     def begin_first
@@ -157,7 +151,7 @@ module Fairlead
     # --- what is asked for
 
     def act_on(event)
-      request = REQUESTS.fetch(event, event)
+      request = Signals::REQUESTS.fetch(event, event)
       case request
       when :stop then stop_or_hurry(event)
       when :halt then stop_at_once(event)
@@ -172,7 +166,7 @@ module Fairlead
     def stop_or_hurry(event)
       return stop(event) unless @stopping
 
-      stop_at_once(event) if REQUESTS.key?(event)
+      stop_at_once(event) if Signals::REQUESTS.key?(event)
     end
 
     def change(request)

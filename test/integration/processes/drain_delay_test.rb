@@ -68,12 +68,5 @@ class DrainDelayTest < Minitest::Test
     assert_equal 0, server.wait_exit.exitstatus
   end
 
-  def refused?(server)
-    TCPSocket.new("127.0.0.1", server.port).close
-    false
-  rescue Errno::ECONNREFUSED
-    true
-  end
-
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

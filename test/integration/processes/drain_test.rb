@@ -95,13 +95,6 @@ class DrainTest < Minitest::Test
     SHAPES.each { |arguments| yield serve(SLOW, *arguments) }
   end
 
-  def refused?(server)
-    TCPSocket.new("127.0.0.1", server.port).close
-    false
-  rescue Errno::ECONNREFUSED
-    true
-  end
-
   # The number of answers; the last one has to be announced as such, and nothing may be cut off before it.
   def ask_until_told_to_close(client)
     (1..).each do |count|

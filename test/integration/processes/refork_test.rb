@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/processes"
 require "support/restarts"
 
 # URG: a worker that has served becomes the process that the others are forked from.
@@ -20,14 +21,14 @@ class ReforkTest < Minitest::Test
   def test_what_a_worker_has_made_is_in_all_of_them_and_in_memory_once
     server = serve(WARMING, "-w", 3)
     until_all_have_served(server)
-    before = proportional_kilobytes(server)
+    before = proportional_memory(server)
     oldest = server.worker_pids.first
     failures = under_load(server) { refork(server) }
 
     assert_empty failures
     assert_equal [oldest.to_s], Array.new(12) { answer(server).split.first }.uniq
     assert_equal oldest, server.spawner_pid
-    assert_operator before - proportional_kilobytes(server), :>, 20_000
+    assert_operator before - proportional_memory(server), :>, 20_000 * 1024
   end
 
   def test_it_can_be_done_again_and_a_lost_worker_comes_from_the_last_one
@@ -108,12 +109,12 @@ class ReforkTest < Minitest::Test
     wait_until("answers of all") { Array.new(6) { answer(server).split.last }.uniq.size >= 2 || server.worker_pids.size == 1 }
     wait_until("all to be warm") do
       answer(server)
-      server.worker_pids.all? { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Rss:\s+(\d+)/, 1].to_i > 35_000 }
+      server.worker_pids.all? { |pid| Fairlead::Test::Processes.memory(pid) > 35_000 * 1024 }
     end
   end
 
   # Memory of all workers and of the spawner, in which what they share counts once.
-  def proportional_kilobytes(server)
-    [*server.worker_pids, server.spawner_pid].sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1].to_i }
+  def proportional_memory(server)
+    [*server.worker_pids, server.spawner_pid].sum { |pid| Fairlead::Test::Processes.proportional_memory(pid) }
   end
 end

@@ -5,6 +5,7 @@
 # new code, and the end leaves nothing behind.
 require_relative "../check"
 require_relative "../../support/restarts"
+require_relative "../../support/processes"
 require_relative "../../support/servers"
 require "json"
 
@@ -96,14 +97,7 @@ class Restarted
   end
 
   # Processes of the server's group that have not ended.
-  def left
-    Dir.glob("/proc/[0-9]*/stat").select do |path|
-      fields = File.read(path).rpartition(")").last.split
-      fields[2].to_i == server.pid && fields[0] != "Z"
-    rescue SystemCallError
-      false
-    end
-  end
+  def left = Fairlead::Test::Processes.group(server.pid)
 end
 
 Fairlead::Soak::Check.run("restarts") do |check|
