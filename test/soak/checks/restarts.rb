@@ -116,7 +116,9 @@ Fairlead::Soak::Check.run("restarts") do |check|
   %w[--preload --no-preload].each do |flag|
     site = Restarted.new(flag)
     ACTS.times { |number| site.suffer(random, number) }
-    check.at_least("signals and kills (seed #{seed}), #{flag}: new code serves at last", site.recovers?("last") ? 1 : 0, 1)
+    recovers = site.recovers?("last")
+    warn site.server.log unless recovers
+    check.at_least("signals and kills (seed #{seed}), #{flag}: new code serves at last", recovers ? 1 : 0, 1)
     check.at_most("signals and kills, #{flag}: processes left at the end", site.end!, 0)
   end
 end

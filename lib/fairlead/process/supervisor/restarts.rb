@@ -110,7 +110,7 @@ module Fairlead
         target = @running.target
         @running.fail("another restart was asked for") if @running.running?
         @running = nil
-        return unless target
+        return if target.nil? || target.equal?(@generations.current) # a rollback brings in what is current
 
         @workforce.give_up_unready(target)
         target.end(@workforce.now + EXIT_GRACE)
