@@ -57,7 +57,8 @@ class DrainTest < Minitest::Test
   def test_no_request_of_busy_keep_alive_clients_is_lost
     [[], ["-w", 2]].each do |processes|
       server = serve("run ->(env) { sleep 0.001; [200, {}, ['x']] }", "-t", 2, *processes)
-      counts = Array.new(6) { Thread.new { ask_until_told_to_close(connect(server)) } }
+      clients = Array.new(6) { connect(server) }
+      counts = clients.map { |client| Thread.new { ask_until_told_to_close(client) } }
       wait_until("load") { server.ready? && get(server).status == 200 }
       server.signal(:TERM)
 
