@@ -6,17 +6,20 @@ use crate::parameters::{pieces, values};
 use crate::Head;
 use std::io::Write;
 
+const MEDIA_TYPE: &[u8] = b"text/event-stream";
+
 /// Whether this is a request for an event stream: a GET that accepts `text/event-stream` and names no other type before
 /// it. Ranges such as `*/*` and types declined with `q=0` do not count.
 pub fn wants_event_stream(head: &Head, bytes: &[u8]) -> bool {
-    if head.method.of(bytes) != b"GET" {
+    let may_name_it = |value: &[u8]| value.len() >= MEDIA_TYPE.len();
+    if head.method.of(bytes) != b"GET" || !values(head, bytes, b"accept").any(may_name_it) {
         return false;
     }
     let members = values(head, bytes, b"accept").flat_map(|value| pieces(value, b','));
     let mut concrete = members.filter_map(acceptable);
     concrete
         .next()
-        .is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"text/event-stream"))
+        .is_some_and(|media_type| media_type.eq_ignore_ascii_case(MEDIA_TYPE))
 }
 
 /// The media type of a member of Accept, if it is one type and not declined.
