@@ -144,15 +144,14 @@ fn is_for_the_server(name: &[u8]) -> bool {
 /// character that some parsers take for the end of a line. In early hints lines are values with every Rack: Rails joins
 /// its links so.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
-    let has_lines = value.contains(&b'\n');
-    let are_values = HAS_LISTS.load(Relaxed) || exchange.is_hinting();
-    let may_have = || are_values && !value.iter().any(|byte| matches!(byte, 0 | b'\r'));
-    let sent = if has_lines && !may_have() {
-        Err(FieldError::Splitting)
+    let are_values = || HAS_LISTS.load(Relaxed) || exchange.is_hinting();
+    let sent = if !value.contains(&b'\n') {
+        exchange.field(name, value)
+    } else if are_values() && !value.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+        let mut lines = value.split(|byte| *byte == b'\n');
+        lines.try_for_each(|line| exchange.field(name, line))
     } else {
-        value
-            .split(|byte| *byte == b'\n')
-            .try_for_each(|line| exchange.field(name, line))
+        Err(FieldError::Splitting)
     };
     if let Err(error) = sent {
         exchange.blame(error.fault());
