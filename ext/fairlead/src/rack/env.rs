@@ -4,6 +4,7 @@
 //! underscore in their name are left out: `X-Forwarded_For` must not pass for `X-Forwarded-For`.
 
 use super::input;
+use super::shape::{Kind, Slots};
 use super::template::{text, ThreadTemplate};
 use crate::objects::{get, set};
 use crate::strings::{field_keys, interned, new, strings, Strings};
@@ -27,23 +28,21 @@ pub(crate) struct Env {
 }
 
 impl ThreadTemplate<'_> {
-    /// The env of one request. Inside `protect`; takes the body out of the exchange.
-    pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> Env {
-        let keys = strings();
-        let env = self.copy(ruby, exchange);
+    /// The env of one request, of which `hijack` is the callable. `may_last`: the application may keep it for long.
+    /// Inside `protect`; takes the body out of the exchange.
+    pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>, hijack: VALUE, may_last: bool) -> Env {
+        let env = self.head(ruby, exchange, hijack, may_last);
         let is_chunked = exchange.request().is_chunked();
-        self.set_target(ruby, env, exchange.request(), keys);
-        self.set_fields(ruby, env, exchange.request(), keys);
         let body = exchange.take_body();
         if is_chunked {
             let length = text(ruby, format_args!("{}", body.len()));
-            set(ruby, env, keys.content_length, length);
+            set(ruby, env, strings().content_length, length);
         }
         let mut file = Qnil as VALUE;
         if !matches!(body, Body::Empty) {
             let is_file = matches!(body, Body::File(..));
             let input = input::make(ruby, body);
-            set(ruby, env, keys.rack_input, input);
+            set(ruby, env, strings().rack_input, input);
             if is_file {
                 file = input;
             }
@@ -57,23 +56,62 @@ impl ThreadTemplate<'_> {
         }
     }
 
-    /// Sets what follows from the request line. Inside `protect`.
-    fn set_target(&self, ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
-        let (name, path) = (request.method(), request.path());
-        let path = match request.target_form() {
+    /// All but the body. Inside `protect`.
+    fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, hijack: VALUE, may_last: bool) -> VALUE {
+        let request = exchange.request();
+        let mut values = Slots::new();
+        let has_host = self.push_shared(ruby, exchange, hijack, &mut values);
+        let kind = Kind::of(request, has_host, exchange.is_secure());
+        let may_have_shape = !may_last && !request.is_chunked();
+        if let Some(shape) = self.shapes.find(kind, request).filter(|_| may_have_shape) {
+            for (index, (_, value)) in request.fields().enumerate() {
+                if shape.has(index) {
+                    values.push(new(ruby, value));
+                }
+            }
+            return shape.env(ruby, &values);
+        }
+        let env = self.copy(ruby);
+        self.set_kind(ruby, env, request, kind);
+        let mut keys = slot_keys(has_host);
+        for (key, value) in keys.iter().zip(values.iter()) {
+            set(ruby, env, key, value);
+        }
+        let withheld = self.set_fields(ruby, env, request, &mut keys);
+        if let Some(withheld) = withheld.filter(|_| may_have_shape) {
+            self.shapes.learn(ruby, kind, request, env, &keys, withheld);
+        }
+        env
+    }
+
+    /// Adds the values of [`slot_keys`]. Whether there is a `Host`. Inside `protect`.
+    fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, hijack: VALUE, values: &mut Slots) -> bool {
+        let request = exchange.request();
+        let path = match (request.target_form(), request.path()) {
             // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
-            TargetForm::Asterisk => new(ruby, b""),
-            _ if path.is_empty() => new(ruby, b"/"),
-            _ => new(ruby, path),
+            (TargetForm::Asterisk, _) => new(ruby, b""),
+            (_, b"") => new(ruby, b"/"),
+            (_, path) => new(ruby, path),
         };
+        let query = request.query().map_or(strings().empty, |query| new(ruby, query));
+        let server = self.server(ruby, exchange);
+        let has_host = server.http_host != Qnil as VALUE;
+        let uri = new(ruby, request.target());
+        let peer = self.peer(ruby, exchange);
+        for value in [path, path, uri, query, hijack, peer, server.name, server.port] {
+            values.push(value);
+        }
+        if has_host {
+            values.push(server.http_host);
+        }
+        has_host
+    }
+
+    /// Sets what all requests of a kind share. Inside `protect`.
+    fn set_kind(&self, ruby: &Ruby, env: VALUE, request: &Request, kind: Kind) {
+        let (keys, name) = (strings(), request.method());
         if name != b"GET" {
             set(ruby, env, keys.request_method, method(ruby, name, keys));
-        }
-        set(ruby, env, keys.path_info, path);
-        set(ruby, env, keys.request_path, path);
-        set(ruby, env, keys.request_uri, new(ruby, request.target()));
-        if let Some(query) = request.query() {
-            set(ruby, env, keys.query_string, new(ruby, query));
         }
         if request.version() == Version::Http10 {
             set(ruby, env, keys.server_protocol, keys.http10);
@@ -81,13 +119,18 @@ impl ThreadTemplate<'_> {
                 set(ruby, env, keys.http_version, keys.http10);
             }
         }
+        let scheme = if kind.is_secure { keys.https } else { keys.http };
+        set(ruby, env, keys.rack_url_scheme, scheme);
     }
 
-    /// Sets what follows from the fields. Inside `protect`.
-    fn set_fields(&self, ruby: &Ruby, env: VALUE, request: &Request, keys: &Strings) {
-        let mut seen = 0u64;
-        for (name, value) in request.fields() {
+    /// Sets what follows from the fields, and adds their keys. Returns a bit for each field that the env does not have;
+    /// `None` if fields came together in one value, or are more than there are bits. Inside `protect`.
+    fn set_fields(&self, ruby: &Ruby, env: VALUE, request: &Request, slots: &mut Slots) -> Option<u64> {
+        let (keys, mut seen) = (strings(), 0u64);
+        let mut withheld = Some(0u64);
+        for (index, (name, value)) in request.fields().enumerate() {
             if fields::has_underscore(name) || self.is_withheld(name, request) {
+                withheld = withheld.and_then(|bits| Some(bits | 1u64.checked_shl(index as u32)?));
                 continue;
             }
             let key = match name.len() {
@@ -102,9 +145,12 @@ impl ThreadTemplate<'_> {
                 Some(before) => joined(ruby, before, value, name),
                 None => new(ruby, value),
             };
+            withheld = withheld.filter(|_| before.is_none());
             set(ruby, env, key, value);
+            slots.push(key);
             seen |= bit;
         }
+        withheld
     }
 
     fn is_withheld(&self, name: &[u8], request: &Request) -> bool {
@@ -118,6 +164,28 @@ impl ThreadTemplate<'_> {
             _ => false,
         }
     }
+}
+
+/// The keys of what [`ThreadTemplate::push_shared`] adds, in this order.
+fn slot_keys(has_host: bool) -> Slots {
+    let keys = strings();
+    let mut slots = Slots::new();
+    for key in [
+        keys.path_info,
+        keys.request_path,
+        keys.request_uri,
+        keys.query_string,
+        keys.rack_hijack,
+        keys.remote_addr,
+        keys.server_name,
+        keys.server_port,
+    ] {
+        slots.push(key);
+    }
+    if has_host {
+        slots.push(keys.http_host);
+    }
+    slots
 }
 
 fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {

@@ -1,5 +1,6 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or
-//! after the head of one. Each request has a callable of its own, which works until the application has returned.
+//! after the head of one. Each request has a callable of its own in its env, the
+//! root of the response, which works until the application has returned.
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
@@ -16,12 +17,6 @@ use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 /// lead to.
 pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
-}
-
-/// Gives the env of a request its callable. Inside `protect`.
-pub(crate) fn offer(response: &Response<'_, '_>) {
-    let callable = response.root();
-    objects::set(response.ruby, response.env.get(), strings().rack_hijack, callable);
 }
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.

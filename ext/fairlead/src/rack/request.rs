@@ -1,10 +1,11 @@
 //! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
 
 use super::fiber::in_fiber;
-use super::{early_hints, hijack, puma, Env, OnThread, Response, Stop};
+use super::{early_hints, puma, Env, OnThread, Response, Stop};
 use crate::objects::{call, set};
 use crate::protect::protect;
 use crate::strings::{ids, strings};
+use fairlead_engine::Protocol;
 use magnus::Ruby;
 use rb_sys::{Qnil, RARRAY_LEN, VALUE};
 use std::any::Any;
@@ -22,9 +23,11 @@ impl OnThread<'_> {
         };
         let called = caught(|| {
             protect(self.ruby, || {
-                env = response.with(|exchange| self.template.fill(self.ruby, exchange));
+                let hijack = response.root();
+                let offer = response.with(|exchange| exchange.upgrade_offer());
+                env = response.with(|exchange| self.template.fill(self.ruby, exchange, hijack, offer.is_some()));
                 self.running.set(env.hash);
-                self.call_app(env.hash, response)
+                self.call_app(env.hash, offer, response)
                     .unwrap_or_else(|stop| stop.raise(self.ruby));
             })
         });
@@ -54,14 +57,15 @@ impl OnThread<'_> {
     }
 
     /// Completes the env, and writes what the application returns. Inside `protect`.
-    fn call_app(&self, env: VALUE, response: &Response<'_, '_>) -> Result<(), Stop> {
+    fn call_app(&self, env: VALUE, offer: Option<Protocol>, response: &Response<'_, '_>) -> Result<(), Stop> {
         response.env.set(env);
-        hijack::offer(response);
         if response.with(|exchange| exchange.offers_early_hints()) {
             let hints = early_hints::make(response);
             set(self.ruby, env, strings().rack_early_hints, hints);
         }
-        self.offer_upgrade(env, response);
+        if let Some(protocol) = offer {
+            self.offer_upgrade(env, protocol, response);
+        }
         if self.app.puma_env {
             puma::offer(response);
         }

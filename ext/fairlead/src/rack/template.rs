@@ -1,10 +1,11 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
-//! The engine keeps one for all requests. Each thread keeps another one, which also has what follows from the `Host`,
-//! the peer and the listener, because requests in a row usually share those. It has the two lists, too, to which an
-//! application adds what is to be run after the response: if they are still empty then, the next request gets them. The
-//! Strings of a template are frozen; those that a request brings are its own.
+//! The engine keeps one for all requests. Each thread keeps those of the shapes that it has seen (`shape.rs`), and what
+//! follows from the last `Host` and the last peer, because requests in a row usually share those. It has the two lists,
+//! too, to which an application adds what is to be run after the response: if they are still empty then, the next request
+//! gets them. What requests share is frozen; the Strings that a request brings are its own.
 
+use super::shape::Shapes;
 use crate::objects::{self, set};
 use crate::strings::{frozen, strings};
 use fairlead_engine::{Exchange, Origin};
@@ -23,40 +24,36 @@ pub(crate) struct Template {
     has_version: bool,
 }
 
-/// The Hash for the requests of one thread. Lives on the stack of that thread, where the collector sees what it holds.
+/// What the requests of one thread share. Lives on the stack of that thread, where the collector sees what it holds.
 pub(crate) struct ThreadTemplate<'a> {
     template: &'a Template,
-    /// For requests whose surroundings are `recent`; nil at first.
-    similar: Cell<VALUE>,
-    recent: RefCell<Surroundings>,
-    /// The surroundings of the last request that was not similar: a template is made when they come twice.
-    candidate: RefCell<Surroundings>,
+    pub(super) shapes: Shapes,
+    /// For what the values of the server below are; nil at first.
+    site: RefCell<Site>,
+    server: Cell<Server>,
+    /// For whom the address below is.
+    peer: Cell<Option<IpAddr>>,
+    address: Cell<VALUE>,
     /// `rack.after_reply` and `rack.response_finished`; nil when they have to be made.
     lists: Cell<[VALUE; 2]>,
 }
 
 /// What the server's part of an env follows from.
-#[derive(Debug, Default, PartialEq, Eq, Clone)]
-struct Surroundings {
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Site {
     host: Vec<u8>,
-    peer: Option<IpAddr>,
     is_secure: bool,
     /// Address of the listener's [`Origin`], which lives as long as the engine.
     origin: usize,
 }
 
-impl Surroundings {
-    fn are(&self, host: &[u8], peer: Option<IpAddr>, is_secure: bool, origin: usize) -> bool {
-        self.origin == origin && self.peer == peer && self.is_secure == is_secure && self.host == host
-    }
-
-    fn set(&mut self, host: &[u8], peer: Option<IpAddr>, is_secure: bool, origin: usize) {
-        self.host.clear();
-        self.host.extend_from_slice(host);
-        self.peer = peer;
-        self.is_secure = is_secure;
-        self.origin = origin;
-    }
+/// The server's part of an env. On the stack.
+#[derive(Clone, Copy)]
+pub(super) struct Server {
+    /// nil if the request has no `Host`.
+    pub(super) http_host: VALUE,
+    pub(super) name: VALUE,
+    pub(super) port: VALUE,
 }
 
 impl Template {
@@ -122,12 +119,19 @@ impl Template {
 
 impl<'a> ThreadTemplate<'a> {
     pub(crate) fn new(template: &'a Template) -> ThreadTemplate<'a> {
+        let nil = Qnil as VALUE;
         ThreadTemplate {
             template,
-            similar: Cell::new(Qnil as VALUE),
-            recent: RefCell::default(),
-            candidate: RefCell::default(),
-            lists: Cell::new([Qnil as VALUE; 2]),
+            shapes: Shapes::new(),
+            site: RefCell::default(),
+            server: Cell::new(Server {
+                http_host: nil,
+                name: nil,
+                port: nil,
+            }),
+            peer: Cell::new(None),
+            address: Cell::new(nil),
+            lists: Cell::new([nil; 2]),
         }
     }
 
@@ -141,80 +145,87 @@ impl<'a> ThreadTemplate<'a> {
         self.lists.get()
     }
 
-    /// To be called when a list was used: the next request gets other lists, and with them another template.
+    /// To be called when a list was used: the next request gets other lists, and with them other shapes.
     pub(crate) fn renew_lists(&self) {
         self.lists.set([Qnil as VALUE; 2]);
-        *self.recent.borrow_mut() = Surroundings::default();
-        *self.candidate.borrow_mut() = Surroundings::default();
+        self.shapes.clear();
     }
 
-    /// A new env with all that does not come from the request line, the fields and the body. Inside `protect`.
-    pub(super) fn copy(&self, ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
-        let peer = exchange.peer().map(|peer| peer.ip());
-        let host = exchange.request().host().unwrap_or_default();
-        let origin = exchange.origin();
-        let address = std::ptr::from_ref(origin) as usize;
-        let is_secure = exchange.is_secure();
-        if self.recent.borrow().are(host, peer, is_secure, address) {
-            return objects::copy(ruby, self.similar.get());
-        }
+    /// A new env with what all requests of this thread share. Inside `protect`.
+    pub(super) fn copy(&self, ruby: &Ruby) -> VALUE {
         let env = objects::copy(ruby, self.template.all);
-        set_server(ruby, env, host, is_secure, origin);
-        set_peer(ruby, env, peer, origin);
-        self.set_lists(ruby, env);
-        if self.candidate.borrow().are(host, peer, is_secure, address) {
-            self.similar.set(objects::copy(ruby, env));
-            self.recent.borrow_mut().set(host, peer, is_secure, address);
-        } else {
-            self.candidate.borrow_mut().set(host, peer, is_secure, address);
-        }
-        env
-    }
-
-    /// Sets the lists, which are made first if there are none. Inside `protect`.
-    fn set_lists(&self, ruby: &Ruby, env: VALUE) {
         if self.lists.get()[0] == Qnil as VALUE {
             self.lists.set([objects::new_array(ruby), objects::new_array(ruby)]);
         }
         let [after_reply, response_finished] = self.lists.get();
         set(ruby, env, strings().rack_after_reply, after_reply);
         set(ruby, env, strings().rack_response_finished, response_finished);
+        env
+    }
+
+    /// What follows from `Host` and the listener. Inside `protect`.
+    pub(super) fn server(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
+        let host = exchange.request().host().unwrap_or_default();
+        let (origin, is_secure) = (exchange.origin(), exchange.is_secure());
+        let address = std::ptr::from_ref(origin) as usize;
+        if self.site.borrow().is(host, is_secure, address) {
+            return self.server.get();
+        }
+        let server = server(ruby, host, is_secure, origin);
+        self.server.set(server);
+        self.site.borrow_mut().set(host, is_secure, address);
+        server
+    }
+
+    /// The address of the peer. Inside `protect`.
+    pub(super) fn peer(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> VALUE {
+        let Some(peer) = exchange.peer().map(|peer| peer.ip()) else {
+            // No list of trusted addresses has the second one.
+            let is_local = exchange.origin().unix;
+            return if is_local { strings().loopback } else { strings().empty };
+        };
+        if self.peer.get() != Some(peer) {
+            self.address.set(text(ruby, format_args!("{}", peer.to_canonical())));
+            self.peer.set(Some(peer));
+        }
+        self.address.get()
     }
 }
 
-/// Sets what follows from `Host` and the listener. Inside `protect`.
-fn set_server(ruby: &Ruby, env: VALUE, host: &[u8], is_secure: bool, origin: &Origin) {
+impl Site {
+    fn is(&self, host: &[u8], is_secure: bool, origin: usize) -> bool {
+        self.origin == origin && self.is_secure == is_secure && self.host == host
+    }
+
+    fn set(&mut self, host: &[u8], is_secure: bool, origin: usize) {
+        self.host.clear();
+        self.host.extend_from_slice(host);
+        self.is_secure = is_secure;
+        self.origin = origin;
+    }
+}
+
+/// Makes the server's part. Inside `protect`.
+fn server(ruby: &Ruby, host: &[u8], is_secure: bool, origin: &Origin) -> Server {
     let keys = strings();
-    let (scheme, usual_port) = if is_secure { (keys.https, 443) } else { (keys.http, 80) };
+    let usual_port = if is_secure { 443 } else { 80 };
     let (name, port) = match host_and_port(host) {
         Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(usual_port)),
         // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
         _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
         _ => (frozen(ruby, origin.host.as_bytes()), origin.port),
     };
-    if !host.is_empty() {
-        set(ruby, env, keys.http_host, frozen(ruby, host));
-    }
-    set(ruby, env, keys.rack_url_scheme, scheme);
-    set(ruby, env, keys.server_name, name);
+    let http_host = if host.is_empty() {
+        Qnil as VALUE
+    } else {
+        frozen(ruby, host)
+    };
     let port = match port {
         0 | 80 if !is_secure => keys.port80,
         0 | 443 => keys.port443,
         port => text(ruby, format_args!("{port}")),
     };
-    set(ruby, env, keys.server_port, port);
-}
-
-/// Sets what follows from the address of the peer. Inside `protect`.
-fn set_peer(ruby: &Ruby, env: VALUE, peer: Option<IpAddr>, origin: &Origin) {
-    let keys = strings();
-    let address = match peer {
-        Some(peer) => text(ruby, format_args!("{}", peer.to_canonical())),
-        None if origin.unix => keys.loopback,
-        // No list of trusted addresses has this one.
-        None => keys.empty,
-    };
-    set(ruby, env, keys.remote_addr, address);
+    Server { http_host, name, port }
 }
 
 /// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack.

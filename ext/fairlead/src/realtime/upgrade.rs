@@ -21,11 +21,8 @@ pub(crate) struct Offer {
 }
 
 impl OnThread<'_> {
-    /// Tells the application what the client asks for, if it can become more than a request. Inside `protect`.
-    pub(crate) fn offer_upgrade(&self, env: VALUE, response: &Response<'_, '_>) {
-        let Some(protocol) = response.with(|exchange| exchange.upgrade_offer()) else {
-            return;
-        };
+    /// Tells the application what the client asks for: more than a response. Inside `protect`.
+    pub(crate) fn offer_upgrade(&self, env: VALUE, protocol: Protocol, response: &Response<'_, '_>) {
         let name = match protocol {
             Protocol::WebSocket => ids().websocket,
             _ => ids().sse,

@@ -1,0 +1,271 @@
+//! Shapes: requests with the same method, version and field names get copies of one Hash that has all their keys, so
+//! that no key is hashed: only the values are replaced.
+//!
+//! ```text
+//!   the Hash of a shape:  PATH_INFO, …, HTTP_ACCEPT, …  │  REQUEST_METHOD, rack.errors, …
+//!                         slots: nil, replaced in a copy   what all requests of the shape share
+//! ```
+//!
+//! A shape is made when it comes again soon after the first time. A thread keeps a few. Requests whose env may be kept
+//! for long (those that offer an upgrade) have no shape, because the collector has more work with a Hash of which the
+//! entries were replaced so ([`rb_sys::rb_hash_tbl`] says that it is without write barriers).
+
+use crate::objects::{self, set};
+use fairlead_engine::{Request, Version};
+use magnus::Ruby;
+use rb_sys::{rb_hash_tbl, rb_hash_update_by, rb_st_foreach_with_replace, st_data_t, st_retval, Qnil, VALUE};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
+
+/// Most slots of a shape.
+const SLOTS: usize = 56;
+
+/// Most fields of a request that has a shape.
+const FIELDS: usize = 48;
+
+/// Most bytes of the names of its fields.
+const NAME_BYTES: usize = 1024;
+
+/// Shapes of a thread.
+const SHAPES: usize = 8;
+
+/// The keys of the slots, or their values, in the order of the slots. On the stack, where the collector sees them.
+pub(super) struct Slots {
+    length: usize,
+    values: [VALUE; SLOTS],
+}
+
+impl Slots {
+    pub(super) fn new() -> Slots {
+        Slots {
+            length: 0,
+            values: [Qnil as VALUE; SLOTS],
+        }
+    }
+
+    /// Ignored when there are too many, see [`Slots::is_full`].
+    #[inline]
+    pub(super) fn push(&mut self, value: VALUE) {
+        if let Some(place) = self.values.get_mut(self.length) {
+            *place = value;
+            self.length += 1;
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.length == SLOTS
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = VALUE> + '_ {
+        self.values.iter().take(self.length).copied()
+    }
+}
+
+/// What makes the shape of a request, besides the names of its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// A hash of all names; equal names have equal ones.
+    names: u64,
+    /// Whether the server's part has an `HTTP_HOST`.
+    pub(super) has_host: bool,
+    pub(super) is_secure: bool,
+    is_http10: bool,
+}
+
+impl Kind {
+    pub(super) fn of(request: &Request, has_host: bool, is_secure: bool) -> Kind {
+        let mix = |hash: u64, name: &[u8]| {
+            let ends = [name.first(), name.get(name.len() / 2), name.last()];
+            let ends = ends.map(|byte| u64::from(byte.copied().unwrap_or_default()));
+            let word = name.len() as u64 | ends[0] << 32 | ends[1] << 40 | ends[2] << 48;
+            (hash.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let names = request
+            .fields()
+            .fold(mix(0, request.method()), |hash, (name, _)| mix(hash, name));
+        Kind {
+            names,
+            has_host,
+            is_secure,
+            is_http10: request.version() == Version::Http10,
+        }
+    }
+}
+
+/// One shape; nil as its Hash: none.
+struct Shape {
+    hash: Cell<VALUE>,
+    kind: Cell<Option<Kind>>,
+    /// The method and the names, each after its length.
+    names: RefCell<Vec<u8>>,
+    /// A bit for each field that the env does not have.
+    withheld: Cell<u64>,
+    /// Whether it was used since another one looked for a place.
+    is_in_use: Cell<bool>,
+}
+
+/// The shapes of one thread. On its stack, where the collector sees the Hashes.
+pub(super) struct Shapes {
+    shapes: [Shape; SHAPES],
+    /// Kinds that have come once.
+    candidates: [Cell<Option<Kind>>; SHAPES],
+    next: Cell<usize>,
+}
+
+/// A shape that fits a request.
+pub(super) struct Fitting {
+    hash: VALUE,
+    withheld: u64,
+}
+
+impl Shapes {
+    pub(super) fn new() -> Shapes {
+        Shapes {
+            shapes: std::array::from_fn(|_| Shape {
+                hash: Cell::new(Qnil as VALUE),
+                kind: Cell::new(None),
+                names: RefCell::default(),
+                withheld: Cell::new(0),
+                is_in_use: Cell::new(false),
+            }),
+            candidates: std::array::from_fn(|_| Cell::new(None)),
+            next: Cell::new(0),
+        }
+    }
+
+    /// Forgets all, because something has changed that they share.
+    pub(super) fn clear(&self) {
+        for shape in &self.shapes {
+            shape.kind.set(None);
+            shape.hash.set(Qnil as VALUE);
+        }
+    }
+
+    /// The shape of a request, if there is one.
+    #[inline]
+    pub(super) fn find(&self, kind: Kind, request: &Request) -> Option<Fitting> {
+        let is_fitting = |shape: &&Shape| shape.kind.get() == Some(kind) && has_names(&shape.names.borrow(), request);
+        let shape = self.shapes.iter().find(is_fitting)?;
+        shape.is_in_use.set(true);
+        Some(Fitting {
+            hash: shape.hash.get(),
+            withheld: shape.withheld.get(),
+        })
+    }
+
+    /// Makes a shape of a request that has none, if one of its kind has come before. `env` is complete but for the body,
+    /// `keys` are those of its slots. Inside `protect`.
+    pub(super) fn learn(&self, ruby: &Ruby, kind: Kind, request: &Request, env: VALUE, keys: &Slots, withheld: u64) {
+        let next = self.next.get();
+        self.next.set((next + 1) % SHAPES);
+        if !self.candidates.iter().any(|candidate| candidate.get() == Some(kind)) {
+            self.candidates[next].set(Some(kind));
+            return;
+        }
+        if keys.is_full() || !is_modest(request) {
+            return;
+        }
+        let places = || self.shapes.iter().cycle().skip(next).take(SHAPES);
+        let Some(shape) = places()
+            .find(|shape| !shape.is_in_use.replace(false))
+            .or(places().next())
+        else {
+            return;
+        };
+        shape.kind.set(None);
+        shape.hash.set(hash(ruby, env, keys));
+        write_names(&mut shape.names.borrow_mut(), request);
+        shape.withheld.set(withheld);
+        shape.kind.set(Some(kind));
+    }
+}
+
+/// The Hash of a shape: the slots first, with nil, so that no value of a request is kept; then the rest of `env`.
+fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> VALUE {
+    // SAFETY: the GVL is held; live Hashes, and exceptions are stopped by `protect`.
+    let hash = unsafe { rb_sys::rb_hash_new() };
+    keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
+    // SAFETY: as above.
+    unsafe { rb_hash_update_by(hash, env, None) };
+    keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
+    hash
+}
+
+impl Fitting {
+    /// Whether the env has a field, by its number.
+    #[inline]
+    pub(super) fn has(&self, field: usize) -> bool {
+        self.withheld >> field & 1 == 0
+    }
+
+    /// An env with these values in its slots. Inside `protect`.
+    #[inline]
+    pub(super) fn env(&self, ruby: &Ruby, values: &Slots) -> VALUE {
+        let env = objects::copy(ruby, self.hash);
+        let mut rest = values.values[..values.length].iter();
+        // SAFETY: the GVL is held; a live Hash with more entries than a small table has. The functions raise nothing and
+        // change no key. The Hash is without write barriers from here on, so the values need none.
+        unsafe {
+            let table = rb_hash_tbl(env, c"shape.rs".as_ptr(), 0);
+            let rest = std::ptr::from_mut(&mut rest) as st_data_t;
+            rb_st_foreach_with_replace(table, Some(look), Some(replace), rest);
+        }
+        env
+    }
+}
+
+/// The values that are left.
+type Rest<'a> = std::slice::Iter<'a, VALUE>;
+
+/// Entry by entry: the first ones are slots; ends after the last slot.
+unsafe extern "C" fn look(_: st_data_t, _: st_data_t, rest: st_data_t, _: c_int) -> c_int {
+    // SAFETY: the address that `Fitting::env` gave, used by nobody else meanwhile.
+    let is_over = unsafe { &*(rest as *const Rest<'_>) }.as_slice().is_empty();
+    let next = if is_over {
+        st_retval::ST_STOP
+    } else {
+        st_retval::ST_REPLACE
+    };
+    next as c_int
+}
+
+unsafe extern "C" fn replace(_: *mut st_data_t, value: *mut st_data_t, rest: st_data_t, _: c_int) -> c_int {
+    // SAFETY: as above; `value` is where the table wants the new value.
+    unsafe {
+        if let Some(new) = (*(rest as *mut Rest<'_>)).next() {
+            *value = *new as st_data_t;
+        }
+    }
+    st_retval::ST_CONTINUE as c_int
+}
+
+fn names(request: &Request) -> impl Iterator<Item = &[u8]> {
+    std::iter::once(request.method()).chain(request.fields().map(|(name, _)| name))
+}
+
+fn is_modest(request: &Request) -> bool {
+    let (count, bytes) = names(request).fold((0, 0), |(count, bytes), name| (count + 1, bytes + name.len()));
+    count <= FIELDS && bytes <= NAME_BYTES
+}
+
+fn write_names(written: &mut Vec<u8>, request: &Request) {
+    written.clear();
+    for name in names(request) {
+        // Modest names: two bytes are enough.
+        written.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        written.extend_from_slice(name);
+    }
+}
+
+fn has_names(mut written: &[u8], request: &Request) -> bool {
+    for name in names(request) {
+        let Some((length, rest)) = written.split_first_chunk() else {
+            return false;
+        };
+        match rest.split_at_checked(usize::from(u16::from_le_bytes(*length))) {
+            Some((same, rest)) if same == name => written = rest,
+            _ => return false,
+        }
+    }
+    written.is_empty()
+}

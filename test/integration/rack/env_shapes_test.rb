@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+require "support/rack_apps"
+
+# Requests with the same method and field names share most of their env (ext/fairlead/src/rack/shape.rs). Whatever came before,
+# and whatever the application did to earlier envs, a request gets the env that follows from it alone.
+class EnvShapesTest < Minitest::Test
+  include Fairlead::Test::HttpServing
+
+  # Answers with the entries whose values are Strings, and then damages the env as thoroughly as an application can. `x-keep` keeps
+  # an env; `/kept` answers with it.
+  APP = <<~RUBY
+    $kept ||= []
+    told = env["PATH_INFO"] == "/kept" ? $kept : [env]
+    texts = told.map do |one|
+      one.select { |_, value| value.is_a?(String) }.transform_values { |value| value.dup.force_encoding("UTF-8").scrub }
+    end
+    if env["HTTP_X_KEEP"]
+      $kept << env
+    else
+      env.each_value { |value| value << " damaged" if value.is_a?(String) && !value.frozen? }
+      env["HTTP_X_MORE"] = "more"
+      env.delete("HTTP_ACCEPT")
+      env["rack.after_reply"] << -> {} if env["PATH_INFO"].start_with?("/after")
+    end
+    [200, { "content-type" => "application/json" }, [JSON.generate(texts)]]
+  RUBY
+
+  # What follows from one request, by this test's own reading of it.
+  def expected(method, target, fields, http11: true)
+    path, query = target.split("?", 2)
+    host = fields.assoc("Host")&.last
+    name, port = host&.split(":")
+    own = fields.reject { |field, _| field.include?("_") || field == "Host" }
+    envs = own.group_by(&:first).to_h { |field, all| [key(field), all.map(&:last).join(field == "Cookie" ? "; " : ", ")] }
+    version = http11 ? "HTTP/1.1" : "HTTP/1.0"
+    envs.merge!("HTTP_HOST" => host, "SERVER_NAME" => name, "SERVER_PORT" => port || "80") if host
+    envs["HTTP_VERSION"] = version unless rack?("3.1")
+    envs.merge("REQUEST_METHOD" => method, "PATH_INFO" => path, "REQUEST_PATH" => path, "REQUEST_URI" => target,
+               "QUERY_STRING" => query.to_s, "SERVER_PROTOCOL" => version)
+  end
+
+  def key(field)
+    name = field.upcase.tr("-", "_")
+    %w[CONTENT_TYPE CONTENT_LENGTH].include?(name) ? name : "HTTP_#{name}"
+  end
+
+  # Differs from request to request, but is none of its fields.
+  def constant?(name) = %w[SCRIPT_NAME SERVER_SOFTWARE GATEWAY_INTERFACE REMOTE_ADDR rack.url_scheme].include?(name)
+
+  def ask(client, method, target, fields, version: "1.1", body: "")
+    lines = fields.map { |name, value| "#{name}: #{value}\r\n" }.join
+    client.write("#{method} #{target} HTTP/#{version}\r\n#{lines}\r\n#{body}")
+    JSON.parse(client.answer.body)
+  end
+
+  def assert_env(client, method, target, fields, version: "1.1", body: "")
+    env = ask(client, method, target, fields, version:, body:).first
+    wanted = expected(method, target, fields, http11: version == "1.1")
+    wanted = wanted.merge(env.slice("SERVER_NAME", "SERVER_PORT")) unless wanted["HTTP_HOST"]
+    assert_equal wanted.sort, env.reject { |name, _| constant?(name) }.sort
+  end
+
+  HOST = %w[Host example.com].freeze
+  NAMES = %w[Accept User-Agent Cookie X-Forwarded-For If-None-Match X-Odd-Name Referer X_Under DNT].freeze
+
+  def with(*fields) = [HOST, *fields]
+
+  def serve_one_thread(*options) = serve(unlinted(APP), "--threads", "1:1", *options)
+
+  def test_requests_of_all_shapes_in_any_order
+    client = connect(serve_one_thread)
+    random = Random.new(seed = Random.new_seed)
+    kinds = Array.new(12) { [%w[GET GET DELETE].sample(random:), NAMES.sample(random.rand(NAMES.size), random:)] }
+    600.times do |number|
+      method, names = kinds.sample(random:)
+      fields = [["Host", "h#{number % 3}.example:#{(number % 2) + 8000}"], *names.map { |name| [name, "#{name} #{number}"] }]
+      target = "/#{number}#{"?q=#{number}" if number.odd?}"
+      assert_env(client, method, target, fields)
+    rescue Minitest::Assertion => e
+      raise e, "#{e.message} (seed #{seed})"
+    end
+  end
+
+  def test_requests_that_differ_in_one_thing_only
+    client = connect(serve_one_thread)
+    3.times do |turn|
+      3.times do
+        assert_env(client, "GET", "/a", with(%w[Accept a], ["Cookie", "c=#{turn}"]))
+        assert_env(client, "GET", "/a", with(["Cookie", "c=#{turn}"], %w[Accept a]))
+        assert_env(client, "GET", "/a", with(%w[accept a], ["Cookie", "c=#{turn}"]))
+        assert_env(client, "GET", "/a", with(%w[Accept a], %w[Accept b]))
+        assert_env(client, "GET", "/a", with(%w[Accept a], %w[Cookie b], %w[Cookie c]))
+        assert_env(client, "PUT", "/a", with(%w[Accept a], ["Cookie", "c=#{turn}"]))
+        assert_env(client, "POST", "/a", with(%w[Content-Length 2]), body: "ab")
+        assert_env(client, "POST", "/a", with(%w[Content-Length 0]))
+        assert_env(client, "GET", "/after", with(%w[Accept a], ["Cookie", "c=#{turn}"]))
+        assert_env(client, "GET", "/", [%w[Connection keep-alive]], version: "1.0")
+        assert_env(client, "GET", "/", with(%w[Connection keep-alive]), version: "1.0")
+        assert_env(client, "GET", "/", with(%w[Connection keep-alive]))
+      end
+    end
+  end
+
+  def test_many_and_long_names
+    client = connect(serve_one_thread("--head-max-fields", "100"))
+    4.times do
+      assert_env(client, "GET", "/", [HOST, *Array.new(47) { |number| ["X-#{number}", "v"] }])
+      assert_env(client, "GET", "/", [HOST, *Array.new(70) { |number| ["X-#{number}", "v"] }])
+      assert_env(client, "GET", "/", [HOST, *Array.new(66) { |number| ["x_#{number}", "v"] }, %w[Accept a]])
+      assert_env(client, "GET", "/", [HOST, ["X-#{"long" * 300}", "v"]])
+    end
+  end
+
+  # An env that the application keeps is its own, and the next one has other values.
+  def test_an_env_that_is_kept_stays_as_it_is
+    client = connect(serve_one_thread)
+    requests = Array.new(6) { |number| ["GET", "/#{number}", [HOST, ["X-Keep", "value #{number}"], ["Cookie", "c" * (30 + number)]]] }
+    requests.each { |request| ask(client, *request) }
+    200.times { |number| assert_env(client, "GET", "/other#{number}", [HOST, ["Cookie", "x" * number]]) }
+    kept = ask(client, "GET", "/kept", [HOST])
+
+    assert_equal(requests.map { |request| expected(*request) }, kept.map { |env| env.reject { |name, _| constant?(name) } })
+  end
+end
