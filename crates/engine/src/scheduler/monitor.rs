@@ -12,7 +12,8 @@ use super::Workplace;
 use crate::app::Lock;
 use crate::clock::{processor_time, Nanos};
 use crate::transport::poller::Poller;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use crate::worker::Worker;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -124,7 +125,7 @@ impl Watch {
             let before = std::mem::replace(&mut self.used, used);
             self.computes = used.saturating_sub(before) >= TICK / 2;
         }
-        self.watch_slice(now);
+        self.watch_slice(now, worker);
         let tick = Tick {
             now,
             has_jobs: !scheduler.ready.is_empty(),
@@ -164,7 +165,7 @@ impl Watch {
     }
 
     /// Asks for the lock if a thread keeps it for too long while others want it.
-    fn watch_slice(&mut self, now: Snapshot) {
+    fn watch_slice(&mut self, now: Snapshot, worker: &Worker) {
         if !self.slice.is_limited() {
             return;
         }
@@ -172,6 +173,7 @@ impl Watch {
         let is_wanted = seen.is_wanted.unwrap_or_else(|| self.seems_wanted(now));
         if self.slice.is_over(seen.switches, is_wanted, Nanos::now()) {
             self.lock.claim(seen);
+            worker.counters().time_slices.fetch_add(1, Relaxed);
         }
     }
 
