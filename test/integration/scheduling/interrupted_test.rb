@@ -140,6 +140,10 @@ class InterruptedTest < Minitest::Test
         50.times { 20.times { ObjectSpace.define_finalizer(Object.new, proc { count += 1 }) }; compute(0.001); GC.start }
         compute
         count >= 900
+      },
+      "/profile" => lambda {
+        require "stackprof"
+        StackProf.run(mode: :wall, interval: 1000) { compute(0.2) }[:samples] >= 20
       }
     }
 
@@ -149,7 +153,8 @@ class InterruptedTest < Minitest::Test
   EXPECTED = {
     "/timeout" => "out", "/raise" => "wanted", "/kill" => "false ensured", "/masked" => "masked raised",
     "/on-blocking" => "computed raised", "/throw" => "thrown", "/error-info" => "kept", "/fibers" => "10", "/fork" => "3",
-    "/mutex" => "80", "/trap" => "trapped", "/finalizers" => "true"
+    "/mutex" => "80", "/trap" => "trapped", "/finalizers" => "true",
+    "/profile" => "true"
   }.freeze
 
   EXPECTED.each do |path, expected|
