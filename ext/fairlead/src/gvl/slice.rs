@@ -1,0 +1,138 @@
+//! The end of a time slice: the monitor of an engine makes the thread that has the GVL pass it on.
+//!
+//! The monitor, a native thread, triggers a postponed job of Ruby. The thread that has the GVL runs it where it checks
+//! for interrupts, so where Ruby itself may switch threads: between two instructions, never in the middle of one, in the
+//! collector or in C code that does not allow it. The job gives the GVL up, and takes its place behind those that wait.
+//!
+//! It must not raise: Ruby swallows what a postponed job raises. `rb_thread_schedule` would, because it checks for
+//! interrupts when it has the GVL back, and a `Thread#raise`, `Thread#kill` or time-out that has come meanwhile would
+//! be lost. `rb_nogvl` with `RB_NOGVL_INTR_FAIL` checks for none. What has come is raised by the check that has called
+//! the job, as soon as the job is over.
+
+use super::{aside, contention, postponed, HANDS_OVER};
+use fairlead_engine::{Lock, LockUse};
+use magnus::Ruby;
+use rb_sys::{rb_nogvl, RB_NOGVL_INTR_FAIL};
+use std::ffi::{c_int, c_void};
+#[cfg(not(ruby_gte_3_2))]
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// How often the GVL had changed hands when it was claimed from the thread that had it; or [`NOTHING`].
+static CLAIMED: AtomicU64 = AtomicU64::new(NOTHING);
+
+const NOTHING: u64 = u64::MAX;
+
+/// The GVL of this process, for its engines.
+#[derive(Debug)]
+pub(crate) struct Gvl {
+    /// The threads of its engine that use the GVL or want it, when the engine looked last.
+    #[cfg(not(ruby_gte_3_2))]
+    users: AtomicUsize,
+    /// How often this process and those it comes from had forked when it was made.
+    #[cfg(not(ruby_gte_3_2))]
+    forks: u32,
+}
+
+/// Such threads of all engines.
+#[cfg(not(ruby_gte_3_2))]
+static USERS: AtomicUsize = AtomicUsize::new(0);
+
+impl Gvl {
+    /// Makes it known to Ruby, once for all engines, that jobs will come.
+    pub(crate) fn new(ruby: &Ruby) -> Gvl {
+        postponed::announce(ruby);
+        Gvl {
+            #[cfg(not(ruby_gte_3_2))]
+            users: AtomicUsize::new(0),
+            #[cfg(not(ruby_gte_3_2))]
+            forks: fairlead_engine::forks(),
+        }
+    }
+
+    #[cfg(ruby_gte_3_2)]
+    fn is_wanted(&self, _: usize) -> bool {
+        contention::is_wanted()
+    }
+
+    #[cfg(not(ruby_gte_3_2))]
+    fn is_wanted(&self, users: usize) -> bool {
+        let before = self.users.swap(users, SeqCst);
+        let change = users.wrapping_sub(before);
+        USERS.fetch_add(change, SeqCst).wrapping_add(change) > 1
+    }
+}
+
+#[cfg(not(ruby_gte_3_2))]
+impl Drop for Gvl {
+    fn drop(&mut self) {
+        if self.forks == fairlead_engine::forks() {
+            USERS.fetch_sub(*self.users.get_mut(), SeqCst);
+        }
+    }
+}
+
+impl Lock for Gvl {
+    fn hands_over(&self) -> bool {
+        HANDS_OVER
+    }
+
+    fn look(&self, users: usize) -> LockUse {
+        LockUse {
+            switches: contention::switches(),
+            is_wanted: self.is_wanted(users),
+        }
+    }
+
+    fn claim(&self, seen: LockUse) {
+        contention::while_held(seen.switches, || {
+            CLAIMED.store(seen.switches, SeqCst);
+            postponed::trigger();
+        });
+    }
+}
+
+/// This is the child of a fork: a job that was triggered before does nothing.
+pub(super) fn forget() {
+    CLAIMED.store(NOTHING, SeqCst);
+    #[cfg(not(ruby_gte_3_2))]
+    USERS.store(0, SeqCst);
+}
+
+/// The job. Does nothing if the thread for which it was meant has passed the GVL on already.
+pub(super) unsafe extern "C" fn pass_on(_: *mut c_void) {
+    unsafe extern "C" fn step_aside(_: *mut c_void) -> *mut c_void {
+        aside::stay_out();
+        std::ptr::null_mut()
+    }
+
+    let claimed = CLAIMED.swap(NOTHING, SeqCst);
+    if claimed != contention::switches() || HANDS_OVER && !contention::is_wanted() {
+        return;
+    }
+    if !HANDS_OVER {
+        super::in_app::hand_over();
+    }
+    // SAFETY: the address is good for as long as the thread lives.
+    let errno = unsafe { *__errno_location() };
+    // SAFETY: Ruby calls its jobs with the GVL held. The function does not unwind, takes no argument and calls no Ruby;
+    // it returns soon, so nothing has to wake it. With INTR_FAIL nothing is raised here.
+    unsafe {
+        rb_nogvl(
+            Some(step_aside),
+            std::ptr::null_mut(),
+            None,
+            std::ptr::null_mut(),
+            RB_NOGVL_INTR_FAIL as c_int,
+        );
+    }
+    if !HANDS_OVER {
+        contention::switched();
+    }
+    // SAFETY: as above. What called the check for interrupts may not have looked at the number yet.
+    unsafe { *__errno_location() = errno };
+}
+
+extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
