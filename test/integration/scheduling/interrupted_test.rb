@@ -76,13 +76,15 @@ class InterruptedTest < Minitest::Test
       "/masked" => lambda {
         Array.new(ROUNDS) do
           order = []
+          is_raised = false
           thread = computing do |begins|
-            Thread.handle_interrupt(Wanted => :never) { begins.call; compute(0.1); order << "masked" }
+            Thread.handle_interrupt(Wanted => :never) { begins.call; nil until is_raised; compute; order << "masked" }
             order << "never"
           rescue Wanted
             order << "raised"
           end
           thread.raise(Wanted)
+          is_raised = true
           thread.join
           order
         end.uniq
@@ -90,10 +92,12 @@ class InterruptedTest < Minitest::Test
       "/on-blocking" => lambda {
         Array.new(ROUNDS) do
           order = []
+          is_raised = false
           thread = computing do |begins|
             Thread.handle_interrupt(Wanted => :on_blocking) do
               begins.call
-              compute(0.1)
+              nil until is_raised
+              compute
               order << "computed"
               sleep
             rescue Wanted
@@ -101,6 +105,7 @@ class InterruptedTest < Minitest::Test
             end
           end
           thread.raise(Wanted)
+          is_raised = true
           thread.join
           order
         end.uniq
