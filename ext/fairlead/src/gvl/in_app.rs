@@ -53,12 +53,15 @@ pub(crate) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 pub(crate) fn init(_: &Ruby) {
     #[cfg(ruby_gte_3_2)]
     {
+        use super::lock_wait;
         use rb_sys::{
             rb_internal_thread_add_event_hook, rb_internal_thread_event_data_t, RUBY_INTERNAL_THREAD_EVENT_READY,
             RUBY_INTERNAL_THREAD_EVENT_RESUMED, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,
         };
 
-        unsafe extern "C" fn notice(event: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+        unsafe extern "C" fn notice(event: u32, data: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+            // SAFETY: the arguments of this call.
+            unsafe { lock_wait::note(event, data) };
             let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;
             // READY, RESUMED or both come, depending on the version of Ruby.

@@ -1,18 +1,26 @@
-//! The global VM lock: giving it up, and telling the engine when a thread that runs the app does (`in_app.rs`).
+//! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), and for how
+//! long such a thread waits for it (`lock_wait.rs`).
 //!
 //! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
 //! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
 //! is no GVL: what runs there is `Send`, and a `&Ruby` is not.
 
 mod in_app;
+pub(crate) mod lock_wait;
 
-pub(crate) use in_app::{init, InApp, HANDS_OVER};
+pub(crate) use in_app::{InApp, HANDS_OVER};
 
 use fairlead_engine::Engine;
 use magnus::Ruby;
 use rb_sys::{rb_nogvl, rb_unblock_function_t, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+/// Installs the hook.
+pub(crate) fn init(ruby: &Ruby) {
+    lock_wait::init(ruby);
+    in_app::init(ruby);
+}
 
 /// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it
 /// must make `code` return soon. If Ruby wants it back already, `code` is not run.
