@@ -32,12 +32,15 @@ class WaitsTest < Minitest::Test
   TELL = "[200, { 'content-type' => 'application/json' }, [JSON.generate(waits(env))]]"
 
   def test_a_request_that_waits_for_the_only_thread_says_how_long
-    server = serve(app('hold(0.3) { Fairlead.stats[:engines].first[:queued] == 1 } if env["PATH_INFO"] == "/first"'), "-t", 1)
+    server = serve(app('hold(0.3) { Fairlead.stats[:engines].first[:queued] == 1 } if env["PATH_INFO"] == "/first"'), "-t", 1,
+                   "--access-log", "access.log", "--access-log-format", "%U %{queue_time}W %{waiting_room_time}W")
     first, second = first_and_second(server)
 
     assert_operator second[0], :>=, 0.3
     assert_operator first[0], :<, second[0] / 2
     assert_equal [0.0, 0.0], [first[1], second[1]]
+    assert_equal ["/first", format("%.6f", first[0]), "0.000000"], log(server, 2).first.split
+    assert_equal ["/second", format("%.6f", second[0]), "0.000000"], log(server, 2).last.split
   end
 
   def test_a_request_that_no_worker_can_run_says_how_long_it_was_in_the_waiting_room
@@ -201,5 +204,12 @@ class WaitsTest < Minitest::Test
     popping = connect(server).request("GET", "/pop")
     wait_for_notes(server, 1)
     [get(server, "/push"), popping.answer].map { |answer| JSON.parse(answer.body) }
+  end
+
+  def log(server, count)
+    wait_until("#{count} lines") do
+      lines = File.exist?(server.path("access.log")) ? File.readlines(server.path("access.log")) : []
+      lines if lines.size >= count
+    end
   end
 end

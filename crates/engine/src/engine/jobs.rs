@@ -73,7 +73,7 @@ impl Engine {
         let lock_wait = app.lock_wait();
         self.counters().requests.fetch_add(1, Relaxed);
         self.count_waits(connection.stream.request.waits(), lock_wait);
-        self.record(&connection, &ended);
+        self.record(&connection, &ended, lock_wait);
         match outcome {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),
