@@ -62,7 +62,7 @@ mod transport;
 mod work_queue;
 mod worker;
 
-pub use app::App;
+pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};

@@ -21,7 +21,8 @@ macro_rules! statistics {
             idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";
             queue_time: Histogram, Engine, Everywhere, "How long each request of the application waited for a thread, without its time in the waiting room.";
             waiting_room_time: Histogram, Engine, Everywhere, "How long each request that has come through the waiting room was there.";
-            lock_wait: Histogram, Engine, Everywhere, "For how long in all the thread of each request wanted the lock of the language (the GVL) and did not have it; nothing before Ruby 3.2.";
+            lock_wait: Histogram, Engine, Everywhere, "For how long in all the thread of each request wanted Ruby's lock and did not have it; nothing before Ruby 3.2.";
+            time_slices: Counter, Engine, Everywhere, "Times that Ruby's lock was taken from a thread that had computed for `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
