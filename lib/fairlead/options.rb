@@ -521,9 +521,11 @@ module Fairlead
            scope: :process, embedded: true, default: nil, valid: ["access.log"], invalid: [""],
            doc: "Logs every request to this file, or to standard output for `-`. HUP reopens the file."
 
-    option :access_log_format, Types::Choice.new(:common, :combined, :json),
-           scope: :engine, default: :combined, valid: ["json"], invalid: ["pretty"],
-           doc: "The format of the access log."
+    option :access_log_format, Types::LogFormat.new("FORMAT"),
+           scope: :engine, default: :combined, valid: ['%h "%r" %s %{lock_wait}W'], invalid: ["pretty"],
+           doc: "The format of the access log: `common`, `combined`, `json`, or a line with " \
+                "[directives](deployment.md#the-access-log) as in Apache's `LogFormat`. `%{queue_time}W`, `%{waiting_room_time}W` and " \
+                "`%{lock_wait}W` say what a request has waited for."
 
     option :quiet, Types::Flag.new,
            scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],

@@ -12,8 +12,9 @@ class StatisticsTest < Minitest::Test
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # As applications have always got them.
   OF_WORKER = %i[
-    slot connections clients queued busy_threads threads requests time_slices moved_out moved_in refused_requests refused_connections
-    events dropped overflowed published delivered mail_waits mail_lost lost_log_lines lost_log_bytes
+    slot connections clients queued busy_threads threads requests queue_time waiting_room_time lock_wait time_slices moved_out
+    moved_in refused_requests refused_connections events dropped overflowed published delivered mail_waits mail_lost
+    lost_log_lines lost_log_bytes
   ].freeze
 
   def test_the_documentation_has_them_all_and_no_others
@@ -45,6 +46,7 @@ class StatisticsTest < Minitest::Test
     assert_equal tables[:room].keys, stats[:room].keys
     assert_equal [OF_WORKER], stats[:workers].map(&:keys)
     assert_equal tables[:workers].keys.sort, (OF_WORKER - [:slot]).sort
+    assert_equal tables[:workers].select { |_, (kind, _)| kind == :histogram }.keys, stats[:waits].keys
   end
 
   private

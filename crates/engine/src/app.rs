@@ -4,11 +4,18 @@ use crate::exchange::Exchange;
 use crate::pubsub::Publication;
 use crate::realtime::{Client, Event};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An application, and what the engine needs to know of its language.
 pub trait App {
     /// Runs one request on this thread, to completion. A panic results in a 500.
     fn call(&self, exchange: &mut Exchange<'_>);
+
+    /// For how long this thread, in its last [`App::call`], wanted the lock of the language and did not have it. `None`
+    /// if the language does not tell.
+    fn lock_wait(&self) -> Option<Duration> {
+        None
+    }
 
     /// Runs one event of a client. No other event of that client runs at the same time.
     fn event(&self, _client: &Arc<Client>, _event: Event) {}

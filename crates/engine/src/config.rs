@@ -1,6 +1,7 @@
 //! The settings of one engine: limits, time-outs and logs. Every value comes from the option table of `lib/`; no
 //! default is written here. A field has the name of its option and is read by it, so a new option needs only a field.
 
+pub(crate) mod log_format;
 pub(crate) mod peers;
 
 use crate::limits::descriptors::Descriptors;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use log_format::Format;
 pub use peers::{RemoteAddress, Scheme, TrustedProxies};
 
 /// Where the values of options come from: one implementation for each type that a field has.
@@ -237,17 +239,6 @@ pub enum Overflow {
     Close,
     /// What is written to it is dropped.
     Drop,
-}
-
-/// The format of the access log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// `host - - [time] "request" status bytes seconds`
-    Common,
-    /// Common, then `"referer" "user agent"`.
-    Combined,
-    /// One JSON object per line.
-    Json,
 }
 
 /// Where the log lines go; a native thread writes them. The descriptors are borrowed, so that their owner can put

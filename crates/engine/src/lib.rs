@@ -63,8 +63,9 @@ mod work_queue;
 mod worker;
 
 pub use app::{App, Lock, LockUse};
+pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
-pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
+pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{
     Compression, Config, FilesConfig, Format, Logs, Overflow, RemoteAddress, Scheme, Setting, Symlinks, TrustedProxies,
@@ -76,7 +77,7 @@ pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{TargetForm, Version};
 pub use home::{forks, note_fork};
 pub use http::body::Body;
-pub use http::request::Request;
+pub use http::request::{Request, Waits};
 pub use http::response::FieldError;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;

@@ -42,11 +42,15 @@ pub(crate) fn find_all(ruby: &Ruby) {
 
 /// A class of `Fairlead::Native` whose objects only the extension makes.
 fn define(ruby: &Ruby, name: &str) -> RClass {
-    let native: RModule = find(fairlead(ruby), "Native");
-    let class = native.define_class(name, ruby.class_object());
+    let class = native(ruby).define_class(name, ruby.class_object());
     let class = class.expect("no other code defines it");
     class.undef_default_alloc_func();
     class
+}
+
+/// `Fairlead::Native`.
+pub(crate) fn native(ruby: &Ruby) -> RModule {
+    find(fairlead(ruby), "Native")
 }
 
 fn fairlead(ruby: &Ruby) -> RModule {

@@ -4,7 +4,8 @@ require "time"
 
 module Fairlead
   module Control
-    # What `/status` says: the state of the server and its processes, the last restart, and what each process counts.
+    # What `/status` says: the state of the server and its processes, the last restart, what each process counts, and how
+    # long requests have waited.
     class Report
       # What is shown of the counters of a process.
       COUNTERS = %i[connections requests queued threads busy_threads clients].freeze
@@ -21,7 +22,7 @@ module Fairlead
         {
           version: VERSION, **@status.slice(:pid, :state, :generation), started_at: time(@status[:started_at]),
           addresses: @service.listeners.map(&:to_s), restart: restart(@status[:restart]), workers: @status[:workers],
-          max_threads: @service.configuration.max_threads, **processes
+          max_threads: @service.configuration.max_threads, waits: @counts[:waits], **processes
         }
       end
 

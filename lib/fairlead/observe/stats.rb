@@ -20,10 +20,22 @@ module Fairlead
         @engines.delete(engine)
       end
 
-      # @return [Hash] +:engines+ has an entry for each engine of this process (a worker has one). With workers also +:room+, the
-      #   waiting room, and +:workers+, an entry for each slot. Native.statistics says what each statistic means.
+      # @return [Hash] +:engines+ has an entry for each engine of this process (a worker has one), +:waits+ the histograms of all
+      #   workers together; without workers, of all engines. With workers also +:room+, the waiting room, and +:workers+, an entry
+      #   for each slot. Native.statistics says what each statistic means.
       def to_h
-        { engines: @engines.keys.map(&:stats) }.merge(@shared ? @shared.stats : {})
+        engines = @engines.keys.map(&:stats)
+        { engines: engines, waits: waits(engines) }.merge(@shared ? @shared.stats : {})
+      end
+
+      private
+
+      def waits(engines)
+        engines.map { |stats| stats.select { |_, value| value.is_a?(Hash) } }.inject { |one, other| sum(one, other) } || {}
+      end
+
+      def sum(one, other)
+        one.merge(other) { |_, left, right| left.is_a?(Hash) ? sum(left, right) : left + right }
       end
     end
   end

@@ -91,6 +91,35 @@ module Fairlead
         def format(value) = Kernel.format("0%o", value)
       end
 
+      # The format of access lines: a word, which becomes a Symbol, or text with the directives that docs/deployment.md lists.
+      class LogFormat < Text
+        WORDS = %i[common combined json].freeze
+
+        DIRECTIVE = /
+          % (?: [%hatlurmUqHbBDTP] | >?s | \{(?:s|ms|us|seconds)\}T | \{(?:queue_time|waiting_room_time|lock_wait)\}W
+              | \{[!\#$%&'*+\-.^`|~\w]+\}i )
+        /x
+
+        def expectation = "common, combined, json, or a line with directives such as %h and %{lock_wait}W"
+
+        def parse(value)
+          word = WORDS.find { |known| known.to_s == value.to_s }
+          return word if word
+
+          text = super
+          line?(text) ? text : invalid!(value)
+        end
+
+        def to_engine(value) = value.to_s
+
+        private
+
+        # Whether it has directives, only such as there are, and does not end the line.
+        def line?(text)
+          text.valid_encoding? && text.include?("%") && !text.match?(/[\r\n]/) && !text.gsub(DIRECTIVE, "").include?("%")
+        end
+      end
+
       # What is called: a block, or an object with a method +call+. Only a configuration file or a program can give it.
       class Callable < Type
         def initialize

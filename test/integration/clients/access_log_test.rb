@@ -48,6 +48,48 @@ class AccessLogTest < Minitest::Test
     assert_in_delta Time.now.to_i, entry["time"], 60
   end
 
+  def test_a_json_line_says_what_the_request_has_waited_for
+    server = serve_with_log("json")
+    get(server, "/slow")
+    entry = JSON.parse(lines(server, 1).first)
+
+    assert_equal RUBY_VERSION >= "3.2" ? Float : NilClass, entry["lock_wait"].class
+    assert_equal 0.0, entry["waiting_room_time"]
+    assert_operator entry["queue_time"], :<, entry["seconds"]
+  end
+
+  # A part of a format => what the line has for GET /missing?a=b with a field "x-a".
+  DIRECTIVES = {
+    "%h %a %l %u" => /127\.0\.0\.1 127\.0\.0\.1 - -/, "%t" => /\[#{TIME}\]/, "%r" => %r{GET /missing\?a=b HTTP/1\.1},
+    "%m %U %q %H" => %r{GET /missing \?a=b HTTP/1\.1}, "%s %>s %b %B" => /404 404 5 5/, "%T" => /0/, "%{s}T" => /0/,
+    "%{ms}T" => /\d{1,3}/, "%{us}T" => /\d{1,6}/, "%D" => /\d{1,6}/, "%{seconds}T" => /0\.\d{4}/, "%P" => /\d+/,
+    "%{X-A}i %{x-b}i" => /\\x22é?\\x5c -/, "100%%" => /100%/, "é" => /é/,
+    "%{queue_time}W" => /0\.\d{6}/, "%{waiting_room_time}W" => /0\.000000/,
+    "%{lock_wait}W" => RUBY_VERSION >= "3.2" ? /\d\.\d{6}/ : /-/
+  }.freeze
+
+  def test_a_format_of_ones_own_has_any_directive_at_any_place
+    server = serve_with_log(DIRECTIVES.keys.join("|"))
+    get(server, "/missing?a=b", "x-a" => "\"\\")
+    parts = lines(server, 1).first.chomp.split("|")
+
+    assert_equal DIRECTIVES.size, parts.size
+    DIRECTIVES.values.zip(parts, DIRECTIVES.keys) { |pattern, part, directive| assert_match(/\A#{pattern}\z/, part, directive) }
+  end
+
+  def test_a_format_of_ones_own_says_dashes_of_what_was_refused_and_of_what_is_empty
+    server = serve_with_log("%r|%m|%U|%q|%H|%s|%{host}i|%T|%{queue_time}W|%{lock_wait}W|%b")
+    ask(server, "HEAD", "/")
+    TCPSocket.open("127.0.0.1", server.port) do |socket|
+      socket.write("GET /forged?a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+      socket.read
+    end
+    head, refused = lines(server, 2)
+
+    assert_match(/\|-\n\z/, head)
+    assert_equal "- - -|-|-||-|400|-|0|0.000000|-|12\n", refused
+  end
+
   def test_there_is_a_line_for_each_answer_of_each_kind
     server = serve_with_log("common", "-t", 5)
     client = connect(server)

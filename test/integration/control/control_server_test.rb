@@ -30,6 +30,17 @@ class ControlServerProcessTest < Minitest::Test
     wait_until("the request") { requests(json(server, "stats")) == 1 }
   end
 
+  def test_the_status_says_how_long_requests_have_waited
+    [[], ["-w", "2"]].each do |processes|
+      server = serve(APP, *processes, *FLAGS)
+      3.times { get(server) }
+      queue = wait_until("three requests") { json(server, "status")["waits"]["queue_time"].then { |now| now if now["count"] == 3 } }
+
+      assert_equal [Float, 16], [queue["seconds"].class, queue["buckets"].size]
+      assert_equal queue["buckets"].values.sort, queue["buckets"].values
+    end
+  end
+
   def test_without_a_control_server_a_worker_knows_the_counters_of_all
     server = serve("require 'fairlead/compat/puma'\nrun ->(env) { [200, {}, [Puma.stats]] }", "-w", "2")
     2.times { get(server) }

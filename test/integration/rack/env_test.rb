@@ -28,7 +28,8 @@ class EnvTest < Minitest::Test
       "rack.url_scheme" => "http", "rack.version" => "Array", "rack.errors" => "ErrorWrapper",
       "rack.input" => "InputWrapper", "rack.multithread" => true, "rack.multiprocess" => false, "rack.run_once" => false,
       "rack.hijack?" => true, "rack.hijack" => "Proc", "rack.upgrade?" => "NilClass",
-      "rack.after_reply" => "Array", "rack.response_finished" => "Array"
+      "rack.after_reply" => "Array", "rack.response_finished" => "Array",
+      "fairlead.queue_time" => "Method", "fairlead.waiting_room_time" => "Method", "fairlead.lock_wait" => "Method"
     }
     expected["HTTP_VERSION"] = "HTTP/1.1" unless rack?("3.1")
     assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort

@@ -2,6 +2,7 @@
 //! with the statistics.
 
 pub(crate) mod datagrams;
+pub(crate) mod histogram;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;
 pub(crate) mod waiting_room;

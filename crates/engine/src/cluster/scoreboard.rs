@@ -3,6 +3,7 @@
 //! It holds nothing but atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
 
 use crate::clock::Millis;
+use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -22,6 +23,8 @@ pub struct Scoreboard {
     pub refused: AtomicU64,
     /// One more than the highest number of a worker that has ever read mail.
     mailboxes: AtomicU64,
+    /// What workers that were replaced have counted in histograms.
+    past: Slot,
     /// For processes without a number: the supervisor, and what an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
@@ -74,6 +77,26 @@ macro_rules! atomic {
     (Counter) => {
         AtomicU64
     };
+    (Histogram) => {
+        AtomicHistogram
+    };
+}
+
+macro_rules! clear {
+    (Histogram, $own:expr) => {
+        $own.clear()
+    };
+    ($kind:ident, $own:expr) => {
+        $own.store(0, Relaxed)
+    };
+}
+
+/// Only histograms outlive the worker that has counted.
+macro_rules! keep {
+    (Histogram, $past:expr, $own:expr) => {
+        $past.add(&$own.load(Relaxed))
+    };
+    ($kind:ident, $past:expr, $own:expr) => {};
 }
 
 macro_rules! owner {
@@ -116,7 +139,12 @@ macro_rules! slot {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
-                $($name.store(0, Relaxed);)*
+                $(clear!($kind, $name);)*
+            }
+
+            /// Adds the histograms of a worker that has ended.
+            fn keep(&self, ended: &Slot) {
+                $(keep!($kind, self.$name, ended.$name);)*
             }
 
             /// The statistics of the engine that counts in this slot. `process` is the slot in which its process
@@ -139,6 +167,7 @@ impl Default for Scoreboard {
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
+            past: Slot::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
         }
@@ -152,6 +181,26 @@ impl Scoreboard {
     /// If `index` is not below [`SLOTS`].
     pub fn slot(&self, index: usize) -> &Slot {
         &self.slots[index]
+    }
+
+    /// Clears the slot of worker number `index` for the next one. Its histograms go to [`Scoreboard::times`].
+    ///
+    /// # Panics
+    /// If `index` is not below [`SLOTS`].
+    pub fn reset(&self, index: usize) {
+        self.past.keep(self.slot(index));
+        self.slot(index).reset();
+    }
+
+    /// The histograms of all workers, also of those that were replaced.
+    pub fn times(&self) -> impl Iterator<Item = (&'static Statistic, Histogram)> {
+        let mut times: Vec<(&'static Statistic, Histogram)> = histograms(&self.past).collect();
+        for slot in &self.slots {
+            for ((_, sum), (_, own)) in times.iter_mut().zip(histograms(slot)) {
+                *sum = sum.plus(own);
+            }
+        }
+        times.into_iter()
     }
 
     /// The slot of all processes that are not workers.
@@ -213,6 +262,10 @@ impl Scoreboard {
             .map(|(_, slot)| slot.connections.load(Relaxed))
             .min()
     }
+}
+
+fn histograms(slot: &Slot) -> impl Iterator<Item = (&'static Statistic, Histogram)> {
+    slot.stats(slot).histograms()
 }
 
 impl Slot {

@@ -6,6 +6,7 @@
 ///
 /// * `Counter`: only grows while the process lives. `Gauge`: the current value; the engine stores some of them only
 ///   when it is asked, and on each tick of its monitor.
+///   `Histogram`: of times, how many were at most so long; it only grows, too.
 /// * `Engine`: each engine counts for itself. `Process`: all engines of a process count together.
 /// * `Everywhere`, `Engines`, `Nowhere`: see [`Shown`].
 macro_rules! statistics {
@@ -18,6 +19,9 @@ macro_rules! statistics {
             threads: Gauge, Engine, Everywhere, "Threads that have started.";
             busy_threads: Gauge, Engine, Everywhere, "Threads that run the application.";
             idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";
+            queue_time: Histogram, Engine, Everywhere, "How long each request of the application waited for a thread, without its time in the waiting room.";
+            waiting_room_time: Histogram, Engine, Everywhere, "How long each request that has come through the waiting room was there.";
+            lock_wait: Histogram, Engine, Everywhere, "For how long in all the thread of each request wanted Ruby's lock and did not have it; nothing before Ruby 3.2.";
             time_slices: Counter, Engine, Everywhere, "Times that Ruby's lock was taken from a thread that had computed for `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
@@ -41,12 +45,14 @@ macro_rules! statistics {
 }
 pub(crate) use statistics;
 
+use super::histogram::Histogram;
+
 /// A row of the table, without its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistic {
     /// Its name, the same everywhere.
     pub name: &'static str,
-    /// Whether its value is a current one or a total.
+    /// Whether its value is a current one, a total or a histogram.
     pub kind: Kind,
     /// Where it is shown.
     pub shown: Shown,
@@ -61,6 +67,35 @@ pub enum Kind {
     Gauge,
     /// The total since the start.
     Counter,
+    /// The times since the start, by their length.
+    Histogram,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Of a gauge or a counter.
+    Number(i64),
+    /// Of a histogram.
+    Histogram(Histogram),
+}
+
+impl From<i64> for Figure {
+    fn from(number: i64) -> Figure {
+        Figure::Number(number)
+    }
+}
+
+impl From<u64> for Figure {
+    fn from(number: u64) -> Figure {
+        Figure::Number(number as i64)
+    }
+}
+
+impl From<Histogram> for Figure {
+    fn from(histogram: Histogram) -> Figure {
+        Figure::Histogram(histogram)
+    }
 }
 
 /// Where people see a statistic.
@@ -81,6 +116,9 @@ macro_rules! value {
     (Counter) => {
         u64
     };
+    (Histogram) => {
+        Histogram
+    };
 }
 
 macro_rules! stats {
@@ -100,13 +138,23 @@ macro_rules! stats {
 
         impl Stats {
             /// All values, in the order of the table.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static Statistic, i64)> {
-                TABLE.iter().zip([$(self.$name as i64,)*])
+            pub fn iter(&self) -> impl Iterator<Item = (&'static Statistic, Figure)> {
+                TABLE.iter().zip([$(Figure::from(self.$name),)*])
             }
         }
     };
 }
 statistics!(stats);
+
+impl Stats {
+    /// The histograms among the values.
+    pub fn histograms(&self) -> impl Iterator<Item = (&'static Statistic, Histogram)> {
+        self.iter().filter_map(|(statistic, figure)| match figure {
+            Figure::Histogram(histogram) => Some((statistic, histogram)),
+            Figure::Number(_) => None,
+        })
+    }
+}
 
 impl Statistic {
     /// What a process counts, in the order of the table.

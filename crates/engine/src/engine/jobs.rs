@@ -57,6 +57,7 @@ impl Engine {
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
+        connection.stream.request.begin(Nanos::now());
         let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.worker
@@ -69,8 +70,10 @@ impl Engine {
             }
         }
         let (ended, outcome) = exchange.end();
+        let lock_wait = app.lock_wait();
         self.counters().requests.fetch_add(1, Relaxed);
-        self.record(&connection, &ended);
+        self.count_waits(connection.stream.request.waits(), lock_wait);
+        self.record(&connection, &ended, lock_wait);
         match outcome {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),

@@ -81,7 +81,7 @@ impl Engine {
         });
         self.counters().requests.fetch_add(1, Relaxed);
         self.counters().files.fetch_add(1, Relaxed);
-        self.record(connection, &ended);
+        self.record(connection, &ended, None);
         Some(!matches!(outcome, Outcome::Responded { close: false }))
     }
 }

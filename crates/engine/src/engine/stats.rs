@@ -1,8 +1,11 @@
-//! The statistics of an engine: those that it counts, and those that it measures on request.
+//! The statistics of an engine: those that it measures on request, and how long requests have waited. The others are
+//! counted where they happen.
 
 use super::Engine;
 use crate::cluster::statistics::Stats;
+use crate::http::request::Waits;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 impl Engine {
     /// The current statistics.
@@ -11,6 +14,18 @@ impl Engine {
             self.write_gauges();
         }
         self.counters().stats(self.services.realtime.hub().counters())
+    }
+
+    /// Counts how long a request has waited that the app has run: before that, and for the lock of the language.
+    pub(super) fn count_waits(&self, waits: Waits, lock_wait: Option<Duration>) {
+        let counters = self.counters();
+        counters.queue_time.count(waits.queue);
+        if !waits.waiting_room.is_zero() {
+            counters.waiting_room_time.count(waits.waiting_room);
+        }
+        if let Some(lock_wait) = lock_wait {
+            counters.lock_wait.count(lock_wait);
+        }
     }
 
     /// Stores the gauges that are not updated as they change.

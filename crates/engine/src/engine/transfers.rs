@@ -222,6 +222,7 @@ impl Engine {
             is_peer_trusted: stream.is_peer_trusted,
             body_wait: stream.request.body_wait,
             arrived: connection.arrived(),
+            entered: Nanos::now() - stream.request.waits.waiting_room,
             served: connection.served(),
             input: [stream.request.head_bytes(), &stream.input],
             body: &stream.request.body,
@@ -271,6 +272,7 @@ impl Engine {
         };
         connection.stream.is_peer_trusted = transfer.is_peer_trusted;
         connection.stream.request.body_wait = transfer.body_wait;
+        connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
         let adopted = connection.adopted(
             transfer.input,
             transfer.body,

@@ -21,6 +21,16 @@ pub struct Request {
     pub(crate) arrived: Nanos,
     /// How long the body was waited for.
     pub(crate) body_wait: Duration,
+    pub(crate) waits: Waits,
+}
+
+/// How long a complete request has waited for a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// In the queues of workers, until a thread began to run it.
+    pub queue: Duration,
+    /// In the waiting room.
+    pub waiting_room: Duration,
 }
 
 impl Request {
@@ -38,6 +48,7 @@ impl Request {
     pub(crate) fn forget(&mut self) -> Vec<u8> {
         self.body = Body::Empty;
         self.body_wait = Duration::ZERO;
+        self.waits = Waits::default();
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
         buffer
@@ -112,6 +123,16 @@ impl Request {
     /// The time between the end of the head and the end of the body.
     pub fn body_wait(&self) -> Duration {
         self.body_wait
+    }
+
+    /// A thread begins to run it.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.waits.queue = (now - self.arrived).saturating_sub(self.waits.waiting_room);
+    }
+
+    /// How long it has waited for the thread that runs it.
+    pub fn waits(&self) -> Waits {
+        self.waits
     }
 
     /// Whether a proxy says that it was reached by https.

@@ -1,67 +1,129 @@
-//! The access log: one line for each response, in the Common or Combined Log Format or as JSON.
+//! The access log: one line for each response, as text in the format that was configured, or as JSON.
 //!
 //! What a client has sent is escaped, so that it can neither forge a line nor move the cursor of a terminal.
 
 use crate::clock::unix_seconds;
-use crate::config::Format;
+use crate::config::log_format::{Format, Piece, Unit, Wait};
+use crate::http::request::{Request, Waits};
+use fairlead_wire::Version;
 use std::io::Write;
+use std::time::Duration;
 
 /// The contents of one line.
 pub(crate) struct LogLine<'a> {
     pub(crate) host: String,
-    pub(crate) method: &'a [u8],
-    pub(crate) target: &'a [u8],
-    pub(crate) protocol: &'static str,
-    pub(crate) referer: &'a [u8],
-    pub(crate) user_agent: &'a [u8],
+    /// `None` for a request that was refused.
+    pub(crate) request: Option<&'a Request>,
     pub(crate) status: u16,
     pub(crate) bytes: u64,
-    pub(crate) seconds: f64,
+    pub(crate) took: Duration,
+    /// `None` if nobody knows.
+    pub(crate) lock_wait: Option<Duration>,
 }
 
 impl LogLine<'_> {
-    pub(crate) fn write(&self, format: Format, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, format: &Format, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match format {
             Format::Json => self.write_json(out),
-            Format::Common | Format::Combined => self.write_common(format, out),
+            Format::Text(pieces) => pieces.iter().try_for_each(|piece| self.write_piece(piece, out)),
         };
         out.push(b'\n');
     }
 
-    fn write_common(&self, format: Format, out: &mut Vec<u8>) -> std::io::Result<()> {
-        let (method, target) = (escaped(self.method), escaped(self.target));
-        write!(
-            out,
-            "{} - - [{}] \"{method} {target} {}\" {} {}",
-            self.host,
-            local_time(),
-            self.protocol,
-            self.status,
-            self.bytes,
-        )?;
-        if format == Format::Combined {
-            write!(out, " \"{}\" \"{}\"", dash(self.referer), dash(self.user_agent))?;
+    fn write_piece(&self, piece: &Piece, out: &mut Vec<u8>) -> std::io::Result<()> {
+        match piece {
+            Piece::Literal(text) => write!(out, "{text}"),
+            Piece::Host => write!(out, "{}", self.host),
+            Piece::Time => write!(out, "[{}]", local_time()),
+            Piece::RequestLine => {
+                let (method, target) = (escaped(self.method()), escaped(self.target()));
+                write!(out, "{method} {target} {}", self.protocol())
+            }
+            Piece::Method => write!(out, "{}", escaped(self.method())),
+            Piece::Path => write!(out, "{}", escaped(self.target_parts().0)),
+            Piece::Query => write!(out, "{}", escaped(self.target_parts().1)),
+            Piece::Protocol => write!(out, "{}", self.protocol()),
+            Piece::Status => write!(out, "{}", self.status),
+            Piece::Bytes { dash: true } if self.bytes == 0 => write!(out, "-"),
+            Piece::Bytes { .. } => write!(out, "{}", self.bytes),
+            Piece::Took(Unit::Fraction) => write!(out, "{:.4}", self.took.as_secs_f64()),
+            Piece::Took(Unit::Seconds) => write!(out, "{}", self.took.as_secs()),
+            Piece::Took(Unit::Milliseconds) => write!(out, "{}", self.took.as_millis()),
+            Piece::Took(Unit::Microseconds) => write!(out, "{}", self.took.as_micros()),
+            Piece::Process => write!(out, "{}", std::process::id()),
+            Piece::Field(name) => write!(out, "{}", dash(self.field(name))),
+            Piece::Wait(wait) => match self.waited(*wait) {
+                Some(time) => write!(out, "{:.6}", time.as_secs_f64()),
+                None => write!(out, "-"),
+            },
         }
-        write!(out, " {:.4}", self.seconds)
     }
 
     fn write_json(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         write!(
             out,
             "{{\"time\":{},\"remote\":\"{}\",\"method\":\"{}\",\"target\":\"{}\",\"protocol\":\"{}\",\"status\":{},\
-             \"bytes\":{},\"seconds\":{:.6},\"referer\":\"{}\",\"user_agent\":\"{}\"}}",
+             \"bytes\":{},\"seconds\":{:.6},\"referer\":\"{}\",\"user_agent\":\"{}\"",
             unix_seconds(),
             self.host,
-            json(self.method),
-            json(self.target),
-            self.protocol,
+            json(self.method()),
+            json(self.target()),
+            self.protocol(),
             self.status,
             self.bytes,
-            self.seconds,
-            json(self.referer),
-            json(self.user_agent),
-        )
+            self.took.as_secs_f64(),
+            json(self.field(b"referer")),
+            json(self.field(b"user-agent")),
+        )?;
+        let waits = [
+            ("queue_time", Wait::Queue),
+            ("waiting_room_time", Wait::WaitingRoom),
+            ("lock_wait", Wait::Lock),
+        ];
+        for (name, wait) in waits {
+            match self.waited(wait) {
+                Some(time) => write!(out, ",\"{name}\":{:.6}", time.as_secs_f64())?,
+                None => write!(out, ",\"{name}\":null")?,
+            }
+        }
+        write!(out, "}}")
+    }
+
+    fn method(&self) -> &[u8] {
+        self.request.map_or(b"-", Request::method)
+    }
+
+    fn target(&self) -> &[u8] {
+        self.request.map_or(b"-", Request::target)
+    }
+
+    /// The target without its query, and the query with its question mark.
+    fn target_parts(&self) -> (&[u8], &[u8]) {
+        let target = self.target();
+        let query = self.request.and_then(Request::query);
+        target.split_at(target.len() - query.map_or(0, |query| query.len() + 1))
+    }
+
+    fn protocol(&self) -> &'static str {
+        match self.request.map(Request::version) {
+            None => "-",
+            Some(Version::Http10) => "HTTP/1.0",
+            Some(Version::Http11) => "HTTP/1.1",
+        }
+    }
+
+    fn field(&self, name: &[u8]) -> &[u8] {
+        self.request.and_then(|request| request.field(name)).unwrap_or_default()
+    }
+
+    fn waited(&self, wait: Wait) -> Option<Duration> {
+        let waits = self.request.map_or(Waits::default(), Request::waits);
+        match wait {
+            Wait::Queue => Some(waits.queue),
+            Wait::WaitingRoom => Some(waits.waiting_room),
+            Wait::Lock => self.lock_wait,
+        }
     }
 }
 

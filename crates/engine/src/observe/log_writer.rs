@@ -83,8 +83,8 @@ impl LogWriter {
     }
 
     /// The format of access lines, if there is an access log.
-    pub(crate) fn access_format(&self) -> Option<Format> {
-        self.access
+    pub(crate) fn access_format(&self) -> Option<&Format> {
+        self.access.as_ref()
     }
 
     pub(crate) fn lost(&self) -> Lost {
@@ -275,7 +275,7 @@ mod tests {
     fn writer(access: BorrowedFd<'static>, flags: PipeFlags) -> (LogWriter, BufReader<File>) {
         let (reader, errors) = pipe_with(flags).expect("a pipe");
         let logs = Logs {
-            access: Some((access, Format::Common)),
+            access: Some((access, Format::Json)),
             errors: Some(kept(errors)),
             prefix: "[7] ".into(),
         };

@@ -2,7 +2,7 @@
 //! runs the app gives the GVL up and when it wants it back, and counts who waits for it (`contention.rs`).
 
 #[cfg(ruby_gte_3_2)]
-use super::contention;
+use super::{contention, lock_wait};
 use fairlead_engine::Engine;
 use magnus::Ruby;
 use std::cell::Cell;
@@ -69,12 +69,14 @@ pub(crate) fn init(_: &Ruby) {
             RUBY_INTERNAL_THREAD_EVENT_RESUMED, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,
         };
 
-        unsafe extern "C" fn notice(event: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+        unsafe extern "C" fn notice(event: u32, data: *const rb_internal_thread_event_data_t, _: *mut c_void) {
             if event == RUBY_INTERNAL_THREAD_EVENT_READY as u32 {
                 contention::wants();
             } else if event == RUBY_INTERNAL_THREAD_EVENT_RESUMED as u32 {
                 contention::has();
             }
+            // SAFETY: the arguments of this call.
+            unsafe { lock_wait::note(event, data) };
             let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;
             // READY may come on the thread that wakes this one, which runs and is not marked as suspended.

@@ -1,6 +1,6 @@
 //! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), knowing who
-//! wants it (`contention.rs`), and taking it from a thread that has had it for a time slice (`slice.rs`, with
-//! `postponed.rs` and `aside.rs`).
+//! wants it (`contention.rs`) and for how long (`lock_wait.rs`), and taking it from a thread that has had it for a time
+//! slice (`slice.rs`, with `postponed.rs` and `aside.rs`).
 //!
 //! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
 //! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
@@ -9,19 +9,25 @@
 mod aside;
 mod contention;
 mod in_app;
+pub(crate) mod lock_wait;
 mod postponed;
 mod slice;
 
-pub(crate) use in_app::{init, InApp};
+pub(crate) use in_app::InApp;
 pub(crate) use slice::Gvl;
 
-use in_app::HANDS_OVER;
-
 use fairlead_engine::Engine;
+use in_app::HANDS_OVER;
 use magnus::Ruby;
 use rb_sys::{rb_nogvl, rb_unblock_function_t, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+/// Installs the hook.
+pub(crate) fn init(ruby: &Ruby) {
+    lock_wait::init(ruby);
+    in_app::init(ruby);
+}
 
 /// This process is the child of a fork: only the calling thread is left.
 pub(crate) fn forget_others() {

@@ -156,6 +156,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         has_served: Cell::new(false),
         running: Running::new(ruby),
     };
+    crate::gvl::lock_wait::watch_this_thread(ruby);
     let listed = thread.running.list();
     this.engine.serve(&thread);
     drop(listed);

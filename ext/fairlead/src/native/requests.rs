@@ -3,10 +3,13 @@
 //! A thread keeps its env in a cell on its own stack, where the collector sees it; setting it is all that a request
 //! costs. The list has the addresses of these cells. Whoever reads or changes it has the GVL, so no thread can leave
 //! meanwhile.
+//!
+//! That is also how the callables in the env find out how long the request of their thread has waited.
 
+use crate::gvl::lock_wait;
 use crate::objects::new_array;
-use fairlead_engine::forks;
-use magnus::rb_sys::FromRawValue;
+use fairlead_engine::{forks, Waits};
+use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{function, prelude::*, Error, RModule, Ruby, Value};
 use rb_sys::{rb_ary_push, Qnil, VALUE};
 use std::cell::Cell;
@@ -17,6 +20,8 @@ pub(crate) struct Running {
     thread: VALUE,
     /// The env of the request; nil between two.
     env: Cell<VALUE>,
+    /// How long that request has waited for this thread.
+    waits: Cell<Waits>,
 }
 
 /// The address of a [`Running`], and how often this process had been forked when it was noted: a child has the stacks
@@ -41,6 +46,7 @@ impl Running {
             // SAFETY: the GVL is held.
             thread: unsafe { rb_sys::rb_thread_current() },
             env: Cell::new(Qnil as VALUE),
+            waits: Cell::default(),
         }
     }
 
@@ -53,7 +59,12 @@ impl Running {
         Listed(self)
     }
 
-    /// Notes the request that begins; nil at its end.
+    /// Notes how long the request has waited that begins.
+    pub(crate) fn begin(&self, waits: Waits) {
+        self.waits.set(waits);
+    }
+
+    /// Notes the env of that request; nil at its end.
     pub(crate) fn set(&self, env: VALUE) {
         self.env.set(env);
     }
@@ -67,7 +78,47 @@ impl Drop for Listed<'_> {
 }
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("current_requests", function!(current_requests, 0))
+    native.define_singleton_method("current_requests", function!(current_requests, 0))?;
+    native.define_singleton_method("queue_time", function!(queue_time, 0))?;
+    native.define_singleton_method("waiting_room_time", function!(waiting_room_time, 0))?;
+    native.define_singleton_method("lock_wait", function!(lock_wait, 0))
+}
+
+/// A method of `Fairlead::Native` as an object that can be called. May raise.
+pub(crate) fn callable(ruby: &Ruby, name: &str) -> VALUE {
+    let native = crate::classes::native(ruby).as_raw();
+    // SAFETY: the GVL is held; a live module and a Symbol. The caller stops or expects what is raised.
+    unsafe { rb_sys::rb_obj_method(native, ruby.to_symbol(name).as_raw()) }
+}
+
+/// For how long the request that this thread runs has waited for it, without the time in the waiting room; nil if it
+/// runs none.
+fn queue_time() -> Option<f64> {
+    on_this_thread(|running| running.waits.get().queue.as_secs_f64())
+}
+
+/// For how long the same request was in the waiting room.
+fn waiting_room_time() -> Option<f64> {
+    on_this_thread(|running| running.waits.get().waiting_room.as_secs_f64())
+}
+
+/// For how long this thread has waited for the GVL so far, since the same request began; nil before Ruby 3.2, too.
+fn lock_wait() -> Option<f64> {
+    on_this_thread(|_| lock_wait::so_far())?.map(|time| time.as_secs_f64())
+}
+
+/// Asks what this thread runs, if that is a request. `question` must call no Ruby: the list is locked.
+fn on_this_thread<T>(question: impl FnOnce(&Running) -> T) -> Option<T> {
+    // SAFETY: a method of Ruby has called: the GVL is held.
+    let thread = unsafe { rb_sys::rb_thread_current() };
+    let threads = threads();
+    let mut here = threads.iter().filter(|noted| noted.forks == forks());
+    let running = here.find_map(|noted| {
+        // SAFETY: as in `running`: the address of one of this process, which stays while this thread has the GVL.
+        let running = unsafe { &*(noted.running as *const Running) };
+        (running.thread == thread && running.env.get() != Qnil as VALUE).then_some(running)
+    });
+    running.map(question)
 }
 
 /// Pairs of a thread and the env of the request that it runs.

@@ -114,7 +114,15 @@ choices! {
     Overflow { "close" => Overflow::Close, "drop" => Overflow::Drop }
     Option<Context> { "none" => None, "message" => Some(Context::PerMessage), "context" => Some(Context::Kept) }
     Option<Scheme> { "" => None, "http" => Some(Scheme::Http), "https" => Some(Scheme::Https) }
-    Format { "common" => Format::Common, "combined" => Format::Combined, "json" => Format::Json }
+}
+
+impl Setting<Format> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<Format, Error> {
+        let text: String = self.get(option)?;
+        text.parse().map_err(|()| self.unknown(option, &text))
+    }
 }
 
 impl Setting<RemoteAddress> for Settings<'_> {

@@ -122,7 +122,7 @@ impl Shared {
     /// Resets a slot for the next worker. The one before may have died while it put a request into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
-        this.scoreboard.slot(slot).reset();
+        this.scoreboard.reset(slot);
         this.waiting_room.signal();
         Ok(())
     }
@@ -160,6 +160,7 @@ impl Shared {
         let stats = ruby.hash_new();
         stats.aset(ruby.to_symbol("room"), statistics::of_room(ruby, this.scoreboard)?)?;
         stats.aset(ruby.to_symbol("workers"), workers)?;
+        stats.aset(ruby.to_symbol("waits"), statistics::of_waits(ruby, this.scoreboard)?)?;
         Ok(stats)
     }
 }

@@ -1,7 +1,7 @@
 //! The statistics as Hashes: names, order and texts are those of the engine's tables.
 
-use fairlead_engine::{Kind, Scoreboard, Shown, Slot, Statistic, Stats};
-use magnus::{function, prelude::*, Error, RHash, RModule, Ruby};
+use fairlead_engine::{Figure, Histogram, Kind, Scoreboard, Shown, Slot, Statistic, Stats};
+use magnus::{function, prelude::*, Error, IntoValue, RHash, RModule, Ruby, Value};
 
 /// A worker has had these first ever since; the others follow in the order of the table.
 const FIRST_OF_WORKER: [&str; 5] = ["connections", "clients", "queued", "busy_threads", "threads"];
@@ -14,7 +14,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
 pub(super) fn of_engine(ruby: &Ruby, stats: &Stats) -> Result<RHash, Error> {
     let hash = ruby.hash_new();
     for (statistic, value) in stats.iter().filter(|(statistic, _)| is_of_engines(statistic)) {
-        hash.aset(ruby.to_symbol(statistic.name), value)?;
+        hash.aset(ruby.to_symbol(statistic.name), figure(ruby, value)?)?;
     }
     Ok(hash)
 }
@@ -28,7 +28,7 @@ pub(super) fn of_worker(ruby: &Ruby, index: usize, slot: &Slot) -> Result<RHash,
     }
     let stats = slot.stats(slot);
     for (statistic, value) in stats.iter().filter(|(statistic, _)| is_of_workers(statistic)) {
-        hash.aset(ruby.to_symbol(statistic.name), value)?;
+        hash.aset(ruby.to_symbol(statistic.name), figure(ruby, value)?)?;
     }
     Ok(hash)
 }
@@ -39,6 +39,34 @@ pub(super) fn of_room(ruby: &Ruby, scoreboard: &Scoreboard) -> Result<RHash, Err
     for (statistic, value) in scoreboard.room() {
         hash.aset(ruby.to_symbol(statistic.name), value)?;
     }
+    Ok(hash)
+}
+
+/// The histograms of all workers together, also of those that were replaced.
+pub(super) fn of_waits(ruby: &Ruby, scoreboard: &Scoreboard) -> Result<RHash, Error> {
+    let hash = ruby.hash_new();
+    for (statistic, histogram) in scoreboard.times() {
+        hash.aset(ruby.to_symbol(statistic.name), of_histogram(ruby, &histogram)?)?;
+    }
+    Ok(hash)
+}
+
+fn figure(ruby: &Ruby, figure: Figure) -> Result<Value, Error> {
+    Ok(match figure {
+        Figure::Number(number) => number.into_value_with(ruby),
+        Figure::Histogram(histogram) => of_histogram(ruby, &histogram)?.as_value(),
+    })
+}
+
+/// `{count:, seconds:, buckets: {bound in seconds => how many were at most that long}}`
+fn of_histogram(ruby: &Ruby, histogram: &Histogram) -> Result<RHash, Error> {
+    let (hash, buckets) = (ruby.hash_new(), ruby.hash_new());
+    for (bound, count) in histogram.buckets() {
+        buckets.aset(bound, count)?;
+    }
+    hash.aset(ruby.to_symbol("count"), histogram.count())?;
+    hash.aset(ruby.to_symbol("seconds"), histogram.seconds())?;
+    hash.aset(ruby.to_symbol("buckets"), buckets)?;
     Ok(hash)
 }
 
@@ -61,6 +89,7 @@ fn table(ruby: &Ruby, statistics: impl Iterator<Item = Statistic>) -> Result<RHa
         let kind = match statistic.kind {
             Kind::Gauge => "gauge",
             Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
         };
         hash.aset(ruby.to_symbol(statistic.name), (ruby.to_symbol(kind), statistic.help))?;
     }

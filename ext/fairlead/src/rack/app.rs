@@ -1,7 +1,7 @@
 //! The Rack application as the engine's [`App`]: requests, events and tasks become calls of the application.
 
 use super::{Response, Template, ThreadTemplate};
-use crate::gvl::{without_gvl, EngineCode, InApp};
+use crate::gvl::{lock_wait, without_gvl, EngineCode, InApp};
 use crate::native::requests::Running;
 use crate::objects::call;
 use crate::protect::{check_interrupts, Jump};
@@ -13,6 +13,7 @@ use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The Ruby objects of one engine. The object that has it marks them.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub(crate) struct OnThread<'a> {
 
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
+        lock_wait::begin();
+        self.running.begin(exchange.request().waits());
         let _in_app = InApp::enter(self.engine);
         let panic = Response::on(self.ruby, exchange, |response| {
             if self.app.fiber_per_request {
@@ -64,6 +67,10 @@ impl App for OnThread<'_> {
             resume_unwind(panic);
         }
         self.has_served.set(true);
+    }
+
+    fn lock_wait(&self) -> Option<Duration> {
+        lock_wait::so_far()
     }
 
     fn wants_leisure(&self) -> bool {

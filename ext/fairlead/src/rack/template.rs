@@ -6,6 +6,7 @@
 //! gets them. What requests share is frozen; the Strings that a request brings are its own.
 
 use super::shape::Shapes;
+use crate::native::requests;
 use crate::objects::{self, set};
 use crate::strings::{frozen, strings};
 use fairlead_engine::{Exchange, Origin};
@@ -93,6 +94,12 @@ impl Template {
             (keys.rack_hijack_p, flag(true)),
             (keys.rack_hijack, Qnil as VALUE),
             (keys.rack_upgrade_p, Qnil as VALUE),
+            (keys.fairlead_queue_time, requests::callable(ruby, "queue_time")),
+            (
+                keys.fairlead_waiting_room_time,
+                requests::callable(ruby, "waiting_room_time"),
+            ),
+            (keys.fairlead_lock_wait, requests::callable(ruby, "lock_wait")),
         ] {
             set(ruby, all, key, value);
         }

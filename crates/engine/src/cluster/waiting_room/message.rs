@@ -19,8 +19,8 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 pub(crate) const DESCRIPTORS: usize = 3;
 
 /// How many numbers it begins with: arrival, requests served, lengths of input and body, origin and kind, the peer
-/// (three numbers), and how long the body was waited for.
-const NUMBERS: usize = 9;
+/// (three numbers), how long the body was waited for, and when the request went into the room.
+const NUMBERS: usize = 10;
 const HEADER: usize = 8 * NUMBERS;
 
 /// Offset of the byte that holds the kind.
@@ -45,6 +45,8 @@ pub(crate) struct Transfer {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_peer_trusted: bool,
     pub(crate) arrived: Nanos,
+    /// When it went into the room; as much earlier as it has been there before.
+    pub(crate) entered: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
@@ -59,6 +61,8 @@ pub(crate) struct Departure<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_peer_trusted: bool,
     pub(crate) arrived: Nanos,
+    /// When it went into the room; as much earlier as it has been there before.
+    pub(crate) entered: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     /// The bytes of the head, and those that came after the request.
@@ -96,6 +100,7 @@ impl<'a> Message<'a> {
             address_high,
             address_low,
             request.body_wait.as_millis() as u64,
+            request.entered.to_number(),
         ];
         let mut header = [0; HEADER];
         for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
@@ -162,7 +167,7 @@ struct Contents {
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> Transfer {
-        let [arrived, served, _, _, origin_and_kind, peer, high, low, wait] = self.numbers;
+        let [arrived, served, _, _, origin_and_kind, peer, high, low, wait, entered] = self.numbers;
         Transfer {
             socket,
             origin: (origin_and_kind >> 8) as usize,
@@ -170,6 +175,7 @@ impl Contents {
             is_peer_trusted: origin_and_kind & kind::TRUSTED != 0,
             body_wait: Duration::from_millis(wait),
             arrived: Nanos::from_number(arrived),
+            entered: Nanos::from_number(entered),
             served,
             input: self.input,
             body: self.body,
@@ -258,6 +264,7 @@ mod tests {
             peer: Some(PEER.parse().expect("an address")),
             is_peer_trusted: true,
             arrived: Nanos::START,
+            entered: Nanos::START + Duration::from_nanos(9),
             body_wait: Duration::from_millis(7),
             served: 2,
             input,
@@ -294,6 +301,7 @@ mod tests {
             let transfer = open(&datagram, descriptors).expect("whole");
             assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
             assert_eq!((transfer.arrived, transfer.served), (Nanos::START, 2));
+            assert_eq!(transfer.entered, departure.entered);
             assert_eq!(
                 (transfer.is_peer_trusted, transfer.body_wait),
                 (true, departure.body_wait)

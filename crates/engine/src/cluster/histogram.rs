@@ -1,0 +1,157 @@
+//! A histogram of times, in memory that processes share: how many times were at most so long, and how long all of them
+//! were together. Its size is fixed, and counting takes no lock: two additions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How many bounds there are.
+const STEPS: usize = 16;
+
+/// The upper bounds in nanoseconds: 1, 2 and 5 in each power of ten, from 100 µs to 10 s.
+const BOUNDS: [u64; STEPS] = bounds();
+
+const fn bounds() -> [u64; STEPS] {
+    let (mut bounds, mut step) = ([0; STEPS], 0);
+    while step < STEPS {
+        bounds[step] = [1, 2, 5][step % 3] * 100_000 * 10u64.pow(step as u32 / 3);
+        step += 1;
+    }
+    bounds
+}
+
+/// A histogram that others read while it is counted in. Zeros are an empty one.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct AtomicHistogram {
+    /// How many times are above the bound before and not above the bound of the same place. The last one has no bound.
+    counts: [AtomicU64; STEPS + 1],
+    nanoseconds: AtomicU64,
+}
+
+/// What a histogram has counted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: [u64; STEPS + 1],
+    nanoseconds: u64,
+}
+
+impl AtomicHistogram {
+    /// Counts a time.
+    pub(crate) fn count(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let step = BOUNDS.partition_point(|bound| *bound < nanoseconds);
+        self.counts[step].fetch_add(1, Ordering::Relaxed);
+        if nanoseconds > 0 {
+            self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted. Times that are counted meanwhile may be missing in some of the numbers.
+    pub(crate) fn load(&self, order: Ordering) -> Histogram {
+        Histogram {
+            counts: std::array::from_fn(|step| self.counts[step].load(order)),
+            nanoseconds: self.nanoseconds.load(order),
+        }
+    }
+
+    /// Adds what another one has counted.
+    pub(crate) fn add(&self, other: &Histogram) {
+        for (own, count) in self.counts.iter().zip(other.counts) {
+            own.fetch_add(count, Ordering::Relaxed);
+        }
+        self.nanoseconds.fetch_add(other.nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Empties it.
+    pub(crate) fn clear(&self) {
+        let numbers = self.counts.iter().chain([&self.nanoseconds]);
+        numbers.for_each(|number| number.store(0, Ordering::Relaxed));
+    }
+}
+
+impl Histogram {
+    /// How many times were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// All of them together, in seconds.
+    pub fn seconds(&self) -> f64 {
+        Duration::from_nanos(self.nanoseconds).as_secs_f64()
+    }
+
+    /// Bounds in seconds, in ascending order, each with how many times were at most that long.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let mut sum = 0;
+        BOUNDS.iter().zip(&self.counts).map(move |(bound, count)| {
+            sum += count;
+            (Duration::from_nanos(*bound).as_secs_f64(), sum)
+        })
+    }
+
+    /// This one and `other` together.
+    pub(crate) fn plus(mut self, other: Histogram) -> Histogram {
+        for (own, count) in self.counts.iter_mut().zip(other.counts) {
+            *own += count;
+        }
+        self.nanoseconds = self.nanoseconds.wrapping_add(other.nanoseconds);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    fn of(times: &[Duration]) -> Histogram {
+        let histogram = AtomicHistogram::default();
+        times.iter().for_each(|time| histogram.count(*time));
+        histogram.load(Relaxed)
+    }
+
+    #[test]
+    fn the_bounds_are_one_two_and_five_from_100_microseconds_to_10_seconds() {
+        let bounds: Vec<String> = of(&[]).buckets().map(|(bound, _)| format!("{bound}")).collect();
+        let expected = [
+            "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1",
+            "2", "5", "10",
+        ];
+        assert_eq!(bounds, expected);
+    }
+
+    #[test]
+    fn a_time_is_in_the_bucket_of_its_own_bound_and_in_all_above() {
+        for (step, bound) in BOUNDS.into_iter().enumerate() {
+            let bound = Duration::from_nanos(bound);
+            let counted = of(&[bound, bound + Duration::from_nanos(1)]);
+            let sums: Vec<u64> = counted.buckets().map(|(_, sum)| sum).collect();
+            let mut expected = vec![0; step];
+            expected.push(1);
+            expected.resize(STEPS, 2);
+            assert_eq!(sums, expected, "{bound:?}");
+            assert_eq!(counted.count(), 2);
+        }
+    }
+
+    #[test]
+    fn times_of_no_length_and_of_any_length_are_counted() {
+        let counted = of(&[Duration::ZERO, Duration::from_secs(11), Duration::MAX]);
+        assert_eq!(counted.count(), 3);
+        assert_eq!(counted.buckets().last(), Some((10.0, 1)));
+        assert_eq!(of(&[Duration::ZERO, Duration::from_millis(1500)]).seconds(), 1.5);
+    }
+
+    #[test]
+    fn what_several_have_counted_adds_up() {
+        let [one, two] = [Duration::from_millis(1), Duration::from_secs(3)].map(|time| of(&[time]));
+        let both = of(&[Duration::from_millis(1), Duration::from_secs(3)]);
+        assert_eq!(one.plus(two), both);
+        let all = AtomicHistogram::default();
+        all.add(&one);
+        all.add(&two);
+        assert_eq!(all.load(Relaxed), both);
+        all.clear();
+        assert_eq!(all.load(Relaxed), Histogram::default());
+    }
+}

@@ -1,0 +1,183 @@
+//! For how long the thread of a request wants the GVL and does not have it. The hook of `in_app.rs` tells when a thread
+//! wants it (READY) and when it gets it (RESUMED). Threads that the application starts itself are not looked at.
+//!
+//! RESUMED comes on the thread itself. So does READY on Ruby 3.2. From 3.3 on it may come on the thread that wakes it, by
+//! unlocking a Mutex or pushing to a Queue; the event says which thread is meant. So the moment is kept in the storage
+//! that Ruby has for each of its threads, where any thread may write it.
+
+use magnus::Ruby;
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+thread_local! {
+    /// Nanoseconds that this thread has waited since its request began.
+    static WAITED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Stands for "watched, and does not wait". Every other number is the moment since when the thread waits: nanoseconds on
+/// the monotonic clock.
+#[cfg_attr(not(ruby_gte_3_2), expect(dead_code, reason = "Ruby 3.1 does not tell"))]
+const HAS_IT: NonZeroUsize = NonZeroUsize::MIN;
+
+/// To be called once, before the hook is installed.
+pub(super) fn init(ruby: &Ruby) {
+    moment::init(ruby);
+}
+
+/// Measures on this thread from now on, until it ends.
+pub(crate) fn watch_this_thread(ruby: &Ruby) {
+    moment::watch_this_thread(ruby);
+}
+
+/// A request begins on this thread.
+pub(crate) fn begin() {
+    WAITED.set(0);
+}
+
+/// For how long this thread has waited for the GVL since [`begin`]; `None` if Ruby does not tell.
+pub(crate) fn so_far() -> Option<Duration> {
+    moment::is_kept().then(|| Duration::from_nanos(WAITED.get()))
+}
+
+#[cfg(ruby_gte_3_2)]
+pub(super) use events::note;
+
+#[cfg(ruby_gte_3_2)]
+mod events {
+    use super::{moment, NonZeroUsize, HAS_IT, WAITED};
+    use rb_sys::{
+        rb_internal_thread_event_data_t, RUBY_INTERNAL_THREAD_EVENT_READY, RUBY_INTERNAL_THREAD_EVENT_RESUMED,
+    };
+    use rustix::time::{clock_gettime, ClockId};
+
+    /// Takes in an event.
+    ///
+    /// # Safety
+    /// To be called by the hook, with what Ruby has called it with.
+    pub(in crate::gvl) unsafe fn note(event: u32, data: *const rb_internal_thread_event_data_t) {
+        // SAFETY: by the caller's promise.
+        let Some(since) = (unsafe { moment::of(data) }) else {
+            return;
+        };
+        if event == RUBY_INTERNAL_THREAD_EVENT_READY as u32 {
+            // SAFETY: as above.
+            unsafe { moment::set(data, now()) };
+        } else if event == RUBY_INTERNAL_THREAD_EVENT_RESUMED as u32 && since != HAS_IT {
+            let waited = now().get().saturating_sub(since.get());
+            WAITED.set(WAITED.get() + waited as u64);
+            // SAFETY: as above.
+            unsafe { moment::set(data, HAS_IT) };
+        }
+    }
+
+    fn now() -> NonZeroUsize {
+        let time = clock_gettime(ClockId::Monotonic);
+        let number = time.tv_sec as usize * 1_000_000_000 + time.tv_nsec as usize;
+        NonZeroUsize::new(number).unwrap_or(HAS_IT)
+    }
+}
+
+/// Where the moment of a thread is kept; nothing for a thread that is not watched.
+#[cfg(ruby_gte_3_3)]
+mod moment {
+    use super::{NonZeroUsize, Ruby, HAS_IT};
+    use rb_sys::{
+        rb_internal_thread_event_data_t, rb_internal_thread_specific_get, rb_internal_thread_specific_key_create,
+        rb_internal_thread_specific_key_t, rb_internal_thread_specific_set, rb_thread_current, Qnil,
+        RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX, VALUE,
+    };
+    use std::sync::OnceLock;
+
+    /// Empty if other libraries have taken the few keys that there are.
+    static KEY: OnceLock<rb_internal_thread_specific_key_t> = OnceLock::new();
+
+    pub(super) fn init(_: &Ruby) {
+        let mut key = None;
+        // It raises if there are several Ractors or no key is left. Some versions return one too many instead.
+        let made = magnus::rb_sys::protect(|| {
+            // SAFETY: the GVL is held, and the closure owns nothing.
+            key = Some(unsafe { rb_internal_thread_specific_key_create() });
+            Qnil as VALUE
+        });
+        let is_one = |key: &rb_internal_thread_specific_key_t| (*key as u32) < RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX;
+        if let Some(key) = key.filter(is_one).filter(|_| made.is_ok()) {
+            let _ = KEY.set(key);
+        }
+    }
+
+    pub(super) fn is_kept() -> bool {
+        KEY.get().is_some()
+    }
+
+    pub(super) fn watch_this_thread(_: &Ruby) {
+        if let Some(key) = KEY.get() {
+            // SAFETY: the GVL is held, and the key was made above. The pointer is a number that nobody follows.
+            unsafe { rb_internal_thread_specific_set(rb_thread_current(), *key, HAS_IT.get() as *mut _) };
+        }
+    }
+
+    /// # Safety
+    /// To be called by the hook, with what Ruby has called it with.
+    pub(super) unsafe fn of(data: *const rb_internal_thread_event_data_t) -> Option<NonZeroUsize> {
+        let key = KEY.get()?;
+        // SAFETY: the hook gets a live thread, the key was made above, and this needs no GVL.
+        NonZeroUsize::new(unsafe { rb_internal_thread_specific_get((*data).thread, *key) } as usize)
+    }
+
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn set(data: *const rb_internal_thread_event_data_t, moment: NonZeroUsize) {
+        if let Some(key) = KEY.get() {
+            // SAFETY: as above. Ruby orders the events of a thread by the lock of its scheduler.
+            unsafe { rb_internal_thread_specific_set((*data).thread, *key, moment.get() as *mut _) };
+        }
+    }
+}
+
+/// On Ruby 3.2 an event always comes on the thread that it is of.
+#[cfg(all(ruby_gte_3_2, not(ruby_gte_3_3)))]
+mod moment {
+    use super::{Cell, NonZeroUsize, Ruby, HAS_IT};
+    use rb_sys::rb_internal_thread_event_data_t;
+
+    thread_local! {
+        static MOMENT: Cell<Option<NonZeroUsize>> = const { Cell::new(None) };
+    }
+
+    pub(super) fn init(_: &Ruby) {}
+
+    pub(super) fn is_kept() -> bool {
+        true
+    }
+
+    pub(super) fn watch_this_thread(_: &Ruby) {
+        MOMENT.set(Some(HAS_IT));
+    }
+
+    /// # Safety
+    /// None: it is unsafe as the one for other versions.
+    pub(super) unsafe fn of(_: *const rb_internal_thread_event_data_t) -> Option<NonZeroUsize> {
+        MOMENT.get()
+    }
+
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn set(_: *const rb_internal_thread_event_data_t, moment: NonZeroUsize) {
+        MOMENT.set(Some(moment));
+    }
+}
+
+/// Ruby 3.1 does not tell.
+#[cfg(not(ruby_gte_3_2))]
+mod moment {
+    use super::Ruby;
+
+    pub(super) fn init(_: &Ruby) {}
+
+    pub(super) fn is_kept() -> bool {
+        false
+    }
+
+    pub(super) fn watch_this_thread(_: &Ruby) {}
+}
