@@ -77,7 +77,8 @@ impl Engine {
             Outcome::Gone => self.close(connection),
             Outcome::Aborted => self.abort(connection),
             Outcome::Responded { close } => {
-                let next = connection.responded(close, &self.worker.config, Millis::now());
+                let then = self.after_response(close);
+                let next = connection.responded(then, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }
         }
