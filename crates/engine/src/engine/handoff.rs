@@ -173,7 +173,7 @@ impl Engine {
             Received::Transfer(transfer) => self.go_on_with(transfer, now),
             Received::Nobody => return false,
             Received::Short => {
-                self.lack_descriptors();
+                self.lack_descriptors("connections that were handed off");
                 return false;
             }
             Received::Spoiled(_) => self.log_transfer("closed a connection that was handed off: descriptors ran out"),

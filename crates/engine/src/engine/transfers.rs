@@ -249,7 +249,7 @@ impl Engine {
             Received::Nobody if room.is_occupied() => self.pause_admission(&self.admission.recheck_at, RECHECK),
             Received::Nobody => {}
             Received::Short => {
-                self.lack_descriptors();
+                self.lack_descriptors("requests in the waiting room");
                 self.leave_to_others();
             }
             Received::Spoiled(socket) => self.refuse_transfer(socket, "descriptors ran out while it was received"),
@@ -258,10 +258,10 @@ impl Engine {
         None
     }
 
-    /// Leaves what others hand over to workers that have more descriptors, for a moment.
-    pub(super) fn lack_descriptors(&self) {
+    /// Leaves what comes from others to workers that have more descriptors, for a moment. `what`: for the log.
+    pub(super) fn lack_descriptors(&self, what: &str) {
         self.pause_admission(&self.admission.short_until, SHORTAGE);
-        self.log_transfer("what is in the waiting room is left to others: too few descriptors");
+        self.log_transfer(&format!("{what} are left to others: too few descriptors"));
     }
 
     /// For `time`, after which the poller looks again.
