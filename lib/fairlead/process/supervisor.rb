@@ -218,13 +218,13 @@ module Fairlead
       start_ending(:stop, now + EXIT_GRACE)
     end
 
-    # The listeners are closed here too, so that the kernel refuses connections as soon as no worker accepts any. A spawner that
-    # is loading is not waited for.
+    # The listeners are closed here and in the spawners too, so that the kernel refuses connections as soon as no worker accepts
+    # any. A spawner that is loading is not waited for.
     def start_ending(how, kill_at, *details)
       @stopping = true
       @restarts.forget
       @workforce.terminate_all(how, kill_at, *details)
-      @generations.each { |generation| generation.end(now + EXIT_GRACE) if generation.loading? }
+      @generations.each { |generation| generation.loading? ? generation.end(now + EXIT_GRACE) : generation.close_listeners }
       @service.listeners.close
     end
 

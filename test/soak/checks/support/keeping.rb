@@ -12,6 +12,8 @@ class Keeping
     RAN = File.open(File.expand_path("ran", __dir__), File::WRONLY | File::APPEND | File::CREAT)
     run(lambda do |env|
       number = env["PATH_INFO"].delete_prefix("/")
+      next [200, {}, []] if number.empty?
+
       RAN.syswrite("#{number}\n")
       work = Integer(env["QUERY_STRING"], 10)
       sleep work / 1000.0 if work.positive?
