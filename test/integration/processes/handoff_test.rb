@@ -164,6 +164,24 @@ class HandoffTest < Minitest::Test
     assert_equal [200], idle.map { |one| one.get.status }.uniq
   end
 
+  # A thread of the application keeps Ruby's lock: nothing in Ruby hears that the worker is to end.
+  def test_a_worker_that_has_hung_hands_over_what_it_can
+    app = <<~RUBY
+      require "fiddle"
+      SLEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+      #{APP.sub("[200", "SLEEP.call(60) if env['PATH_INFO'] == '/hang'\n  [200")}
+    RUBY
+    server = serve(app, "-w", 2, "-t", 2, "--worker-timeout", 1)
+    clients, home = clients_in_one_worker(server, 6)
+    clients.first.write("GET / HTTP/1.1\r\nhost: a\r\nx-half: ")
+    hanging = connect_to(server, home).request("GET", "/hang?config.ru")
+    wait_until("the end of the worker", seconds: 30) { !server.worker_pids.include?(home) }
+
+    assert_predicate hanging, :closed?
+    answers = [clients.shift.write("other\r\n\r\n").answer, *clients.map(&:get)]
+    assert_equal [200], answers.map(&:status).uniq
+  end
+
   def test_the_number_of_requests_and_the_address_of_the_client_go_with_a_connection
     server = serve(APP, "-w", 2, "--max-keep-alive", 3, "--remote-address", "proxy_protocol:v1")
     client = connect(server).write("PROXY TCP4 192.0.2.7 192.0.2.8 1000 80\r\n")

@@ -98,7 +98,9 @@ macro_rules! slot {
             pub beat: AtomicU64,
             /// 1 from the start of the worker until it drains.
             pub serving: AtomicU64,
-            /// Threads that are about to put a request into the waiting room, or to take one out.
+            /// 1 once the supervisor gives the worker up: it shows no sign of life, and is going to be killed.
+            pub(crate) given_up: AtomicU64,
+            /// Threads that are about to put something into the waiting room, or to take something out.
             pub(crate) in_room: AtomicU64,
             /// The mailboxes that the worker can put envelopes into: bit n stands for worker n.
             pub(crate) known_mailboxes: AtomicU64,
@@ -113,8 +115,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a field that is missing here.
-                let Slot { beat, serving, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
-                for word in [beat, serving, in_room, known_mailboxes, reads_mail] {
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
+                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -233,6 +235,15 @@ impl Slot {
     /// Records that the worker is alive.
     pub fn beat(&self) {
         self.beat.store(Millis::now().to_number(), Relaxed);
+    }
+
+    /// Tells the worker, which does not listen to the supervisor any more, to hand over what it can.
+    pub fn give_up(&self) {
+        self.given_up.store(1, SeqCst);
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Relaxed) == 1
     }
 
     /// Seconds since the last [`Slot::beat`]; `None` before the first.

@@ -47,6 +47,14 @@ impl Engine {
         self.begin_drain(true);
     }
 
+    /// Retires if the supervisor has given this worker up: a thread that keeps the lock of the language, and that the app
+    /// needs in order to hear of it, does not keep native threads from handing over the connections.
+    pub(super) fn check_if_given_up(&self) {
+        if self.counters().is_given_up() && !self.worker.is_draining() && self.is_at_home() {
+            self.retire();
+        }
+    }
+
     fn begin_drain(&self, retires: bool) {
         self.worker.begin_drain(retires);
         self.services.realtime.announce_shutdown();

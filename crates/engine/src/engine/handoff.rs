@@ -124,9 +124,16 @@ impl Engine {
         self.finish_if_drained();
     }
 
+    /// There is nobody to hand connections to, or nobody any more: idle ones need not wait for that.
+    fn hurry(&self, deadline: Millis) {
+        if self.worker.drain_deadline().is_some_and(|set| set > deadline) {
+            self.connections.hurry_idle(deadline);
+        }
+    }
+
     fn hand_off_parked(&self, now: Millis) {
         if !self.worker.hands_off() {
-            return self.connections.hurry_idle(now + DRAIN_IDLE);
+            return self.hurry(now + DRAIN_IDLE);
         }
         let found = self
             .connections

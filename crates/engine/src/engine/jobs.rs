@@ -183,7 +183,9 @@ impl Workplace for Engine {
     }
 
     fn shed(&self, patience: Duration) {
-        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
+        // A worker that ends with all others answers what it has.
+        let keeps_all = self.worker.is_draining() && !self.worker.hands_off();
+        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
             return;
         }
         let time = Nanos::now() - patience;
@@ -196,6 +198,7 @@ impl Workplace for Engine {
 
     fn tick(&self) {
         self.check_promise();
+        self.check_if_given_up();
     }
 }
 

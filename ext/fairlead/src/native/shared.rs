@@ -37,6 +37,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("introduce", method!(Shared::introduce, 0))?;
     class.define_method("reset", method!(Shared::reset, 1))?;
     class.define_method("beat", method!(Shared::beat, 1))?;
+    class.define_method("give_up", method!(Shared::give_up, 1))?;
     class.define_method("heartbeat_age", method!(Shared::heartbeat_age, 1))?;
     class.define_method("stats", method!(Shared::stats, 0))
 }
@@ -131,6 +132,11 @@ impl Shared {
     /// shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
+    }
+
+    /// Tells the worker of a slot, by way of its native threads, that it is going to be killed.
+    fn give_up(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
+        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).give_up())
     }
 
     /// Seconds since the last beat; nil if there was none since the reset.
