@@ -189,7 +189,8 @@ class HandoffTest < Minitest::Test
     home = pid_of(client.get)
     server.worker_pids.each { |pid| Process.kill(:TERM, pid) if pid == home }
     wait_until("its end") { !server.worker_pids.include?(home) }
-    second, third = client.get, client.get
+    second = client.get
+    third = client.get
 
     refute_equal home, pid_of(second)
     assert_equal ["192.0.2.7"] * 2, [second, third].map { |answer| answer.body.split[1] }
@@ -265,10 +266,10 @@ class HandoffTest < Minitest::Test
   end
 
   # Yields clients of a worker that ends then; calls what the block returns, and expects an answer of another worker.
-  def each_of_a_retired_worker(*arguments)
+  def each_of_a_retired_worker(*arguments, &block)
     server, client, home = retirable(*arguments)
     clients = [client, connect_to(server, home)]
-    rest = clients.map { |one| yield one }
+    rest = clients.map(&block)
     Process.kill(:TERM, home)
     wait_until("its end") { !server.worker_pids.include?(home) }
     rest.each(&:call)
