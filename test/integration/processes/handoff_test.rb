@@ -68,6 +68,20 @@ class HandoffTest < Minitest::Test
     assert_equal [200], clients.map { |client| client.get.status }.uniq
   end
 
+  def test_the_addresses_may_have_another_order_afterwards
+    app = "run ->(env) { [200, {}, [[Process.pid, env['SERVER_PORT'], env['REMOTE_ADDR']].join(' ')]] }"
+    addresses = ["tcp://127.0.0.1:0", "unix://app.sock"]
+    server = serve(app, "-w", 2, bind: nil, files: { "config/fairlead.rb" => addresses.map { |address| "bind '#{address}'\n" }.join })
+    clients = [*Array.new(4) { connect(server) }, *Array.new(4) { adopt(UNIXSocket.new(server.path("app.sock"))) }]
+    before = clients.map { |client| client.get.body.split.drop(1) }
+    server.write("config/fairlead.rb", addresses.reverse.map { |address| "bind '#{address}'\n" }.join)
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal(before, clients.map { |client| client.get.body.split.drop(1) })
+    assert_empty server.stderr
+  end
+
   def test_half_a_head_goes_with_its_connection
     each_of_a_retired_worker do |client|
       client.write("GET / HTTP/1.1\r\nhost: a\r\nx-half: ")
