@@ -48,15 +48,15 @@ module Fairlead
     # requests that still run. Returns false if requests were aborted.
     #
     # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
-    # load balancers to notice that the server is going to end.
-    def drain(seconds, delay: 0)
+    # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections.
+    def drain(seconds, delay: 0, retire: false)
       return false unless delay.zero? || leave(delay)
 
       @ending = true
       deadline = seconds && (now + seconds)
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
-      @native.drain
+      retire ? @native.retire : @native.drain
       drained = @native.wait(seconds_until(deadline))
       @shutdown_hooks.join(seconds_until(deadline))
       force_end unless drained

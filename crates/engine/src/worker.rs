@@ -22,6 +22,8 @@ pub(crate) struct Worker {
     phase: AtomicU8,
     /// When idle connections are closed, once draining has set that.
     drain_deadline: AtomicMillis,
+    /// Whether others are to go on when this worker drains, so that it hands its connections to them.
+    retires: AtomicBool,
     /// Whether the poller should be woken when a connection is closed.
     is_place_wanted: AtomicBool,
     home: Home,
@@ -63,6 +65,7 @@ impl Worker {
             },
             phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicMillis::new(Millis::NEVER),
+            retires: AtomicBool::new(false),
             is_place_wanted: AtomicBool::new(false),
             home: Home::here(),
             #[cfg(test)]
@@ -100,9 +103,14 @@ impl Worker {
         &self.timer
     }
 
-    /// Whether each response ends its connection.
+    /// Whether this worker is about to end.
     pub(crate) fn is_leaving(&self) -> bool {
         self.phase.load(Relaxed) != Lifecycle::Serving as u8
+    }
+
+    /// Whether each response ends its connection: this worker is about to end, and hands it to nobody.
+    pub(crate) fn ends_connections(&self) -> bool {
+        self.is_leaving() && !(self.hands_off() && self.others_have_place())
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -118,10 +126,31 @@ impl Worker {
         self.phase.fetch_max(Lifecycle::Leaving as u8, SeqCst);
     }
 
-    /// Serves only what has arrived, from now on.
-    pub(crate) fn begin_drain(&self) {
+    /// Serves only what has arrived, from now on. `retires`: and hands its connections to the workers that go on.
+    pub(crate) fn begin_drain(&self, retires: bool) {
+        self.retires.store(retires, SeqCst);
         self.counters().serving.store(0, SeqCst);
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
+    }
+
+    /// Whether this worker drains, and another one can take over its connections.
+    pub(crate) fn hands_off(&self) -> bool {
+        let others_serve = || {
+            self.shared()
+                .is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
+        };
+        self.is_retiring() && others_serve()
+    }
+
+    /// Whether this worker drains while others are to go on.
+    pub(crate) fn is_retiring(&self) -> bool {
+        self.is_draining() && !self.is_stopped() && self.retires.load(Relaxed)
+    }
+
+    /// Whether the workers that serve may have more connections.
+    pub(crate) fn others_have_place(&self) -> bool {
+        let most = self.config.max_connections as u64;
+        self.shared().is_some_and(|(scoreboard, _)| scoreboard.has_place(most))
     }
 
     /// Stops serving.
@@ -137,6 +166,11 @@ impl Worker {
 
     pub(crate) fn set_drain_deadline(&self, deadline: Millis) {
         self.drain_deadline.store(deadline, Relaxed);
+    }
+
+    /// Makes it that late at least, if it is set.
+    pub(crate) fn put_off_drain_deadline(&self, deadline: Millis) {
+        self.drain_deadline.fetch_max(deadline, Relaxed);
     }
 
     /// Asks that the poller be woken when a connection is closed.

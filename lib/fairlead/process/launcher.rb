@@ -83,7 +83,7 @@ module Fairlead
 
       number, bindings, layout = message.fields
       refuse_other_version(layout)
-      shared = message.ios.shift(4)
+      shared = message.ios.shift(Native::Shared::DESCRIPTORS)
       @service.adopt(message.ios, bindings.split("\n", -1))
       exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10))))
     end

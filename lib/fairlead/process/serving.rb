@@ -24,10 +24,10 @@ module Fairlead
     def draining? = !@drain.nil?
 
     # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled.
-    # +delay+: see Engine#drain.
-    def drain(delay: 0)
+    # +delay+, +retire+: see Engine#drain.
+    def drain(delay: 0, retire: false)
       @drain ||= Thread.new do
-        finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay)
+        finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay, retire: retire)
         @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
         @signals.push(:ENDED)
       end

@@ -210,7 +210,7 @@ module Fairlead
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
       @ended_by = reason
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
-      start_ending(delay.zero? ? :drain : :end, @workforce.deadline + delay)
+      start_ending(:end, @workforce.deadline + delay, delay)
     end
 
     def stop_at_once(reason)
@@ -218,13 +218,13 @@ module Fairlead
       start_ending(:stop, now + EXIT_GRACE)
     end
 
-    # The listeners are closed here too, so that the kernel refuses connections as soon as no worker accepts any. A spawner that
-    # is loading is not waited for.
-    def start_ending(how, kill_at)
+    # The listeners are closed here and in the spawners too, so that the kernel refuses connections as soon as no worker accepts
+    # any. A spawner that is loading is not waited for.
+    def start_ending(how, kill_at, *details)
       @stopping = true
       @restarts.forget
-      @workforce.terminate_all(how, kill_at)
-      @generations.each { |generation| generation.end(now + EXIT_GRACE) if generation.loading? }
+      @workforce.terminate_all(how, kill_at, *details)
+      @generations.each { |generation| generation.loading? ? generation.end(now + EXIT_GRACE) : generation.close_listeners }
       @service.listeners.close
     end
 

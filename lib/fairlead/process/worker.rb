@@ -76,7 +76,7 @@ module Fairlead
     def act_on(event)
       case event
       when :HEARTBEAT then @shared.beat(@slot)
-      when :TERM then leave
+      when :TERM then retire
       when :QUIT then stop
       when :HUP then @service.reopen_logs
       when :PWR then Backtraces.print(@service.log)
@@ -86,8 +86,8 @@ module Fairlead
 
     def obey(message)
       case message.kind
-      when :drain then leave
-      when :end then leave(delay: @service.configuration.drain_delay)
+      when :drain then retire
+      when :end then leave(delay: Float(message.fields.first))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : send_backtraces(*message.ios)
@@ -109,15 +109,21 @@ module Fairlead
       end
     end
 
-    # Drains and ends, even if it was about to become a spawner. +delay+: see Engine#drain.
+    # Ends with the whole server. +delay+: see Engine#drain.
     def leave(delay: 0)
       @promotion = nil
       drain(delay: delay)
     end
 
+    # Ends while the others go on.
+    def retire
+      @promotion = nil
+      drain(retire: true)
+    end
+
     def promote(message)
       @promotion = message unless draining?
-      drain
+      drain(retire: true)
     end
 
     def supervisor_gone

@@ -1,13 +1,21 @@
 # frozen_string_literal: true
 
 # Workers that die and servers that are told to end, under load. After `kill -9` of a worker only what that worker had in
-# hand is lost and another takes its place; after TERM no request that had reached the server is lost.
+# hand is lost and another takes its place; after TERM no request that had reached the server is lost. When workers are
+# killed again and again, each request is answered once or its connection is closed, and the application runs none twice.
+# FAIRLEAD_SOAK_REQUESTS is how many there are.
 require_relative "../check"
 require_relative "support/clients"
+require_relative "support/keeping"
 
 ROUNDS = 5
 CLIENTS = 16
 SHAPE = Bench::Shape.new(workers: 2, threads: 2, connections: CLIENTS)
+
+# For the workers that are killed again and again.
+REQUESTS = Integer(ENV.fetch("FAIRLEAD_SOAK_REQUESTS", "20000"), 10)
+CROWD = Bench::Shape.new(workers: 4, threads: 5, connections: 200)
+KILL_EVERY = 2
 
 # The app notes each request it begins before it works on it: one line, one write, whichever process it is.
 SCENARIO = Bench::Scenario.new(
@@ -97,7 +105,39 @@ def judge_termination(check)
   check.show("TERM: sent as the server closed the connection", total[:crossed])
 end
 
+# Kills a worker every two seconds until the clients have made their requests. Returns what they say, how many were killed,
+# the numbers of the requests that the application has run more than once, and how many it has run.
+def kill_again_and_again(check)
+  Bench::Site.open(Bench::Scenario.new("kills", about: "Random times.", app: Keeping::APP, answer_bytes: 0, shapes: [], metrics: [])) do |site|
+    Bench::Running.start(check.server, site, CROWD) do |running|
+      killed = 0
+      keeping = Keeping.new(running.port, connections: CROWD.connections, count: REQUESTS)
+      until eventually(KILL_EVERY) { keeping.over? }
+        Process.kill(:KILL, running.group.workers.sample)
+        killed += 1
+      end
+      return [keeping.finish, killed, *Keeping.repeated(File.join(site.directory, "ran"))]
+    end
+  end
+end
+
+def judge_kills(check)
+  found, killed, repeated, ran = kill_again_and_again(check)
+  closed = found["closed_busy"].to_i
+  name = "kill -9 every #{KILL_EVERY} s, #{killed} times"
+  check.show("#{name}: requests", found["requests"])
+  check.show("#{name}: run by the application", ran)
+  check.show("#{name}: connections closed while they waited", closed)
+  check.at_least("#{name}: answered, or closed", found["answered"] + found["unanswered"].size, found["requests"])
+  check.at_most("#{name}: without an answer, of those that were closed", found["unanswered"].size, 3 * closed)
+  check.at_most("#{name}: run twice", repeated.size, 0)
+  check.at_most("#{name}: another's or an incomplete response", found["wrong"].size, 0)
+  check.at_most("#{name}: refused connections, late responses, announced ends", %w[refused late announced].sum { |what| found[what].to_i }, 0)
+  warn found["wrong"].inspect unless found["wrong"].empty?
+end
+
 Fairlead::Soak::Check.run("kill") do |check|
   kill_a_worker(check)
   judge_termination(check)
+  judge_kills(check)
 end

@@ -17,6 +17,8 @@ pub const SLOTS: usize = 64;
 pub struct Scoreboard {
     /// How many requests are in the waiting room.
     pub(crate) attendance: Attendance,
+    /// How many connections without a request are there: those that a worker hands off, and none has taken over yet.
+    pub(crate) handed: Attendance,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
@@ -119,7 +121,9 @@ macro_rules! slot {
             pub beat: AtomicU64,
             /// 1 from the start of the worker until it drains.
             pub serving: AtomicU64,
-            /// Threads that are about to put a request into the waiting room, or to take one out.
+            /// 1 once the supervisor gives the worker up: it shows no sign of life, and is going to be killed.
+            pub(crate) given_up: AtomicU64,
+            /// Threads that are about to put something into the waiting room, or to take something out.
             pub(crate) in_room: AtomicU64,
             /// The mailboxes that the worker can put envelopes into: bit n stands for worker n.
             pub(crate) known_mailboxes: AtomicU64,
@@ -134,8 +138,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a field that is missing here.
-                let Slot { beat, serving, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
-                for word in [beat, serving, in_room, known_mailboxes, reads_mail] {
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
+                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -164,6 +168,7 @@ impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
             attendance: Attendance::default(),
+            handed: Attendance::default(),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
@@ -228,11 +233,16 @@ impl Scoreboard {
         self.slots.iter().map(|slot| slot.in_room.load(SeqCst)).sum()
     }
 
+    /// Connections that have been handed off and not yet been taken over. As exact as [`Scoreboard::waiting`].
+    pub fn handed(&self) -> u64 {
+        self.handed.count()
+    }
+
     /// Whether the workers that serve have, together with the waiting room, fewer connections than `most` each.
     pub(crate) fn has_place(&self, most: u64) -> bool {
         let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
-        let (workers, taken) = serving.fold((0u64, self.waiting()), |(workers, taken), slot| {
+        let (workers, taken) = serving.fold((0u64, self.waiting() + self.handed()), |(workers, taken), slot| {
             (workers + 1, taken + connections(slot))
         });
         taken < workers.saturating_mul(most)
@@ -278,6 +288,15 @@ impl Slot {
     /// Records that the worker is alive.
     pub fn beat(&self) {
         self.beat.store(Millis::now().to_number(), Relaxed);
+    }
+
+    /// Tells the worker, which does not listen to the supervisor any more, to hand over what it can.
+    pub fn give_up(&self) {
+        self.given_up.store(1, SeqCst);
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Relaxed) == 1
     }
 
     /// Seconds since the last [`Slot::beat`]; `None` before the first.

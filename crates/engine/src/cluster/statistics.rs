@@ -25,6 +25,8 @@ macro_rules! statistics {
             time_slices: Counter, Engine, Everywhere, "Times that Ruby's lock was taken from a thread that had computed for `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
+            handed_off: Counter, Engine, Everywhere, "Connections without a request that were handed to other workers in a drain.";
+            taken_over: Counter, Engine, Everywhere, "Connections taken over from workers that drain.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
             refused_connections: Counter, Engine, Everywhere, "Connections refused at `max_connections` or for want of descriptors.";
             clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that go on after the request.";

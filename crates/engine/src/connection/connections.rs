@@ -78,10 +78,7 @@ impl Connections {
         let mut parked = self.parked();
         // Under the lock, as in `expire` and `hurry_idle`: a thread that looks for what is due either finds the
         // connection in its slot, or is told of its deadline afterwards.
-        let mut deadline = connection.deadline(&self.worker.config);
-        if connection.is_idle() {
-            deadline = deadline.min(self.worker.drain_deadline().unwrap_or(deadline));
-        }
+        let deadline = self.deadline(&connection);
         self.worker.expect(deadline);
         if connection.stream.input.is_empty() {
             parked.keep_buffer(std::mem::take(&mut connection.stream.input));
@@ -99,6 +96,15 @@ impl Connections {
         Ok(())
     }
 
+    /// When the reactor has to check a parked connection even without an event: its own deadline, or that of the drain.
+    pub(crate) fn deadline(&self, connection: &Connection) -> Millis {
+        let own = connection.deadline(&self.worker.config);
+        match self.worker.drain_deadline() {
+            Some(end) if connection.is_idle() => own.min(end),
+            _ => own,
+        }
+    }
+
     /// Takes the connection that an event belongs to, and gives it buffers for what arrives.
     pub(crate) fn take(&self, key: Key) -> Option<Box<Connection>> {
         let mut parked = self.parked();
@@ -110,13 +116,13 @@ impl Connections {
         Some(connection)
     }
 
-    /// Closes idle connections at `deadline`, or earlier: called once, when draining begins.
+    /// Closes idle connections at `deadline`, or earlier: called when draining begins, and when there is nobody left to
+    /// hand them to.
     pub(crate) fn hurry_idle(&self, deadline: Millis) {
         self.worker.set_drain_deadline(deadline);
         let mut parked = self.parked();
         for connection in parked.take_all() {
-            let own = connection.deadline(&self.worker.config);
-            let deadline = if connection.is_idle() { own.min(deadline) } else { own };
+            let deadline = self.deadline(&connection);
             parked.put(connection, deadline);
         }
         drop(parked);

@@ -16,6 +16,7 @@ mod sending;
 mod space;
 
 use crate::clock::{Millis, Nanos};
+use crate::cluster::waiting_room::Stage;
 use crate::config::{Config, RemoteAddress};
 use crate::connection::place::Place;
 use crate::http::body::Body;
@@ -42,6 +43,8 @@ pub(crate) enum Next {
     Send,
     /// Let the spooler store what arrives of a large body.
     Store,
+    /// Hand it to another worker, with what has arrived of the next request. If that is not possible, parse it.
+    HandOff,
     /// Refuse the request with this, and close.
     Refuse(Refusal),
     /// Close it.
@@ -78,8 +81,10 @@ enum State {
 
 /// What follows a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+pub(crate) enum Then {
     NextRequest,
+    /// The next request, in another worker, because this one drains.
+    HandOff,
     Close,
     /// For a request that was not read to its end.
     Linger,
@@ -137,6 +142,40 @@ impl Connection {
         let is_taken = self.take_head(config).is_ok();
         self.state = State::Ready;
         (is_whole && is_taken).then_some(self)
+    }
+
+    /// Completes a connection that another worker has handed off. What has arrived of its next request must still be
+    /// parsed, if that is anything ([`Connection::parse_head`]).
+    pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64, awaits_proxy_line: bool) {
+        match stage {
+            Stage::Idle { since } => self.idle_since = since,
+            Stage::Head { since } => self.state = State::Head { since },
+            Stage::Request { .. } => {}
+        }
+        self.awaits_proxy_line = awaits_proxy_line;
+        self.served = served;
+        self.stream.input = input;
+    }
+
+    /// How far the connection is with its next request, if another worker can take it over now.
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        match self.state {
+            State::Idle => Some(Stage::Idle { since: self.idle_since }),
+            State::Head { since } => Some(Stage::Head { since }),
+            State::Ready => Some(Stage::Request {
+                arrived: self.arrived(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether it has no request that is complete or half complete.
+    pub(crate) fn is_between_requests(&self) -> bool {
+        matches!(self.state, State::Idle | State::Head { .. })
+    }
+
+    pub(crate) fn awaits_proxy_line(&self) -> bool {
+        self.awaits_proxy_line
     }
 
     pub(crate) fn key(&self) -> Key {

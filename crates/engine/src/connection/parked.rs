@@ -126,6 +126,14 @@ impl Parked {
         Some((slot.connection.take()?, most))
     }
 
+    /// Takes up to `most` parked connections for which `is_one` holds. They keep what the poller watches them for.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
+    pub(crate) fn take_some(&mut self, most: usize, is_one: impl Fn(&Connection) -> bool) -> Vec<Box<Connection>> {
+        let slots = self.slots.values_mut();
+        let found = slots.filter(|slot| slot.connection.as_deref().is_some_and(&is_one));
+        found.take(most).filter_map(|slot| slot.connection.take()).collect()
+    }
+
     /// Takes every parked connection.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {

@@ -14,16 +14,16 @@ use rustix::io::Errno;
 
 impl Connection {
     /// The app has written the response: sends it, and continues with the next request.
-    pub(crate) fn responded(&mut self, close: bool, config: &Config, now: Millis) -> Next {
-        self.respond_later(close, now);
+    pub(crate) fn responded(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        self.respond_later(then, now);
         self.flush(config, now, FileParts::Leave)
     }
 
     /// As [`Connection::responded`], but the response is only sent in the connection's next turn.
-    pub(crate) fn respond_later(&mut self, close: bool, now: Millis) -> Next {
+    pub(crate) fn respond_later(&mut self, then: Then, now: Millis) -> Next {
         self.served += 1;
         self.forget_request();
-        self.begin_flush(if close { Then::Close } else { Then::NextRequest }, now);
+        self.begin_flush(then, now);
         Next::Wait(Interest::Write)
     }
 
@@ -99,7 +99,7 @@ impl Connection {
             Err(_) => return Next::Close,
         }
         match then {
-            Then::NextRequest => {}
+            Then::NextRequest | Then::HandOff => {}
             // Unread bytes would turn the close into a reset, which may overtake the response.
             Then::Close if !self.has_unread() => return Next::Close,
             Then::Close | Then::Linger => return self.linger(now),
@@ -108,6 +108,9 @@ impl Connection {
         self.idle_since = now;
         if self.stream.input.is_empty() {
             Next::Wait(Interest::Read)
+        } else if then == Then::HandOff {
+            self.state = State::Head { since: now };
+            Next::HandOff
         } else {
             self.parse_head(config, now)
         }

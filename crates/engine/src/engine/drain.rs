@@ -1,14 +1,22 @@
-//! The end of an engine: serving, leaving, draining, stopped.
+//! The end of an engine.
 //!
+//! ```text
+//!   serving ──leave──▶ leaving ──drain──▶ draining ──no connection is left──▶ stopped
+//!      ├───────────────drain──────────────────▲ ▲                              ▲
+//!      └──retire──▶ handing off ──no other worker serves──┘                     │
+//!                        └──────────────no connection is left──────────────────┘     stop: from each of them
+//! ```
 //! An engine that leaves still accepts, but each response ends its connection, so that clients go elsewhere.
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
-//! moment, in which a request on its way may still arrive. Draining ends when the last connection is closed.
+//! moment, in which a request on its way may still arrive. An engine that retires answers without that, and hands its
+//! connections to other workers (`handoff.rs`). Both end when it has no connection any more.
 
 use super::file_sender::FileSender;
 use super::jobs::Job;
 use super::Engine;
 use crate::app::Lock;
 use crate::scheduler::start_monitor;
+use crate::transport::poller::Dispatching;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +39,25 @@ impl Engine {
 
     /// Stops accepting, and ends when all requests that have arrived are answered. Returns at once.
     pub fn drain(&self) {
-        self.worker.begin_drain();
+        self.begin_drain(false);
+    }
+
+    /// As [`Engine::drain`], in a worker that ends while others go on: these get its connections, as far as they have
+    /// places for them.
+    pub fn retire(&self) {
+        self.begin_drain(true);
+    }
+
+    /// Retires if the supervisor has given this worker up: a thread that keeps the lock of the language, and that the app
+    /// needs in order to hear of it, does not keep native threads from handing over the connections.
+    pub(super) fn check_if_given_up(&self) {
+        if self.counters().is_given_up() && !self.worker.is_draining() && self.is_at_home() {
+            self.retire();
+        }
+    }
+
+    fn begin_drain(&self, retires: bool) {
+        self.worker.begin_drain(retires);
         self.services.realtime.announce_shutdown();
         self.interrupt();
         self.scheduler.wake_monitor();
@@ -89,12 +115,23 @@ impl Engine {
     /// Ends draining if nothing is left to answer here, nor in the waiting room if no other worker serves it.
     pub(super) fn finish_if_drained(&self) {
         let worker = &self.worker;
-        if worker.is_draining() && !self.awaits_transfers() && worker.counters().connections.load(Relaxed) <= 0 {
-            // The listeners have been emptied only if idle connections have got their deadline.
-            if worker.drain_deadline().is_some() || worker.is_stopped() {
-                worker.stop();
-                self.finish();
+        if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
+            return;
+        }
+        if self.awaits_transfers() {
+            return;
+        }
+        if self.awaits_handoffs() {
+            // The poller takes them over. If this is its thread, it looks before the next poll.
+            if !Dispatching::is_here() {
+                worker.poller.wake();
             }
+            return;
+        }
+        // The listeners have been emptied only if idle connections have got their deadline.
+        if worker.drain_deadline().is_some() || worker.is_stopped() {
+            worker.stop();
+            self.finish();
         }
     }
 

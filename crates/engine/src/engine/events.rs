@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::clock::Millis;
+use crate::cluster::waiting_room::WaitingRoom;
 use crate::connection::Next;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
@@ -13,9 +14,6 @@ use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long an idle connection stays open after draining has begun.
-const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
 /// How many paused clients are read again in one turn, before other events are handled.
 const READ_ON: usize = 16;
@@ -53,7 +51,7 @@ impl Handler for Engine {
             .connections
             .open(&transport, Some(interest), accepted.origin, accepted.peer, now)
         {
-            Ok(connection) => self.park(Box::new(connection), interest),
+            Ok(connection) => self.park_or_hand_off(Box::new(connection)),
             Err(error) => return Err((transport, error)),
         }
         Ok(())
@@ -102,6 +100,11 @@ impl Handler for Engine {
             .min(realtime.clients().tick(realtime, now))
             .min(self.admission.opens_at(now));
         for mut connection in expired {
+            // The drain may have got a later end since the connection was parked.
+            if connection.is_idle() && self.connections.deadline(&connection) > now {
+                self.park(connection, Interest::Read);
+                continue;
+            }
             self.worker.guard("a connection", || {
                 self.worker.fault("expire");
                 let was_flushing = connection.is_flushing();
@@ -115,12 +118,31 @@ impl Handler for Engine {
         next
     }
 
+    fn room(&self) -> Option<&WaitingRoom> {
+        self.room.as_deref()
+    }
+
+    fn admits_handoffs(&self) -> bool {
+        Engine::admits_handoffs(self)
+    }
+
+    fn take_handoff(&self, now: Millis) -> bool {
+        Engine::take_handoff(self, now)
+    }
+
+    fn drain_pause(&self) -> Option<Duration> {
+        Engine::drain_pause(self)
+    }
+
     fn listeners_closed(&self, now: Millis) {
-        self.connections.hurry_idle(now + DRAIN_IDLE);
+        self.begin_handoff(now);
         self.finish_if_drained();
     }
 
     fn end_of_turn(&self, now: Millis) {
+        if self.worker.is_draining() {
+            self.continue_drain(now);
+        }
         self.resume_uploads(now);
         self.look_after_memory();
     }

@@ -80,7 +80,8 @@ impl Engine {
             Outcome::Gone => self.close(connection),
             Outcome::Aborted => self.abort(connection),
             Outcome::Responded { close } => {
-                let next = connection.responded(close, &self.worker.config, Millis::now());
+                let then = self.after_response(close);
+                let next = connection.responded(then, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }
         }
@@ -185,7 +186,9 @@ impl Workplace for Engine {
     }
 
     fn shed(&self, patience: Duration) {
-        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
+        // A worker that ends with all others answers what it has.
+        let keeps_all = self.worker.is_draining() && !self.worker.hands_off();
+        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
             return;
         }
         let time = Nanos::now() - patience;
@@ -198,6 +201,7 @@ impl Workplace for Engine {
 
     fn tick(&self) {
         self.check_promise();
+        self.check_if_given_up();
     }
 }
 

@@ -3,12 +3,14 @@
 //! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
 //! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`: requests that never reach the app.
 //! * `file_sender.rs`, `uploads.rs`: connections that native threads work on.
-//! * `transfers.rs`: requests that come from other workers and go to them.
+//! * `transfers.rs`: requests that come from other workers and go to them; `handoff.rs`: the same for connections without
+//!   a request, in a drain.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `stats.rs`: statistics.
 
 mod drain;
 mod events;
 mod file_sender;
+mod handoff;
 mod jobs;
 mod memory;
 mod moves;
@@ -33,6 +35,7 @@ use crate::spool::{Relief, Spool};
 use crate::transport::listener::{Listener, Origin};
 use crate::worker::Worker;
 use file_sender::FileSender;
+use handoff::Handoff;
 use jobs::Job;
 use memory::Memory;
 use parking_lot::{Condvar, Mutex};
@@ -55,7 +58,11 @@ pub struct Engine {
     file_sender: Arc<FileSender>,
     uploads: Uploads,
     memory: Memory,
+    /// What all workers share; `None` for a single process.
+    room: Option<Arc<WaitingRoom>>,
+    /// The same, if requests may move.
     waiting_room: Option<Arc<WaitingRoom>>,
+    handoff: Handoff,
     admission: Admission,
     finished: (Mutex<bool>, Condvar),
 }
@@ -76,6 +83,7 @@ impl Engine {
         let files = Files::open(&config.files, &config.descriptors)?;
         let has_room = config.waiting_room;
         let place = shared.as_ref().map(|(room, slot)| (room.scoreboard(), *slot));
+        let room = shared.map(|(room, _)| room);
         let worker = Arc::new(Worker::new(config, logs, place)?);
         let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
             let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
@@ -97,7 +105,9 @@ impl Engine {
                 file_sender: Arc::default(),
                 uploads: Uploads::default(),
                 memory: Memory::default(),
-                waiting_room: shared.map(|(room, _)| room).filter(|_| has_room),
+                waiting_room: room.clone().filter(|_| has_room),
+                room,
+                handoff: Handoff::default(),
                 admission: Admission::default(),
                 finished: Default::default(),
             }

@@ -32,7 +32,9 @@ impl Engine {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.hand_to_file_sender(connection),
             Next::Store => self.hand_to_spooler(connection),
+            Next::Wait(Interest::Read) if connection.is_between_requests() => self.park_or_hand_off(connection),
             Next::Wait(interest) => self.park(connection, interest),
+            Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
@@ -44,6 +46,14 @@ impl Engine {
         self.settle(connection, next);
         if may_bring_work && !self.scheduler.ready().is_empty() {
             self.scheduler.notify(self);
+        }
+    }
+
+    /// Hands a connection to another worker, with what has arrived of its next request; or goes on with that.
+    fn hand_off_or_go_on(&self, connection: Box<Connection>) {
+        if let Err((mut connection, _)) = self.hand_off(connection) {
+            let next = connection.parse_head(&self.worker.config, Millis::now());
+            self.settle(connection, next);
         }
     }
 

@@ -35,11 +35,11 @@ impl Engine {
                     return Next::Close;
                 }
             };
-            let now = Millis::now();
+            let (then, now) = (self.after_response(close), Millis::now());
             let next = if turn == TURN {
-                connection.respond_later(close, now)
+                connection.respond_later(then, now)
             } else {
-                connection.responded(close, &self.worker.config, now)
+                connection.responded(then, &self.worker.config, now)
             };
             if next != Next::Ready {
                 return next;

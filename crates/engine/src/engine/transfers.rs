@@ -9,13 +9,15 @@
 use super::jobs::Job;
 use super::Engine;
 use crate::clock::{AtomicMillis, Millis, Nanos};
-use crate::cluster::waiting_room::{Departure, Received, Sent, Transfer};
+use crate::cluster::waiting_room::{Departure, Received, Sent, Stage, Transfer, WaitingRoom};
 use crate::connection::Connection;
 use crate::http::http1::NO_PLACE;
 use crate::limits::descriptors::Counted;
 use crate::reactor::Reactor;
-use crate::transport::listener::{refuse, Origin};
+use crate::transport::listener::refuse;
+use crate::transport::poller::Interest;
 use crate::transport::{Link, Socket};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
@@ -94,17 +96,25 @@ impl Engine {
 
     /// Whether this worker takes requests from the waiting room.
     pub(super) fn serves_room(&self) -> bool {
-        self.waiting_room.is_some()
-            && !self.leaves_transfers()
-            && is_over(&self.admission.short_until)
-            && self.has_place_for_transfer()
+        self.waiting_room.is_some() && self.admits_transfers()
+    }
+
+    /// Whether this worker takes connections from others.
+    pub(super) fn admits_transfers(&self) -> bool {
+        !self.leaves_transfers() && is_over(&self.admission.short_until) && self.has_place_for_transfer()
+    }
+
+    /// Whether connections of other workers wait for a place.
+    fn is_anybody_waiting(&self) -> bool {
+        let are_handed = |room: &Arc<WaitingRoom>| room.handoffs().is_occupied();
+        self.is_room_occupied() || self.room.as_ref().is_some_and(are_handed)
     }
 
     fn is_room_occupied(&self) -> bool {
         self.waiting_room.as_ref().is_some_and(|room| room.is_occupied())
     }
 
-    fn leaves_transfers(&self) -> bool {
+    pub(super) fn leaves_transfers(&self) -> bool {
         let others_serve = || {
             let shared = self.worker.shared();
             shared.is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
@@ -181,7 +191,7 @@ impl Engine {
             Some((scoreboard, _)) => scoreboard.has_place(self.worker.config.max_connections as u64),
             None => true,
         };
-        self.has_place() && (!self.is_room_occupied() || leaves_others_theirs())
+        self.has_place() && (!self.is_anybody_waiting() || leaves_others_theirs())
     }
 
     /// Sends the oldest request that can travel to the waiting room, if it has waited since before `time`. False if
@@ -210,18 +220,18 @@ impl Engine {
         false
     }
 
-    /// What another worker has to know to respond to a request. `None` if it cannot take over the transport.
-    fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
+    /// What another worker has to know to go on with a connection. `None` if it cannot take over the transport, or not at
+    /// this stage.
+    pub(super) fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
         let stream = &connection.stream;
-        // The index of the origin in the list that all workers share.
-        let is_its_own = |origin: &Arc<Origin>| Arc::ptr_eq(origin, stream.origin());
         Some(Departure {
             socket: stream.transport().as_plain()?.as_fd(),
-            origin: self.origins.iter().position(is_its_own).unwrap_or(0),
+            origin: stream.origin().fingerprint(),
             peer: stream.connection_peer(),
             is_peer_trusted: stream.is_peer_trusted,
+            awaits_proxy_line: connection.awaits_proxy_line(),
+            stage: connection.stage()?,
             body_wait: stream.request.body_wait,
-            arrived: connection.arrived(),
             entered: Nanos::now() - stream.request.waits.waiting_room,
             served: connection.served(),
             input: [stream.request.head_bytes(), &stream.input],
@@ -240,14 +250,19 @@ impl Engine {
             Received::Nobody if room.is_occupied() => self.pause_admission(&self.admission.recheck_at, RECHECK),
             Received::Nobody => {}
             Received::Short => {
-                self.pause_admission(&self.admission.short_until, SHORTAGE);
+                self.lack_descriptors("requests in the waiting room");
                 self.leave_to_others();
-                self.log_transfer("requests in the waiting room are left to others: too few descriptors");
             }
             Received::Spoiled(socket) => self.refuse_transfer(socket, "descriptors ran out while it was received"),
         }
         self.finish_if_drained();
         None
+    }
+
+    /// Leaves what comes from others to workers that have more descriptors, for a moment. `what`: for the log.
+    pub(super) fn lack_descriptors(&self, what: &str) {
+        self.pause_admission(&self.admission.short_until, SHORTAGE);
+        self.log_transfer(&format!("{what} are left to others: too few descriptors"));
     }
 
     /// For `time`, after which the poller looks again.
@@ -258,34 +273,52 @@ impl Engine {
     }
 
     fn take_in(&self, transfer: Transfer) -> Option<Box<Connection>> {
-        let origin = self.origins.get(transfer.origin);
-        let Some(origin) = origin.filter(|origin| origin.unix || transfer.peer.is_some()) else {
-            self.refuse_transfer(Some(transfer.socket), "its origin is unknown");
-            return None;
-        };
-        let (origin, peer) = (Arc::clone(origin), transfer.peer);
-        let permit = self.worker.config.descriptors.for_transfer();
-        let transport: Link = Arc::new(Socket::new(Counted::new(transfer.socket, permit)));
-        let Ok(mut connection) = self.connections.open(&transport, None, &origin, peer, Millis::now()) else {
-            self.refuse_transfer(Some(transport), "it cannot be watched");
-            return None;
+        let Transfer {
+            socket,
+            origin,
+            peer,
+            stage,
+            ..
+        } = transfer;
+        let Stage::Request { arrived } = stage else { return None };
+        let mut connection = match self.connection_of(socket, origin, peer, None) {
+            Ok(connection) => connection,
+            Err((transport, reason)) => {
+                self.refuse_transfer(Some(transport), reason);
+                return None;
+            }
         };
         connection.stream.is_peer_trusted = transfer.is_peer_trusted;
         connection.stream.request.body_wait = transfer.body_wait;
         connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
-        let adopted = connection.adopted(
-            transfer.input,
-            transfer.body,
-            transfer.arrived,
-            transfer.served,
-            &self.worker.config,
-        );
+        let config = &self.worker.config;
+        let adopted = connection.adopted(transfer.input, transfer.body, arrived, transfer.served, config);
         let Some(connection) = adopted else {
             self.refuse_transfer(None::<OwnedFd>, "it cannot be read");
             return None;
         };
-        self.worker.counters().moved_in.fetch_add(1, Relaxed);
+        self.counters().moved_in.fetch_add(1, Relaxed);
         Some(Box::new(connection))
+    }
+
+    /// A connection that another worker had, on its socket; or the socket, and what is wrong with it.
+    pub(super) fn connection_of(
+        &self,
+        socket: OwnedFd,
+        origin: u32,
+        peer: Option<SocketAddr>,
+        interest: Option<Interest>,
+    ) -> Result<Connection, (Link, &'static str)> {
+        let permit = self.worker.config.descriptors.for_transfer();
+        let transport: Link = Arc::new(Socket::new(Counted::new(socket, permit)));
+        let known = self.origins.iter().find(|one| one.fingerprint() == origin);
+        let Some(origin) = known.filter(|origin| origin.unix || peer.is_some()) else {
+            return Err((transport, "its origin is unknown"));
+        };
+        match self.connections.open(&transport, interest, origin, peer, Millis::now()) {
+            Ok(connection) => Ok(connection),
+            Err(_) => Err((transport, "it cannot be watched")),
+        }
     }
 
     /// Refuses a request that was taken out of the waiting room and cannot be served.
@@ -302,7 +335,7 @@ impl Engine {
     }
 
     /// Logs at most one line a second.
-    fn log_transfer(&self, line: &str) {
+    pub(super) fn log_transfer(&self, line: &str) {
         let now = Millis::now();
         let quiet_until = self.admission.quiet_until.load(Relaxed);
         if now >= quiet_until && self.admission.quiet_until.fetch_max(now + QUIET, Relaxed) == quiet_until {

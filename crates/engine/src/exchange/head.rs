@@ -155,7 +155,7 @@ impl Exchange<'_> {
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
         // A response that began before that also ends its connection.
-        self.close |= self.services.worker.is_leaving();
+        self.close |= self.services.worker.ends_connections();
         self.write_head(Some(framing), ConnectionField::of(version, self.close));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
     }

@@ -4,6 +4,7 @@
 
 mod accept;
 mod accept_order;
+mod handoffs;
 
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
@@ -14,6 +15,7 @@ use crate::transport::Link;
 use crate::transport::SCRATCH_BYTES;
 use crate::worker::Worker;
 use accept::Accepting;
+use handoffs::Handoffs;
 use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -25,6 +27,7 @@ const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
 pub(crate) struct Reactor {
     accepting: Accepting,
+    handoffs: Handoffs,
     scratch: Vec<u8>,
     /// Whether the waiting room is in the poll set.
     watches_room: bool,
@@ -51,6 +54,18 @@ pub(crate) trait Handler {
 
     /// A request may be in the waiting room. `signalled`: another worker leaves it to others.
     fn transfer_waits(&self, signalled: bool);
+
+    /// What all workers share; `None` for a single process.
+    fn room(&self) -> Option<&WaitingRoom>;
+
+    /// Whether this worker takes over connections that others hand off.
+    fn admits_handoffs(&self) -> bool;
+
+    /// Takes over one of them. False if there is none, or it cannot be taken now.
+    fn take_handoff(&self, now: Millis) -> bool;
+
+    /// How long a poll may last at most, while the worker drains and has connections to hand off.
+    fn drain_pause(&self) -> Option<Duration>;
 
     /// Whether there is data to read for which no event will come.
     fn has_more_to_read(&self) -> bool;
@@ -83,6 +98,7 @@ impl Reactor {
     pub(crate) fn new(listeners: Vec<Listener>) -> Reactor {
         Reactor {
             accepting: Accepting::new(listeners),
+            handoffs: Handoffs::default(),
             scratch: vec![0; SCRATCH_BYTES],
             watches_room: false,
         }
@@ -91,7 +107,12 @@ impl Reactor {
     /// One turn: waits for events, for at most `timeout` (`None`: until a time-out is due), and handles them.
     pub(crate) fn poll(&mut self, handler: &impl Handler, timeout: Option<Duration>) {
         let worker = handler.worker();
-        let rest = self.accepting.end_rest(handler);
+        let rest = shorter(self.accepting.end_rest(handler), self.handoffs.end_rest(handler));
+        let rest = if worker.is_draining() {
+            shorter(rest, handler.drain_pause())
+        } else {
+            rest
+        };
         let timeout = if handler.has_more_to_read() {
             Some(Duration::ZERO)
         } else {
@@ -103,7 +124,7 @@ impl Reactor {
         } else {
             timeout
         };
-        let timeout = rest.map_or(timeout, |rest| Some(timeout.map_or(rest, |timeout| timeout.min(rest))));
+        let timeout = shorter(timeout, rest);
         let mut space = events();
         let waited = worker.poller.wait(&mut space, timeout);
         if blocking {
@@ -145,6 +166,7 @@ impl Reactor {
             token::WAKE => handler.worker().poller.drain_waker(),
             token::ROOM => handler.transfer_waits(false),
             token::SIGNAL => handler.transfer_waits(true),
+            token::HANDOFF => self.handoffs.arrived(handler, now),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting.accept(handler, (token::LISTENER - event) as usize, now);
             }
@@ -175,6 +197,14 @@ impl Reactor {
     /// Closes this worker's copies of the listening sockets; other workers continue with theirs.
     pub(crate) fn close_listeners(&mut self, handler: &impl Handler) {
         self.accepting.close(handler);
+    }
+}
+
+/// The shorter of two limits; `None` is no limit.
+fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

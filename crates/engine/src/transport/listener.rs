@@ -20,6 +20,22 @@ pub struct Origin {
     pub unix: bool,
 }
 
+impl Origin {
+    /// A number by which workers that have loaded different configurations find the same address among theirs (FNV-1a).
+    pub(crate) fn fingerprint(&self) -> u32 {
+        let texts = [self.scheme.as_bytes(), b"\0", self.host.as_bytes(), b"\0"]
+            .into_iter()
+            .flatten();
+        let rest = [
+            self.port.to_le_bytes()[0],
+            self.port.to_le_bytes()[1],
+            u8::from(self.unix),
+        ];
+        let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        texts.chain(&rest).fold(0x811c_9dc5, mix)
+    }
+}
+
 /// An open, accepting socket.
 #[derive(Debug)]
 pub struct Listener {

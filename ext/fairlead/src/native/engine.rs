@@ -54,6 +54,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("cancel_thread", method!(NativeEngine::cancel_thread, 0))?;
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
+    class.define_method("retire", method!(NativeEngine::retire, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
     class.define_method("flush_logs", method!(NativeEngine::flush_logs, 0))?;
@@ -194,6 +195,10 @@ impl NativeEngine {
 
     fn drain(&self) {
         self.engine.drain();
+    }
+
+    fn retire(&self) {
+        self.engine.retire();
     }
 
     fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// How many descriptors [`Shared::descriptors`] gives: the scoreboard, and the waiting room.
-const DESCRIPTORS: usize = 4;
+const DESCRIPTORS: usize = 1 + WaitingRoom::DESCRIPTORS;
 
 #[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
 pub(crate) struct Shared {
@@ -29,6 +29,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_singleton_method("new", function!(Shared::new, 2))?;
     class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
     class.const_set("LAYOUT", layout())?;
+    class.const_set("DESCRIPTORS", DESCRIPTORS)?;
     class.define_method("descriptors", method!(Shared::descriptors, 0))?;
     class.define_method("mailbox", method!(Shared::mailbox, 1))?;
     class.define_method("adopt_mailbox", method!(Shared::adopt_mailbox, 2))?;
@@ -36,6 +37,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("introduce", method!(Shared::introduce, 0))?;
     class.define_method("reset", method!(Shared::reset, 1))?;
     class.define_method("beat", method!(Shared::beat, 1))?;
+    class.define_method("give_up", method!(Shared::give_up, 1))?;
     class.define_method("heartbeat_age", method!(Shared::heartbeat_age, 1))?;
     class.define_method("stats", method!(Shared::stats, 0))
 }
@@ -62,9 +64,9 @@ impl Shared {
     fn adopt(ruby: &Ruby, slots: usize, descriptors: RArray) -> Result<Shared, Error> {
         let numbers: [RawFd; DESCRIPTORS] = descriptors.to_array()?;
         let failed = |error: Errno| system_error(ruby, "the scoreboard", &error.into());
-        let [file, sender, receiver, signal] = copies(numbers).map_err(failed)?;
+        let [file, room @ ..] = copies(numbers).map_err(failed)?;
         let scoreboard = map(&file).map_err(failed)?;
-        let room = WaitingRoom::adopt(scoreboard, [sender, receiver, signal]);
+        let room = WaitingRoom::adopt(scoreboard, room);
         let bus = Bus::new(scoreboard, 0).map_err(|error| system_error(ruby, "the mailboxes", &error))?;
         Ok(Shared::of(file, scoreboard, room, bus, slots))
     }
@@ -83,9 +85,8 @@ impl Shared {
 
     /// The numbers of the descriptors that another process needs to adopt this; they stay open as long as this object.
     fn descriptors(ruby: &Ruby, this: &Shared) -> RArray {
-        let [sender, receiver, signal] = this.waiting_room.descriptors();
-        let all = [this.file.as_fd(), sender, receiver, signal];
-        ruby.ary_from_iter(all.iter().map(AsRawFd::as_raw_fd))
+        let all = [this.file.as_fd()].into_iter().chain(this.waiting_room.descriptors());
+        ruby.ary_from_iter(all.map(|descriptor| descriptor.as_raw_fd()))
     }
 
     /// The numbers of the two descriptors of a slot's mailbox; nil if this process does not know it.
@@ -133,6 +134,11 @@ impl Shared {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
     }
 
+    /// Tells the worker of a slot, by way of its native threads, that it is going to be killed.
+    fn give_up(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
+        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).give_up())
+    }
+
     /// Seconds since the last beat; nil if there was none since the reset.
     fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
         this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).age())
@@ -167,7 +173,8 @@ impl Shared {
 
 /// Two processes may share a scoreboard if this is the same for both.
 fn layout() -> String {
-    format!("{} {}", env!("CARGO_PKG_VERSION"), size_of::<Scoreboard>())
+    let (version, format) = (env!("CARGO_PKG_VERSION"), WaitingRoom::FORMAT);
+    format!("{version} {} {format}", size_of::<Scoreboard>())
 }
 
 /// A file in memory for a scoreboard, full of zeros.

@@ -60,11 +60,12 @@ module Fairlead
         link.send(:promote, number, ios: listeners.to_a)
       end
 
-      # Asks it to end; the watchdog kills it at +kill_at+. +how+: :drain, :end (the server ends, too) or :stop.
-      def terminate(kill_at, how = :drain)
+      # Asks it to end; the watchdog kills it at +kill_at+. +how+: :drain (others go on), :end (the server ends, after so many
+      # seconds) or :stop.
+      def terminate(kill_at, how = :drain, *details)
         @ending = true
         @kill_at = kill_at
-        signal(SIGNALS.fetch(how)) unless link.send(how) && booted?
+        signal(SIGNALS.fetch(how)) unless link.send(how, *details) && booted?
       end
 
       def kill

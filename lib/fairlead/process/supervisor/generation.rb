@@ -64,6 +64,9 @@ module Fairlead
 
       def reopen_logs = @link.send(:reopen_logs)
 
+      # The server ends: the spawner forks no more workers, and must not keep the addresses.
+      def close_listeners = @link.send(:close_listeners)
+
       # Asks the spawner to end. One that is still loading is in the application's hands.
       def end(kill_at)
         signal("TERM") unless @link.send(:end) && ready?

@@ -53,6 +53,7 @@ module Fairlead
           return unless (@shared.heartbeat_age(child.slot) || 0) > @configuration.worker_timeout
 
           @log.worker_hung(child, @configuration.worker_timeout)
+          @shared.give_up(child.slot) # its Ruby threads may never hear of it
         else
           return unless now - child.started_at > @configuration.worker_boot_timeout
 

@@ -84,7 +84,8 @@ module Fairlead
       # Has a worker finish what has arrived, and end.
       def terminate(child) = child.terminate(deadline)
 
-      def terminate_all(how, kill_at) = @children.each { |child| child.terminate(kill_at, how) }
+      # Has all of them end; see Child#terminate.
+      def terminate_all(how, kill_at, *details) = @children.each { |child| child.terminate(kill_at, how, *details) }
 
       # Takes note of workers that have ended; yields each, and its Process::Status.
       def reap

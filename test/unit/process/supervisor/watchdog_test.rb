@@ -10,6 +10,9 @@ class WatchdogTest < Minitest::Test
   # The board of the workers, on which the test writes.
   class Board < Hash
     alias heartbeat_age []
+
+    def given_up = @given_up ||= []
+    def give_up(slot) = given_up << slot
   end
 
   # A child that notes its signals instead of getting them.
@@ -41,6 +44,7 @@ class WatchdogTest < Minitest::Test
     @watchdog.check(1000.0)
 
     assert_empty @child.signals
+    assert_empty @board.given_up
   end
 
   def test_a_worker_that_shows_none_is_ended_and_killed_when_it_does_not_end
@@ -48,7 +52,7 @@ class WatchdogTest < Minitest::Test
     @board[0] = 10.1
     [200.0, 201.0, 202.0, 203.0].each { |now| @watchdog.check(now) }
 
-    assert_equal [[:drain], %w[KILL]], [@child.link.asked, @child.signals]
+    assert_equal [[:drain], %w[KILL], [0]], [@child.link.asked, @child.signals, @board.given_up]
     assert_predicate @child, :unfit?
     assert_match(/\Aworker 0 \(pid 99\) has shown no sign of life for 10 s.*\nworker 0 \(pid 99\) did not end in time/, @errors.string)
   end

@@ -1,4 +1,4 @@
-//! The number of requests in the waiting room: a count beside the queue in the kernel, so that it can be read without a
+//! How many are in a queue of the waiting room: a count beside the queue in the kernel, so that it can be read without a
 //! system call. Processes may be killed at any point, so the count must never stay too low, and a count that is too
 //! high must be noticed and corrected.
 //!
@@ -7,7 +7,8 @@
 //!   take out: enter ── receive ── count down ── leave
 //! ```
 //! So the count is too high while a thread is inside, or after a worker was killed there, and never too low. Each slot
-//! of the scoreboard says how many threads of its worker are inside; the supervisor clears it when the worker is dead.
+//! of the scoreboard says how many threads of its worker are inside, at whichever queue; the supervisor clears it when the
+//! worker is dead.
 //! A thread that is alone inside, finds the room empty and is still alone corrects the count, unless the count has
 //! changed since.
 
@@ -28,31 +29,36 @@ impl Attendance {
     }
 }
 
-/// One thread of the worker in a slot, inside the room.
+/// One thread of the worker in a slot, inside the room, at one of its queues.
 pub(super) struct Visit<'a> {
     scoreboard: &'a Scoreboard,
+    attendance: &'a Attendance,
     slot: usize,
 }
 
 impl Visit<'_> {
-    pub(super) fn enter(scoreboard: &Scoreboard, slot: usize) -> Visit<'_> {
+    pub(super) fn enter<'a>(scoreboard: &'a Scoreboard, attendance: &'a Attendance, slot: usize) -> Visit<'a> {
         scoreboard.slot(slot).in_room.fetch_add(1, SeqCst);
-        Visit { scoreboard, slot }
+        Visit {
+            scoreboard,
+            attendance,
+            slot,
+        }
     }
 
     pub(super) fn count_up(&self) {
-        self.scoreboard.attendance.0.fetch_add(RAISED, SeqCst);
+        self.attendance.0.fetch_add(RAISED, SeqCst);
     }
 
     /// Leaves a count of zero as it is: a borrow would change the high half.
     pub(super) fn count_down(&self) {
         let less = |count| (count & COUNT > 0).then(|| count - 1);
-        let _ = self.scoreboard.attendance.0.fetch_update(SeqCst, SeqCst, less);
+        let _ = self.attendance.0.fetch_update(SeqCst, SeqCst, less);
     }
 
-    /// Sets the count to zero if the room is empty. `look` finds that out by taking a request; returns what it took.
+    /// Sets the count to zero if the queue is empty. `look` finds that out by taking one out; returns what it took.
     pub(super) fn verify<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
-        let before = self.scoreboard.attendance.0.load(SeqCst);
+        let before = self.attendance.0.load(SeqCst);
         // Alone now: all requests counted in `before` have been sent. Alone afterwards: all that were taken have been
         // counted down.
         if before & COUNT == 0 || !self.is_alone() {
@@ -61,7 +67,6 @@ impl Visit<'_> {
         let taken = look();
         if taken.is_none() && self.is_alone() {
             let _ = self
-                .scoreboard
                 .attendance
                 .0
                 .compare_exchange(before, before & !COUNT, SeqCst, SeqCst);
@@ -88,13 +93,17 @@ mod tests {
         None
     }
 
+    fn enter(scoreboard: &Scoreboard, slot: usize) -> Visit<'_> {
+        Visit::enter(scoreboard, &scoreboard.attendance, slot)
+    }
+
     #[test]
     fn a_count_that_a_dead_worker_has_left_is_set_right_once_its_slot_is_cleared() {
         let scoreboard = Scoreboard::default();
-        let dead = Visit::enter(&scoreboard, 1);
+        let dead = enter(&scoreboard, 1);
         dead.count_up();
         std::mem::forget(dead);
-        let living = Visit::enter(&scoreboard, 0);
+        let living = enter(&scoreboard, 0);
         living.verify(nothing);
         assert_eq!(scoreboard.waiting(), 1, "it may still send");
         scoreboard.slot(1).reset();
@@ -105,17 +114,17 @@ mod tests {
     #[test]
     fn a_count_that_changes_during_the_check_is_kept() {
         let scoreboard = Scoreboard::default();
-        let living = Visit::enter(&scoreboard, 0);
+        let living = enter(&scoreboard, 0);
         living.count_up();
         living.verify(|| {
-            let other = Visit::enter(&scoreboard, 1);
+            let other = enter(&scoreboard, 1);
             other.count_up();
             other.count_down();
             nothing()
         });
         assert_eq!(scoreboard.waiting(), 1, "the other visitor may have sent a request");
         living.verify(|| {
-            let other = Visit::enter(&scoreboard, 1);
+            let other = enter(&scoreboard, 1);
             other.count_up();
             other.count_up();
             std::mem::forget(other);
@@ -130,7 +139,7 @@ mod tests {
     #[test]
     fn a_request_that_the_check_takes_out_stays_counted() {
         let scoreboard = Scoreboard::default();
-        let living = Visit::enter(&scoreboard, 0);
+        let living = enter(&scoreboard, 0);
         living.count_up();
         assert_eq!(living.verify(|| Some(7)), Some(7));
         assert_eq!(scoreboard.waiting(), 1);

@@ -1,8 +1,9 @@
-//! The format of a request in the waiting room: one datagram with its metadata and the bytes that were read, and the
-//! descriptor of its connection. A body in a temporary file travels as a second descriptor. Long input travels in a
-//! file in memory (memfd), which is one more descriptor, because the kernel only takes short datagrams.
+//! The format of a connection in the waiting room, with its request or without one: one datagram with its metadata and
+//! the bytes that were read, and the descriptor of its socket. A body in a temporary file travels as a second descriptor.
+//! Long input travels in a file in memory (memfd), which is one more descriptor, because the kernel only takes short
+//! datagrams.
 
-use crate::clock::Nanos;
+use crate::clock::{Millis, Nanos};
 use crate::http::body::Body;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{memfd_create, MemfdFlags};
@@ -18,15 +19,19 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 3;
 
-/// How many numbers it begins with: arrival, requests served, lengths of input and body, origin and kind, the peer
-/// (three numbers), how long the body was waited for, and when the request went into the room.
+/// The number of this format. Whoever changes the format changes it, so that processes of two versions do not share a
+/// room.
+pub(super) const FORMAT: u32 = 2;
+
+/// How many numbers it begins with: since when it is where it is ([`Stage`]), requests served, lengths of input and body,
+/// origin and kind, the peer (three numbers), how long the body was waited for, and when it went into the room.
 const NUMBERS: usize = 10;
 const HEADER: usize = 8 * NUMBERS;
 
 /// Offset of the byte that holds the kind.
 const KIND: usize = 32;
 
-/// Where the body is, and whether input and body travel in a file in memory.
+/// Where the body is, whether input and body travel in a file in memory, and how far the connection is.
 mod kind {
     pub(super) const MEMORY: u64 = 1;
     pub(super) const FILE: u64 = 2;
@@ -34,17 +39,73 @@ mod kind {
     pub(super) const LONG: u64 = 4;
     /// What the peer says of its client is trusted.
     pub(super) const TRUSTED: u64 = 8;
+    /// No byte of a request is here.
+    pub(super) const IDLE: u64 = 16;
+    /// Not all of a head, or not known to be all of it.
+    pub(super) const HEAD: u64 = 32;
+    /// The line of a proxy is still to come.
+    pub(super) const PROXY: u64 = 64;
 }
 
-/// A request that was received, before it becomes a connection again.
+/// How far a connection is with its next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The request is complete.
+    Request {
+        /// When it was.
+        arrived: Nanos,
+    },
+    /// Nothing of it has arrived.
+    Idle {
+        /// When the connection became idle.
+        since: Millis,
+    },
+    /// Some bytes of its head have arrived.
+    Head {
+        /// When the first one did.
+        since: Millis,
+    },
+}
+
+impl Stage {
+    fn kind(self) -> u64 {
+        match self {
+            Stage::Request { .. } => 0,
+            Stage::Idle { .. } => kind::IDLE,
+            Stage::Head { .. } => kind::HEAD,
+        }
+    }
+
+    fn moment(self) -> u64 {
+        match self {
+            Stage::Request { arrived } => arrived.to_number(),
+            Stage::Idle { since } | Stage::Head { since } => since.to_number(),
+        }
+    }
+
+    fn of(kind: u64, moment: u64) -> Stage {
+        let since = Millis::from_number(moment);
+        match kind {
+            _ if kind & kind::IDLE != 0 => Stage::Idle { since },
+            _ if kind & kind::HEAD != 0 => Stage::Head { since },
+            _ => Stage::Request {
+                arrived: Nanos::from_number(moment),
+            },
+        }
+    }
+}
+
+/// What was received, before it becomes a connection again.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) socket: OwnedFd,
-    pub(crate) origin: usize,
+    /// See [`Origin::fingerprint`](crate::Origin::fingerprint).
+    pub(crate) origin: u32,
     /// `None` for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_peer_trusted: bool,
-    pub(crate) arrived: Nanos,
+    pub(crate) awaits_proxy_line: bool,
+    pub(crate) stage: Stage,
     /// When it went into the room; as much earlier as it has been there before.
     pub(crate) entered: Nanos,
     pub(crate) body_wait: Duration,
@@ -53,14 +114,15 @@ pub(crate) struct Transfer {
     pub(crate) body: Body,
 }
 
-/// A request that is about to be sent.
+/// What is about to be sent.
 #[derive(Debug)]
 pub(crate) struct Departure<'a> {
     pub(crate) socket: BorrowedFd<'a>,
-    pub(crate) origin: usize,
+    pub(crate) origin: u32,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_peer_trusted: bool,
-    pub(crate) arrived: Nanos,
+    pub(crate) awaits_proxy_line: bool,
+    pub(crate) stage: Stage,
     /// When it went into the room; as much earlier as it has been there before.
     pub(crate) entered: Nanos,
     pub(crate) body_wait: Duration,
@@ -90,12 +152,13 @@ impl<'a> Message<'a> {
         };
         let [peer, address_high, address_low] = peer_numbers(request.peer);
         let trusted = if request.is_peer_trusted { kind::TRUSTED } else { 0 };
+        let proxy = if request.awaits_proxy_line { kind::PROXY } else { 0 };
         let numbers = [
-            request.arrived.to_number(),
+            request.stage.moment(),
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
-            (request.origin as u64) << 8 | body_kind | trusted,
+            u64::from(request.origin) << 8 | body_kind | trusted | proxy | request.stage.kind(),
             peer,
             address_high,
             address_low,
@@ -167,14 +230,15 @@ struct Contents {
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> Transfer {
-        let [arrived, served, _, _, origin_and_kind, peer, high, low, wait, entered] = self.numbers;
+        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered] = self.numbers;
         Transfer {
             socket,
-            origin: (origin_and_kind >> 8) as usize,
+            origin: (origin_and_kind >> 8) as u32,
             peer: self::peer([peer, high, low]),
             is_peer_trusted: origin_and_kind & kind::TRUSTED != 0,
+            awaits_proxy_line: origin_and_kind & kind::PROXY != 0,
+            stage: Stage::of(origin_and_kind, moment),
             body_wait: Duration::from_millis(wait),
-            arrived: Nanos::from_number(arrived),
             entered: Nanos::from_number(entered),
             served,
             input: self.input,
@@ -260,10 +324,11 @@ mod tests {
     fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 2], body: &'a Body) -> Departure<'a> {
         Departure {
             socket: socket.as_fd(),
-            origin: 3,
+            origin: u32::MAX,
             peer: Some(PEER.parse().expect("an address")),
             is_peer_trusted: true,
-            arrived: Nanos::START,
+            awaits_proxy_line: false,
+            stage: Stage::Request { arrived: Nanos::START },
             entered: Nanos::START + Duration::from_nanos(9),
             body_wait: Duration::from_millis(7),
             served: 2,
@@ -299,8 +364,8 @@ mod tests {
             }
             let (datagram, descriptors) = sent(&message);
             let transfer = open(&datagram, descriptors).expect("whole");
-            assert_eq!((transfer.origin, transfer.peer), (3, departure.peer));
-            assert_eq!((transfer.arrived, transfer.served), (Nanos::START, 2));
+            assert_eq!((transfer.origin, transfer.peer), (u32::MAX, departure.peer));
+            assert_eq!((transfer.stage, transfer.served), (departure.stage, 2));
             assert_eq!(transfer.entered, departure.entered);
             assert_eq!(
                 (transfer.is_peer_trusted, transfer.body_wait),
@@ -315,6 +380,30 @@ mod tests {
                 (got, sent) => panic!("{got:?} instead of {sent:?}"),
             }
             assert_eq!(text, "body");
+        }
+    }
+
+    #[test]
+    fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
+        let since = Millis::START;
+        for (stage, awaits_proxy_line) in [
+            (Stage::Idle { since }, false),
+            (Stage::Idle { since }, true),
+            (Stage::Head { since }, false),
+            (Stage::Head { since }, true),
+        ] {
+            let socket = descriptor();
+            let departure = Departure {
+                stage,
+                awaits_proxy_line,
+                is_peer_trusted: !awaits_proxy_line,
+                ..departure(&socket, [b"", b"GET /"], &Body::Empty)
+            };
+            let (datagram, descriptors) = sent(&Message::new(&departure));
+            let transfer = open(&datagram, descriptors).expect("whole");
+            assert_eq!((transfer.stage, transfer.awaits_proxy_line), (stage, awaits_proxy_line));
+            assert_eq!((transfer.is_peer_trusted, transfer.served), (!awaits_proxy_line, 2));
+            assert_eq!((&transfer.input[..], transfer.body.len()), (&b"GET /"[..], 0));
         }
     }
 

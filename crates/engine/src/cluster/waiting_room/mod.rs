@@ -1,112 +1,114 @@
-//! The waiting room: one queue for all workers, kept by the kernel.
+//! The waiting room: what workers hand to each other, in two queues that the kernel keeps for all of them.
 //!
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
-//! inherited (`message.rs`). A worker with a free thread receives it. The kernel keeps the order and the messages, so
-//! nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The engine
-//! decides which requests go in and which worker takes them out (`engine/transfers.rs`).
+//! inherited (`queue.rs`, `message.rs`). A worker with a free thread receives it. The kernel keeps the order and the
+//! messages, so nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The
+//! engine decides which requests go in and which worker takes them out (`engine/transfers.rs`).
+//!
+//! A second queue of the same kind is for connections without a request: those that a worker hands off when it drains
+//! (`engine/handoff.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
 
 mod attendance;
 mod message;
+mod queue;
 
 pub(crate) use attendance::Attendance;
-pub(crate) use message::{Departure, Transfer};
+pub(crate) use message::{Departure, Stage, Transfer};
+pub(crate) use queue::{Queue, Received, Sent};
 
-use crate::cluster::datagrams;
 use crate::cluster::scoreboard::Scoreboard;
-use crate::transport::poller::{token, Poller};
-use attendance::Visit;
-use message::{open, Message, DATAGRAM_BYTES, DESCRIPTORS};
+use crate::transport::poller::{token, Interest, Poller};
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{fcntl_dupfd_cloexec, read, retry_on_intr, write, Errno};
-use rustix::net::{
-    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
-};
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
+use rustix::io::{read, write, Errno};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// Inherited by all workers, together with the [`Scoreboard`].
 pub struct WaitingRoom {
     scoreboard: &'static Scoreboard,
-    sender: OwnedFd,
-    receiver: OwnedFd,
-    /// An eventfd. The kernel wakes one worker for each message; a worker that leaves it to others wakes another one
+    requests: Queue,
+    handoffs: Queue,
+    /// An eventfd. The kernel wakes one worker for each request; a worker that leaves it to others wakes another one
     /// with this.
     signal: OwnedFd,
 }
 
-/// The result of an attempt to put a request into the room.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    Done,
-    /// The kernel's buffer is full.
-    Full,
-    /// The input is too long for a datagram, and no file in memory could be made.
-    TooLong,
-}
-
-/// The result of an attempt to take a request out.
-#[derive(Debug)]
-pub(crate) enum Received {
-    Transfer(Transfer),
-    Nobody,
-    /// No request was taken, because this process has too few descriptors left.
-    Short,
-    /// An incomplete request: descriptors ran out while it was received. With its socket, if that has arrived.
-    Spoiled(Option<OwnedFd>),
-}
-
 impl WaitingRoom {
+    /// How many descriptors a room has.
+    pub const DESCRIPTORS: usize = 5;
+
+    /// Processes can share a room only if this number is the same for all.
+    pub const FORMAT: u32 = message::FORMAT;
+
     /// Opens the room; to be called before the first fork.
     ///
     /// # Errors
-    /// If the socket pair cannot be made.
+    /// If the socket pairs cannot be made.
     pub fn new(scoreboard: &'static Scoreboard) -> std::io::Result<WaitingRoom> {
-        let (sender, receiver) = datagrams::queue()?;
         Ok(WaitingRoom {
             scoreboard,
-            sender,
-            receiver,
+            requests: Queue::new(scoreboard, &scoreboard.attendance)?,
+            handoffs: Queue::new(scoreboard, &scoreboard.handed)?,
             signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
     /// The room of another process, from the descriptors that [`WaitingRoom::descriptors`] gave there.
-    pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; 3]) -> WaitingRoom {
-        let [sender, receiver, signal] = descriptors;
+    pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; WaitingRoom::DESCRIPTORS]) -> WaitingRoom {
+        let [requests_in, requests_out, handoffs_in, handoffs_out, signal] = descriptors;
         WaitingRoom {
             scoreboard,
-            sender,
-            receiver,
+            requests: Queue::of(scoreboard, &scoreboard.attendance, requests_in, requests_out),
+            handoffs: Queue::of(scoreboard, &scoreboard.handed, handoffs_in, handoffs_out),
             signal,
         }
     }
 
     /// What a process needs to [`WaitingRoom::adopt`] this room.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
-        [&self.sender, &self.receiver, &self.signal].map(AsFd::as_fd)
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; WaitingRoom::DESCRIPTORS] {
+        let ([requests_in, requests_out], [handoffs_in, handoffs_out]) = (self.requests.ends(), self.handoffs.ends());
+        [
+            requests_in,
+            requests_out,
+            handoffs_in,
+            handoffs_out,
+            self.signal.as_fd(),
+        ]
     }
 
-    /// The scoreboard that counts the requests.
+    /// The scoreboard that counts what is in the room.
     pub fn scoreboard(&self) -> &'static Scoreboard {
         self.scoreboard
     }
 
-    /// Registers the room with `poller`.
+    /// The queue of connections without a request.
+    pub(crate) fn handoffs(&self) -> &Queue {
+        &self.handoffs
+    }
+
+    /// Registers the queue of requests with `poller`.
     pub(crate) fn watch(&self, poller: &Poller) -> rustix::io::Result<()> {
-        let add = |fd: &OwnedFd, token| match poller.add_shared(fd, token) {
+        let add = |fd: BorrowedFd<'_>, token| match poller.add_shared(fd, token) {
             Err(Errno::EXIST) => Ok(()),
             result => result,
         };
-        add(&self.receiver, token::ROOM)?;
-        add(&self.signal, token::SIGNAL)
+        add(self.requests.receiver(), token::ROOM)?;
+        add(self.signal.as_fd(), token::SIGNAL)
     }
 
     pub(crate) fn unwatch(&self, poller: &Poller) {
-        poller.remove(&self.receiver);
+        poller.remove(self.requests.receiver());
         poller.remove(&self.signal);
+    }
+
+    /// Registers the queue of connections with `poller`. Each of them wakes all workers that watch: those that leave it
+    /// to others need not tell them.
+    pub(crate) fn watch_handoffs(&self, poller: &Poller) -> rustix::io::Result<()> {
+        poller.add(self.handoffs.receiver(), token::HANDOFF, Interest::Read)
+    }
+
+    pub(crate) fn unwatch_handoffs(&self, poller: &Poller) {
+        poller.remove(self.handoffs.receiver());
     }
 
     /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next one that
@@ -124,75 +126,22 @@ impl WaitingRoom {
 
     /// Whether a request may be waiting: one atomic load.
     pub(crate) fn is_occupied(&self) -> bool {
-        self.scoreboard.attendance.count() > 0
+        self.requests.is_occupied()
     }
 
     /// Puts a request into the room, from the worker in `slot`. The caller still has it, too.
     pub(crate) fn send(&self, request: &Departure<'_>, slot: usize) -> Sent {
-        let mut message = Message::new(request);
-        if !message.is_short() && message.lengthen().is_err() {
-            return Sent::TooLong;
+        let sent = self.requests.send(request, slot);
+        match sent {
+            Sent::Done => _ = self.scoreboard.moved.fetch_add(1, SeqCst),
+            Sent::Full => _ = self.scoreboard.refused.fetch_add(1, SeqCst),
+            Sent::TooLong => {}
         }
-        let visit = Visit::enter(self.scoreboard, slot);
-        visit.count_up();
-        let mut sent = self.put(&message);
-        // The kernel gave a buffer so small that not even a short datagram fits.
-        if sent == Err(Errno::MSGSIZE) && message.lengthen().is_ok() {
-            sent = self.put(&message);
-        }
-        if sent.is_ok() {
-            self.scoreboard.moved.fetch_add(1, SeqCst);
-            return Sent::Done;
-        }
-        visit.count_down();
-        self.scoreboard.refused.fetch_add(1, SeqCst);
-        Sent::Full
-    }
-
-    fn put(&self, message: &Message<'_>) -> rustix::io::Result<usize> {
-        let descriptors = message.descriptors();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
+        sent
     }
 
     /// Takes out the request that has waited longest, for the worker in `slot`.
-    ///
-    /// The kernel drops descriptors for which the receiver has no place, and with them the request. So this is checked
-    /// before.
     pub(crate) fn receive(&self, slot: usize) -> Received {
-        let visit = Visit::enter(self.scoreboard, slot);
-        let take = || match self.has_descriptors() {
-            true => self.take(),
-            false => Some(Received::Short),
-        };
-        let received = take().or_else(|| visit.verify(take));
-        if matches!(received, Some(Received::Transfer(_) | Received::Spoiled(_))) {
-            visit.count_down();
-        }
-        received.unwrap_or(Received::Nobody)
-    }
-
-    fn has_descriptors(&self) -> bool {
-        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
-        copies.iter().all(Result::is_ok)
-    }
-
-    fn take(&self) -> Option<Received> {
-        let mut bytes = vec![0u8; DATAGRAM_BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let received =
-            retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
-        let length = received.ok()?.bytes;
-        let descriptors = control.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
-            _ => Vec::new(),
-        });
-        let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
-        Some(opened.map_or_else(Received::Spoiled, Received::Transfer))
+        self.requests.receive(slot)
     }
 }

@@ -1,0 +1,152 @@
+//! A queue of the waiting room: a socket pair that carries connections from worker to worker, and the count of those in
+//! it. Any worker puts in and takes out.
+
+use super::attendance::{Attendance, Visit};
+use super::message::{open, Departure, Message, Transfer, DATAGRAM_BYTES, DESCRIPTORS};
+use crate::cluster::datagrams;
+use crate::cluster::scoreboard::Scoreboard;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr, Errno};
+use rustix::net::{
+    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
+};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+
+/// See the head of this file.
+pub(crate) struct Queue {
+    scoreboard: &'static Scoreboard,
+    attendance: &'static Attendance,
+    sender: OwnedFd,
+    receiver: OwnedFd,
+}
+
+/// The result of an attempt to put something in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Done,
+    /// The kernel's buffer is full, or too many descriptors are in such buffers.
+    Full,
+    /// The input is too long for a datagram, and no file in memory could be made.
+    TooLong,
+}
+
+/// The result of an attempt to take something out.
+#[derive(Debug)]
+pub(crate) enum Received {
+    Transfer(Transfer),
+    Nobody,
+    /// Nothing was taken, because this process has too few descriptors left.
+    Short,
+    /// Incomplete: descriptors ran out while it was received. With its socket, if that has arrived.
+    Spoiled(Option<OwnedFd>),
+}
+
+impl Queue {
+    /// A new one, counted in `attendance`.
+    pub(super) fn new(scoreboard: &'static Scoreboard, attendance: &'static Attendance) -> std::io::Result<Queue> {
+        let (sender, receiver) = datagrams::queue()?;
+        Ok(Queue::of(scoreboard, attendance, sender, receiver))
+    }
+
+    pub(super) fn of(
+        scoreboard: &'static Scoreboard,
+        attendance: &'static Attendance,
+        sender: OwnedFd,
+        receiver: OwnedFd,
+    ) -> Queue {
+        Queue {
+            scoreboard,
+            attendance,
+            sender,
+            receiver,
+        }
+    }
+
+    /// For senders, and for receivers.
+    pub(super) fn ends(&self) -> [BorrowedFd<'_>; 2] {
+        [self.sender.as_fd(), self.receiver.as_fd()]
+    }
+
+    pub(super) fn receiver(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
+
+    /// Whether something may be in it: one atomic load.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.len() > 0
+    }
+
+    /// How many are in it. May be too high for a moment, but is never too low.
+    pub(crate) fn len(&self) -> u64 {
+        self.attendance.count()
+    }
+
+    /// Puts a connection in, from the worker in `slot`. The caller still has it, too.
+    pub(crate) fn send(&self, departure: &Departure<'_>, slot: usize) -> Sent {
+        let mut message = Message::new(departure);
+        if !message.is_short() && message.lengthen().is_err() {
+            return Sent::TooLong;
+        }
+        let visit = Visit::enter(self.scoreboard, self.attendance, slot);
+        visit.count_up();
+        let mut sent = self.put(&message);
+        // The kernel gave a buffer so small that not even a short datagram fits.
+        if sent == Err(Errno::MSGSIZE) && message.lengthen().is_ok() {
+            sent = self.put(&message);
+        }
+        if sent.is_ok() {
+            return Sent::Done;
+        }
+        visit.count_down();
+        Sent::Full
+    }
+
+    fn put(&self, message: &Message<'_>) -> rustix::io::Result<usize> {
+        let descriptors = message.descriptors();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
+    }
+
+    /// Takes out the connection that has waited longest, for the worker in `slot`.
+    ///
+    /// The kernel drops descriptors for which the receiver has no place, and with them the connection. So this is
+    /// checked before.
+    pub(crate) fn receive(&self, slot: usize) -> Received {
+        let visit = Visit::enter(self.scoreboard, self.attendance, slot);
+        let take = || match self.has_descriptors() {
+            true => self.take(),
+            false => Some(Received::Short),
+        };
+        let received = take().or_else(|| visit.verify(take));
+        if matches!(received, Some(Received::Transfer(_) | Received::Spoiled(_))) {
+            visit.count_down();
+        }
+        received.unwrap_or(Received::Nobody)
+    }
+
+    fn has_descriptors(&self) -> bool {
+        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
+        copies.iter().all(Result::is_ok)
+    }
+
+    fn take(&self) -> Option<Received> {
+        let mut bytes = vec![0u8; DATAGRAM_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received =
+            retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
+        let length = received.ok()?.bytes;
+        let descriptors = control.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+            _ => Vec::new(),
+        });
+        let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
+        Some(opened.map_or_else(Received::Spoiled, Received::Transfer))
+    }
+}

@@ -1,0 +1,219 @@
+//! Handoff: a worker that drains hands its connections to the workers that go on, instead of closing them. Both sides.
+//!
+//! ```text
+//!   worker that drains                       queue in the kernel          one that goes on
+//!     idle, or part of a head ──────────────▶ bytes, age, socket ───────▶ parked, as if it had been here all the time
+//!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
+//! ```
+//! A connection moves when it is between two requests; a request that has arrived is answered first. The bytes of an
+//! incomplete head go with it, and so do those of the next request. No thread of the app is needed: the one that polls
+//! hands off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
+//! moved for a while; then it is closed, as it is in a worker that has nobody to hand it to.
+
+use super::Engine;
+use crate::clock::Millis;
+use crate::cluster::waiting_room::{Received, Sent, Transfer, WaitingRoom};
+use crate::connection::{Connection, Next, Then};
+use crate::transport::poller::{Dispatching, Interest};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an idle connection stays open after draining has begun, if there is nobody to hand it to.
+const DRAIN_IDLE: Duration = Duration::from_millis(250);
+
+/// How long it stays open after the last handoff, if it waits for one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Most connections that have been handed off and not yet been taken over, so that none of them waits for long.
+const UNDER_WAY: u64 = 128;
+
+/// How many parked connections are handed off in one turn of the reactor, before other events are handled.
+const TURN: usize = 64;
+
+/// Pause before the next attempt, while connections move.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The same while nobody has a place for more.
+const LONG_PAUSE: Duration = Duration::from_millis(20);
+
+/// What a worker that drains still has to do.
+#[derive(Default)]
+pub(super) struct Handoff {
+    /// Whether connections may be parked that have not been handed off.
+    is_due: AtomicBool,
+}
+
+/// The sending side.
+impl Engine {
+    /// What follows a response.
+    pub(super) fn after_response(&self, close: bool) -> Then {
+        match close {
+            true => Then::Close,
+            false if self.worker.hands_off() => Then::HandOff,
+            false => Then::NextRequest,
+        }
+    }
+
+    /// The listeners are closed: idle connections get a deadline, or are handed off from now on.
+    pub(super) fn begin_handoff(&self, now: Millis) {
+        let hands_off = self.worker.hands_off();
+        self.connections
+            .hurry_idle(now + if hands_off { PATIENCE } else { DRAIN_IDLE });
+        self.handoff.is_due.store(hands_off, SeqCst);
+    }
+
+    /// Parks a connection that waits for its peer, unless another worker takes it over.
+    pub(super) fn park_or_hand_off(&self, connection: Box<Connection>) {
+        if !self.worker.is_retiring() {
+            return self.park(connection, Interest::Read);
+        }
+        if let Err((connection, _)) = self.hand_off(connection) {
+            if connection.is_idle() {
+                self.worker.put_off_drain_deadline(Millis::now() + DRAIN_IDLE);
+            }
+            self.park(connection, Interest::Read);
+            // Behind the connection, so that the poller finds it.
+            self.handoff.is_due.store(true, SeqCst);
+            if !Dispatching::is_here() {
+                self.worker.poller.wake();
+            }
+        }
+    }
+
+    /// Hands a connection to another worker, or gives it back with what went wrong.
+    pub(super) fn hand_off(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
+        let heir = self.room.as_ref().zip(self.worker.shared());
+        let Some((room, (_, slot))) = heir.filter(|_| self.worker.hands_off()) else {
+            return Err((connection, Sent::Full));
+        };
+        if room.handoffs().len() >= UNDER_WAY || !self.worker.others_have_place() {
+            return Err((connection, Sent::Full));
+        }
+        let departure = self.departure(&connection);
+        let sent = departure.map_or(Sent::TooLong, |departure| room.handoffs().send(&departure, slot));
+        if sent != Sent::Done {
+            return Err((connection, sent));
+        }
+        self.counters().handed_off.fetch_add(1, Relaxed);
+        self.worker.put_off_drain_deadline(Millis::now() + PATIENCE);
+        self.let_go(connection);
+        Ok(())
+    }
+
+    /// How long the poller may wait while the drain goes on.
+    pub(super) fn drain_pause(&self) -> Option<Duration> {
+        let is_over = self.worker.is_stopped() || self.worker.drain_deadline().is_none();
+        if is_over || !self.handoff.is_due.load(SeqCst) && !self.awaits_handoffs() {
+            return None;
+        }
+        let is_moving = self.room.as_ref().is_some_and(|room| room.handoffs().is_occupied());
+        Some(if is_moving { PAUSE } else { LONG_PAUSE })
+    }
+
+    /// Hands off parked connections, and takes over what nobody else would. Called by the poller, when all events of a
+    /// poll were handled.
+    pub(super) fn continue_drain(&self, now: Millis) {
+        if self.worker.is_stopped() || self.worker.drain_deadline().is_none() {
+            return;
+        }
+        if self.handoff.is_due.swap(false, SeqCst) {
+            self.hand_off_parked(now);
+        }
+        while self.awaits_handoffs() && self.take_handoff(now) {}
+        self.finish_if_drained();
+    }
+
+    /// There is nobody to hand connections to, or nobody any more: idle ones need not wait for that.
+    fn hurry(&self, deadline: Millis) {
+        if self.worker.drain_deadline().is_some_and(|set| set > deadline) {
+            self.connections.hurry_idle(deadline);
+        }
+    }
+
+    fn hand_off_parked(&self, now: Millis) {
+        if !self.worker.hands_off() {
+            return self.hurry(now + DRAIN_IDLE);
+        }
+        let found = self
+            .connections
+            .parked()
+            .take_some(TURN, Connection::is_between_requests);
+        let has_more = found.len() == TURN;
+        let mut is_full = false;
+        for connection in found {
+            let handed = if is_full {
+                Err((connection, Sent::Full))
+            } else {
+                self.hand_off(connection)
+            };
+            if let Err((connection, sent)) = handed {
+                is_full |= sent == Sent::Full;
+                self.park(connection, Interest::Read);
+            }
+        }
+        if has_more || is_full {
+            self.handoff.is_due.store(true, SeqCst);
+        }
+    }
+}
+
+/// The receiving side.
+impl Engine {
+    /// Whether this worker takes over connections.
+    pub(super) fn admits_handoffs(&self) -> bool {
+        self.room.is_some() && !self.worker.is_stopped() && self.admits_transfers()
+    }
+
+    /// Whether connections have been handed off that depend on this worker, because no other one goes on.
+    pub(super) fn awaits_handoffs(&self) -> bool {
+        let is_occupied = |room: &Arc<WaitingRoom>| room.handoffs().is_occupied();
+        self.room.as_ref().is_some_and(is_occupied) && !self.leaves_transfers()
+    }
+
+    /// Takes over one connection. False if there is none, or it cannot be taken now.
+    pub(super) fn take_handoff(&self, now: Millis) -> bool {
+        let Some((room, (_, slot))) = self.room.as_ref().zip(self.worker.shared()) else {
+            return false;
+        };
+        match room.handoffs().receive(slot) {
+            Received::Transfer(transfer) => self.go_on_with(transfer, now),
+            Received::Nobody => return false,
+            Received::Short => {
+                self.lack_descriptors("connections that were handed off");
+                return false;
+            }
+            Received::Spoiled(_) => self.log_transfer("closed a connection that was handed off: descriptors ran out"),
+        }
+        true
+    }
+
+    fn go_on_with(&self, transfer: Transfer, now: Millis) {
+        let Transfer {
+            socket, origin, peer, ..
+        } = transfer;
+        let mut connection = match self.connection_of(socket, origin, peer, Some(Interest::Read)) {
+            Ok(connection) => Box::new(connection),
+            Err((_, reason)) => {
+                return self.log_transfer(&format!("closed a connection that was handed off: {reason}"))
+            }
+        };
+        self.counters().taken_over.fetch_add(1, Relaxed);
+        self.worker.put_off_drain_deadline(now + DRAIN_IDLE);
+        connection.stream.is_peer_trusted = transfer.is_peer_trusted;
+        connection.taken_over(
+            transfer.stage,
+            transfer.input,
+            transfer.served,
+            transfer.awaits_proxy_line,
+        );
+        self.worker.guard("a connection", || {
+            let next = if connection.stream.input.is_empty() {
+                Next::Wait(Interest::Read)
+            } else {
+                connection.parse_head(&self.worker.config, now)
+            };
+            self.settle(connection, next);
+        });
+    }
+}
