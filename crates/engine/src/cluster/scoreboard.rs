@@ -3,6 +3,7 @@
 //! It holds nothing but atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
 
 use crate::clock::Millis;
+use crate::cluster::ledger::Ledger;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -22,6 +23,8 @@ pub struct Scoreboard {
     pub refused: AtomicU64,
     /// One more than the highest number of a worker that has ever read mail.
     mailboxes: AtomicU64,
+    /// How long the requests of each party have run.
+    pub(crate) ledger: Ledger,
     /// For processes without a number: the supervisor, and what an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
@@ -139,6 +142,7 @@ impl Default for Scoreboard {
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
+            ledger: Ledger::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
         }

@@ -59,8 +59,8 @@ impl Engine {
     }
 
     pub(super) fn empty_queue(&self) {
-        while let Some(job) = self.scheduler.ready().pop() {
-            if let Job::Request(connection) = job {
+        while let Some(turn) = self.scheduler.ready().pop() {
+            if let Job::Request(connection) = turn.job {
                 self.close(connection);
             }
         }

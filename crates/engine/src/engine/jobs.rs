@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
+use crate::config::fair_by::Party;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
@@ -37,6 +38,18 @@ impl Queued for Job {
             Job::Request(connection) => Some(connection.arrived()),
             _ => None,
         }
+    }
+
+    fn party(&self) -> Option<Party> {
+        match self {
+            Job::Request(connection) => connection.stream.party,
+            Job::Client(client) => client.party,
+            _ => None,
+        }
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(self, Job::Request(connection) if connection.stream.is_urgent)
     }
 }
 
@@ -143,8 +156,18 @@ impl Workplace for Engine {
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        let connection = if self.has_transfers() { self.move_in() } else { None };
-        connection.map(Job::Request)
+        // The order of the waiting room is that of arrival.
+        if !self.has_transfers() || self.scheduler.ready().has_urgent() {
+            return None;
+        }
+        let mut connection = self.move_in()?;
+        self.rank(&mut connection);
+        let job = Job::Request(connection);
+        if self.has_parties() {
+            self.scheduler.ready().push(job);
+            return None;
+        }
+        Some(job)
     }
 
     fn leisure(&self, app: &impl App) -> Option<Job> {
@@ -184,6 +207,9 @@ impl Workplace for Engine {
     fn shed(&self, patience: Duration) {
         if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || self.worker.is_draining() {
             return;
+        }
+        if self.has_parties() {
+            return self.offer(patience);
         }
         let time = Nanos::now() - patience;
         while self.move_out(time) {}
