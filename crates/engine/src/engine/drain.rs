@@ -59,8 +59,8 @@ impl Engine {
     }
 
     pub(super) fn empty_queue(&self) {
-        while let Some(turn) = self.scheduler.ready().pop() {
-            if let Job::Request(connection) = turn.job {
+        for job in self.scheduler.ready().take_all() {
+            if let Job::Request(connection) = job {
                 self.close(connection);
             }
         }

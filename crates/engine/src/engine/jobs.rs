@@ -226,7 +226,7 @@ impl Workplace for Engine {
 
 impl Site for Engine {
     fn has_jobs(&self) -> bool {
-        !self.scheduler.ready().is_empty()
+        self.scheduler.ready().has_turns()
     }
 
     fn calls_back(&self) -> bool {

@@ -38,6 +38,9 @@ const MOST_OFFERED: u64 = 4;
 /// If turns go by party: how long a request waits for its turn before it is offered to other workers.
 const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
+/// If turns go by party: pause between two offers of requests that leave the free threads to others.
+const HELD_BACK: Duration = Duration::from_millis(20);
+
 /// Minimum pause between two log lines about transfers.
 const QUIET: Duration = Duration::from_millis(1_000);
 
@@ -50,6 +53,8 @@ pub(super) struct Admission {
     /// Since when this worker has been about to take a request: the kernel has woken no other worker for it.
     promised_since: AtomicMillis,
     quiet_until: AtomicMillis,
+    /// When a request may be offered that leaves the free threads here to others.
+    next_offer: AtomicMillis,
 }
 
 /// No time is set.
@@ -63,6 +68,7 @@ impl Default for Admission {
             recheck_at: none(),
             promised_since: none(),
             quiet_until: none(),
+            next_offer: none(),
         }
     }
 }
@@ -193,6 +199,14 @@ impl Engine {
     /// As `shed`, if turns go by party: keeps few requests in the waiting room, so that those in it are the ones whose
     /// turn is next somewhere, and all others wait where turns are kept.
     pub(super) fn offer(&self, patience: Duration) {
+        if self.scheduler.ready().is_held_back() {
+            // Threads are free here, and the others may be in the same position.
+            let now = Millis::now();
+            if now < self.admission.next_offer.load(Relaxed) {
+                return;
+            }
+            self.admission.next_offer.store(now + HELD_BACK, Relaxed);
+        }
         let (patience, mut most) = match patience > OFFER_PATIENCE {
             // Jobs do end, and each of them takes in what another worker offers.
             true => (OFFER_PATIENCE, 1),

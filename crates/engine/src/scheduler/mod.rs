@@ -75,7 +75,7 @@ pub(crate) trait Workplace: Site {
 impl<J: Queued> Scheduler<J> {
     pub(crate) fn new(max_threads: usize, order: &Order) -> Scheduler<J> {
         Scheduler {
-            ready: ReadyQueue::new(order),
+            ready: ReadyQueue::new(order, max_threads),
             threads: Threads::new(max_threads),
             cadence: Cadence::default(),
             monitor: Monitor::default(),

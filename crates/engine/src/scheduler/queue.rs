@@ -1,6 +1,7 @@
 //! The ready queue: the jobs that a thread of the app can run, and which is next. First come, first served, or turns by
 //! party (`fair.rs`); urgent jobs go ahead of both (`urgent.rs`).
 
+mod absent;
 mod account;
 mod fair;
 mod urgent;
@@ -11,7 +12,7 @@ use crate::config::fair_by::Party;
 use fair::{Charge, FairLine};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use urgent::Urgent;
 
 /// What a thread runs in one turn.
@@ -43,6 +44,10 @@ pub(crate) struct ReadyQueue<J> {
     length: AtomicUsize,
     /// How many of them are urgent, in the same way.
     urgent: AtomicUsize,
+    /// How many parties have jobs among the rest, in the same way.
+    parties: AtomicUsize,
+    /// Whether all that wait leave the free threads to others, who are expected.
+    is_held_back: AtomicBool,
 }
 
 struct Lines<J> {
@@ -80,10 +85,11 @@ impl<J> From<J> for Turn<J> {
 }
 
 impl<J: Queued> ReadyQueue<J> {
-    pub(crate) fn new(order: &Order) -> ReadyQueue<J> {
+    /// `threads`: most jobs that run at a time.
+    pub(crate) fn new(order: &Order, threads: usize) -> ReadyQueue<J> {
         let rest = match order {
             Order::Arrival => Line::Arrival(VecDeque::new()),
-            Order::Party(ledger) => Line::Party(Box::new(FairLine::new(*ledger))),
+            Order::Party(ledger) => Line::Party(Box::new(FairLine::new(threads, *ledger))),
         };
         ReadyQueue {
             lines: Mutex::new(Lines {
@@ -92,6 +98,8 @@ impl<J: Queued> ReadyQueue<J> {
             }),
             length: AtomicUsize::new(0),
             urgent: AtomicUsize::new(0),
+            parties: AtomicUsize::new(0),
+            is_held_back: AtomicBool::new(false),
         }
     }
 
@@ -99,10 +107,14 @@ impl<J: Queued> ReadyQueue<J> {
         let mut lines = self.lines.lock();
         if job.is_urgent() {
             lines.urgent.push(job);
+            self.is_held_back.store(false, SeqCst);
         } else {
             match &mut lines.rest {
                 Line::Arrival(line) => line.push_back(job),
-                Line::Party(line) => line.push(job, Nanos::now()),
+                Line::Party(line) => {
+                    line.push(job, Nanos::now());
+                    self.is_held_back.store(false, SeqCst);
+                }
             }
         }
         self.count(&lines);
@@ -134,7 +146,22 @@ impl<J: Queued> ReadyQueue<J> {
         let mut lines = self.lines.lock();
         let turn = lines.pop();
         self.count(&lines);
+        if turn.is_none() && !self.is_empty() {
+            self.is_held_back.store(true, SeqCst);
+        }
         turn
+    }
+
+    /// Takes all jobs, none of which will run.
+    pub(crate) fn take_all(&self) -> Vec<J> {
+        let mut lines = self.lines.lock();
+        let mut jobs = lines.urgent.take_all();
+        match &mut lines.rest {
+            Line::Arrival(line) => jobs.extend(line.drain(..)),
+            Line::Party(line) => jobs.extend(line.take_all()),
+        }
+        self.count(&lines);
+        jobs
     }
 
     /// The job of a turn has run.
@@ -148,7 +175,22 @@ impl<J: Queued> ReadyQueue<J> {
         }
         if let (Some(charge), Line::Party(line)) = (due.charge, &mut lines.rest) {
             line.end(charge, Nanos::now());
+            self.is_held_back.store(false, SeqCst);
         }
+    }
+
+    /// Looks again at jobs that are held back. True if one may run now.
+    pub(super) fn release(&self) -> bool {
+        if !self.is_held_back() {
+            return false;
+        }
+        let mut lines = self.lines.lock();
+        let Line::Party(line) = &mut lines.rest else {
+            return false;
+        };
+        let is_free = line.next(Nanos::now()).is_some();
+        self.is_held_back.store(!is_free, SeqCst);
+        is_free
     }
 
     /// Takes the job that can leave and would be next, after skipping `skipped` of them, if it has waited since before
@@ -195,6 +237,16 @@ impl<J: Queued> ReadyQueue<J> {
         self.len() == 0
     }
 
+    /// Whether a thread that is free should take a job.
+    pub(crate) fn has_turns(&self) -> bool {
+        !self.is_empty() && !self.is_held_back()
+    }
+
+    /// Whether jobs wait, but leave the free threads to others.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.is_held_back.load(SeqCst)
+    }
+
     /// Whether an urgent job waits.
     pub(crate) fn has_urgent(&self) -> bool {
         self.urgent.load(SeqCst) > 0
@@ -202,16 +254,16 @@ impl<J: Queued> ReadyQueue<J> {
 
     /// How many parties have jobs that wait; 0 if turns do not go by party.
     pub(crate) fn waiting_parties(&self) -> usize {
-        match &self.lines.lock().rest {
-            Line::Arrival(_) => 0,
-            Line::Party(line) => line.waiting_parties(),
-        }
+        self.parties.load(SeqCst)
     }
 
     fn count(&self, lines: &MutexGuard<'_, Lines<J>>) {
         let rest = match &lines.rest {
             Line::Arrival(line) => line.len(),
-            Line::Party(line) => line.len(),
+            Line::Party(line) => {
+                self.parties.store(line.waiting_parties(), SeqCst);
+                line.len()
+            }
         };
         let urgent = lines.urgent.len();
         if urgent != self.urgent.load(SeqCst) {
@@ -292,7 +344,7 @@ mod tests {
 
     /// Requests in order of arrival, and after each a job that cannot leave.
     fn queue(count: u64) -> ReadyQueue<TestJob> {
-        let queue = ReadyQueue::new(&Order::Arrival);
+        let queue = ReadyQueue::new(&Order::Arrival, 1);
         for arrived in 0..count {
             queue.push(TestJob::Request(arrived));
             queue.push(TestJob::Own);

@@ -7,6 +7,7 @@
 
 use crate::clock::Nanos;
 use crate::cluster::ledger::Seen;
+use std::time::Duration;
 
 /// The highest debt, so that one endless request does not shut its party out for as long as it took.
 const MOST_DEBT: u64 = 10_000_000_000;
@@ -39,6 +40,11 @@ impl Pace {
     /// Threads have spent `time` together.
     pub(super) fn spend(&mut self, time: u64) {
         self.time += time / self.active.max(1);
+    }
+
+    /// Jobs that run.
+    pub(super) fn running(&self) -> usize {
+        self.running as usize
     }
 
     pub(super) fn begin(&mut self) {
@@ -106,6 +112,16 @@ impl Account {
         used.min(pace.time() + MOST_DEBT)
     }
 
+    /// What it will have used when it comes back and has run one more job.
+    pub(super) fn after_next(&self, pace: &Pace) -> u64 {
+        self.used.max(pace.time()).saturating_add(self.usual)
+    }
+
+    /// What one of its jobs takes.
+    pub(super) fn usual(&self) -> Duration {
+        Duration::from_nanos(self.usual)
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.running > 0
     }
@@ -148,7 +164,6 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn at(milliseconds: u64) -> Nanos {
         Nanos::START + Duration::from_millis(milliseconds)

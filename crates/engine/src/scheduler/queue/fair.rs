@@ -3,20 +3,24 @@
 //! In each round a party may use up [`QUANTUM`] of the time of threads; within the round parties alternate, one job at a
 //! time, in the order in which they came. Whoever has used more sits out as many rounds. So nothing is gained by many
 //! connections, by pipelining or by long requests: over any time, parties that always have something to run get the same
-//! time, up to a quantum and what runs at a moment. The next round begins when nobody is left in this one, so no thread
-//! is idle while a job waits.
+//! time, up to a quantum and what runs at a moment. The next round begins when nobody is left in this one.
 //!
 //! The rounds are numbered: a party is in the round `used / QUANTUM`, and new ones come into that of the pace
 //! (`account.rs`). Jobs without a party (tasks, messages for the process) are in that round too, each for itself.
 //!
+//! A job that has begun is not interrupted. So a party that has used more than was due to it does not take every thread:
+//! it leaves one to each of those who were here a moment ago, and one to all who were here lately (`absent.rs`).
+//!
 //! What is remembered: parties with something to run, and [`MOST_IDLE`] that have run something lately.
 
+use super::absent::{Absent, Standing};
 use super::account::{Account, Begun, Pace};
 use super::Queued;
 use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::Party;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
 /// What a party may use in a round, in nanoseconds.
@@ -31,6 +35,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How many parties are looked at for a job that may leave.
 const DEPARTING: usize = 16;
 
+/// How many parties that leave their threads to others are passed over.
+const MOST_HELD: usize = 16;
+
 /// See the head of this file.
 pub(super) struct FairLine<J> {
     parties: HashMap<Party, Member<J>>,
@@ -38,10 +45,15 @@ pub(super) struct FairLine<J> {
     turns: BTreeMap<Place, Next<J>>,
     pace: Pace,
     length: usize,
+    /// Jobs without a party.
+    own: usize,
     /// Numbers places in order; the middle of the numbers at first, so that some may be put before all others.
     last: u64,
     first: u64,
     swept: Nanos,
+    /// Most jobs that run at a time.
+    threads: usize,
+    absent: Absent,
     ledger: Option<&'static Ledger>,
 }
 
@@ -59,6 +71,8 @@ struct Member<J> {
     waiting: VecDeque<(Nanos, J)>,
     /// Its place among the turns, while something waits.
     place: Place,
+    /// When its last job ended, if nothing of it waits.
+    left: Nanos,
 }
 
 impl<J> Member<J> {
@@ -72,16 +86,19 @@ impl<J> Member<J> {
 pub(super) struct Charge(Option<(Party, Begun)>);
 
 impl<J: Queued> FairLine<J> {
-    /// `ledger`: that of the other workers, if there are any.
-    pub(super) fn new(ledger: Option<&'static Ledger>) -> FairLine<J> {
+    /// `threads`: most jobs that run at a time. `ledger`: that of all workers, if there are any.
+    pub(super) fn new(threads: usize, ledger: Option<&'static Ledger>) -> FairLine<J> {
         FairLine {
             parties: HashMap::new(),
             turns: BTreeMap::new(),
             pace: Pace::default(),
             length: 0,
+            own: 0,
             last: u64::MAX / 2,
             first: u64::MAX / 2,
             swept: Nanos::default(),
+            threads,
+            absent: Absent::default(),
             ledger,
         }
     }
@@ -93,8 +110,7 @@ impl<J: Queued> FairLine<J> {
 
     /// Parties with jobs that wait.
     pub(super) fn waiting_parties(&self) -> usize {
-        let own = self.turns.values().filter(|next| matches!(next, Next::Own(_)));
-        self.turns.len() - own.count()
+        self.turns.len() - self.own
     }
 
     pub(super) fn push(&mut self, job: J, now: Nanos) {
@@ -103,6 +119,7 @@ impl<J: Queued> FairLine<J> {
         let Some(party) = job.party() else {
             let place = (self.pace.time() / QUANTUM, self.number());
             self.turns.insert(place, Next::Own(job));
+            self.own += 1;
             return;
         };
         let waiting = &mut self.join(party).waiting;
@@ -129,41 +146,78 @@ impl<J: Queued> FairLine<J> {
     }
 
     pub(super) fn pop(&mut self, now: Nanos) -> Option<(J, Charge)> {
+        let place = self.next(now)?;
+        let next = self.turns.remove(&place)?;
+        self.length -= 1;
+        self.pace.begin();
+        let party = match next {
+            Next::Own(job) => {
+                self.own -= 1;
+                return Some((job, Charge(None)));
+            }
+            Next::Of(party) => party,
+        };
+        let member = self.parties.get_mut(&party)?;
+        let (_, job) = member.waiting.pop_front()?;
+        let begun = member.account.begin(now);
+        if !member.waiting.is_empty() {
+            let number = self.number();
+            self.line_up(party, number, now);
+        }
+        Some((job, Charge(Some((party, begun)))))
+    }
+
+    /// Whose turn it is; `None` if nothing waits but what leaves its thread to others.
+    pub(super) fn next(&mut self, now: Nanos) -> Option<Place> {
         self.pace.advance(now);
         if now - self.swept >= SWEEP {
             self.sweep(now);
         }
-        loop {
-            let (place, next) = self.turns.pop_first()?;
-            let party = match next {
-                Next::Own(job) => {
-                    self.length -= 1;
-                    self.pace.begin();
-                    return Some((job, Charge(None)));
-                }
-                Next::Of(party) => party,
+        let mut passed = (0, 0);
+        let mut held = 0;
+        while held < MOST_HELD {
+            let (place, next) = self.turns.range((Excluded(passed), Unbounded)).next()?;
+            let (place, Next::Of(party)) = (*place, next) else {
+                return Some(*place);
             };
+            let party = *party;
             self.charge_elsewhere(party);
-            let number = self.number();
-            let Some(member) = self.parties.get_mut(&party) else {
-                continue;
-            };
-            if member.account.used(&self.pace, now) / QUANTUM > place.0 {
+            let account = &self.parties.get(&party)?.account;
+            if account.used(&self.pace, now) / QUANTUM > place.0 {
                 // It has used more since it got its place.
+                self.turns.remove(&place);
+                let number = self.number();
                 self.line_up(party, number, now);
-                continue;
+            } else if self.is_held_back(party, now) {
+                (passed, held) = (place, held + 1);
+            } else {
+                return Some(place);
             }
-            let Some((_, job)) = member.waiting.pop_front() else {
-                continue;
-            };
-            self.length -= 1;
-            self.pace.begin();
-            let begun = member.account.begin(now);
-            if !member.waiting.is_empty() {
-                self.line_up(party, number, now);
-            }
-            return Some((job, Charge(Some((party, begun)))));
         }
+        None
+    }
+
+    /// Whether a party leaves the free threads to others: those who are about to come back, and will still have used less
+    /// than this one when they have run their next job.
+    fn is_held_back(&self, party: Party, now: Nanos) -> bool {
+        let free = self.threads.saturating_sub(self.pace.running());
+        let Some(member) = self.parties.get(&party) else {
+            return false;
+        };
+        let used = member.account.used(&self.pace, now);
+        if free >= self.threads || used <= self.pace.time() + QUANTUM {
+            return false;
+        }
+        let standing = |other: Party, left: Nanos| {
+            let member = self.parties.get(&other);
+            let next = member.map_or(self.pace.time(), |member| member.account.after_next(&self.pace));
+            match member {
+                _ if other == party || next + QUANTUM >= used => Standing::Even,
+                Some(member) if member.left == left && !member.is_active() => Standing::Away,
+                _ => Standing::Back,
+            }
+        };
+        self.absent.want(free, member.account.usual(), now, standing)
     }
 
     /// A job that never was in this line runs.
@@ -186,6 +240,8 @@ impl<J: Queued> FairLine<J> {
                 }
                 if !member.is_active() {
                     self.pace.remove_party();
+                    member.left = now;
+                    self.absent.note(party, now);
                 }
             }
         }
@@ -217,6 +273,27 @@ impl<J: Queued> FairLine<J> {
         Some(job)
     }
 
+    /// Takes all jobs, none of which will run.
+    pub(super) fn take_all(&mut self) -> Vec<J> {
+        (self.length, self.own) = (0, 0);
+        let mut jobs = Vec::new();
+        for next in std::mem::take(&mut self.turns).into_values() {
+            match next {
+                Next::Own(job) => jobs.push(job),
+                Next::Of(party) => {
+                    let Some(member) = self.parties.get_mut(&party) else {
+                        continue;
+                    };
+                    jobs.extend(member.waiting.drain(..).map(|(_, job)| job));
+                    if !member.is_active() {
+                        self.pace.remove_party();
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
     /// Returns the capacity that a burst has left.
     pub(super) fn shrink(&mut self) {
         self.parties.shrink_to(MOST_IDLE);
@@ -235,6 +312,7 @@ impl<J: Queued> FairLine<J> {
             account: Account::new(self.ledger.map(|ledger| ledger.look(party)).unwrap_or_default()),
             waiting: VecDeque::new(),
             place: (0, 0),
+            left: Nanos::default(),
         });
         if !member.is_active() {
             member.account.join(&self.pace);

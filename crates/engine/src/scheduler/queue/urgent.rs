@@ -65,7 +65,69 @@ impl<J: Queued> Urgent<J> {
         }
     }
 
+    pub(super) fn take_all(&mut self) -> Vec<J> {
+        self.waiting.drain(..).collect()
+    }
+
     pub(super) fn shrink(&mut self) {
         self.waiting.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::fair_by::Party;
+
+    impl Queued for u64 {
+        fn arrived(&self) -> Option<Nanos> {
+            Some(Nanos::from_number(*self))
+        }
+
+        fn party(&self) -> Option<Party> {
+            None
+        }
+
+        fn is_urgent(&self) -> bool {
+            true
+        }
+    }
+
+    fn urgent(jobs: &[u64]) -> Urgent<u64> {
+        let mut urgent = Urgent::default();
+        jobs.iter().for_each(|job| urgent.push(*job));
+        urgent
+    }
+
+    #[test]
+    fn the_next_one_waits_for_the_end_of_the_last_one_and_for_a_turn_of_the_others() {
+        let mut urgent = urgent(&[1, 2, 3]);
+        assert_eq!(urgent.pop(true), Some((1, true)));
+        assert_eq!(urgent.pop(true), None, "it is the turn of the others");
+        assert_eq!(urgent.pop(true), None, "the first one still runs");
+        urgent.end();
+        assert_eq!(urgent.pop(true), Some((2, true)));
+        urgent.end();
+        assert_eq!(urgent.pop(true), None, "it is the turn of the others");
+        assert_eq!(urgent.pop(true), Some((3, true)));
+        assert_eq!(urgent.len(), 0);
+    }
+
+    #[test]
+    fn where_nobody_else_waits_nobody_is_overtaken() {
+        let mut urgent = urgent(&[1, 2, 3]);
+        assert_eq!(urgent.pop(true), Some((1, true)));
+        assert_eq!(urgent.pop(false), Some((2, false)));
+        assert_eq!(urgent.pop(false), Some((3, false)));
+        assert_eq!(urgent.pop(false), None);
+    }
+
+    #[test]
+    fn one_that_could_not_leave_is_first_again() {
+        let mut urgent = urgent(&[5, 6]);
+        assert_eq!(urgent.pop_older_than(Nanos::from_number(4)), None);
+        let first = urgent.pop_older_than(Nanos::from_number(5)).expect("it is old enough");
+        urgent.put_back(first);
+        assert_eq!(urgent.take_all(), [5, 6]);
     }
 }

@@ -59,6 +59,8 @@ struct World {
     threads: usize,
     /// By when each job ends; the second number tells those that end together apart.
     running: BTreeMap<(u64, u64), (TestJob, Charge)>,
+    /// Jobs on their way, by when they arrive.
+    coming: BTreeMap<(u64, u64), TestJob>,
     begun: u64,
     /// The time that each party has got.
     used: BTreeMap<u64, u64>,
@@ -71,10 +73,11 @@ impl World {
 
     fn with(threads: usize, ledger: Option<&'static Ledger>) -> World {
         World {
-            line: FairLine::new(ledger),
+            line: FairLine::new(threads, ledger),
             now: 0,
             threads,
             running: BTreeMap::new(),
+            coming: BTreeMap::new(),
             begun: 0,
             used: BTreeMap::new(),
         }
@@ -94,21 +97,33 @@ impl World {
         }
     }
 
-    /// When the next job ends.
-    fn next_end(&self) -> Option<u64> {
-        self.running.keys().next().map(|(time, _)| *time)
+    /// When something happens next; what is held back is looked at each millisecond.
+    fn next_event(&self) -> Option<u64> {
+        let is_held = self.line.len() > 0 && self.running.len() < self.threads;
+        let look = is_held.then_some(self.now + MILLISECOND);
+        let times = [self.running.keys().next(), self.coming.keys().next()];
+        times.into_iter().flatten().map(|(time, _)| *time).chain(look).min()
     }
 
     /// Runs until the next job has ended, and returns it. The threads take what is there before and afterwards.
     fn step(&mut self) -> Option<TestJob> {
-        self.fill();
-        let ((time, _), (job, charge)) = self.running.pop_first()?;
-        self.now = time;
-        self.line.end(charge, at(time));
-        if let Some(party) = job.party {
-            *self.used.entry(party).or_default() += job.cost;
+        loop {
+            self.fill();
+            self.now = self.next_event()?;
+            while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let job = entry.remove();
+                self.push(job);
+            }
+            let Some(entry) = self.running.first_entry().filter(|entry| entry.key().0 <= self.now) else {
+                continue;
+            };
+            let (job, charge) = entry.remove();
+            self.line.end(charge, at(self.now));
+            if let Some(party) = job.party {
+                *self.used.entry(party).or_default() += job.cost;
+            }
+            return Some(job);
         }
-        Some(job)
     }
 
     fn used(&self, party: u64) -> u64 {
@@ -128,7 +143,7 @@ impl World {
 #[test]
 fn parties_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs_cost() {
     let mut random = Random(7);
-    for round in 0..200 {
+    for round in 0..50 {
         let threads = 1 + random.below(8) as usize;
         let parties = 2 + random.below(12);
         let longest: Vec<u64> = (0..parties).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
@@ -139,7 +154,7 @@ fn parties_that_always_have_something_to_run_get_the_same_time_whatever_their_jo
             (0..threads + 1 + random.below(20) as usize).for_each(|_| world.push(job(party, 1)));
         }
         let cost = |random: &mut Random, party: u64| 1 + random.below(longest[party as usize]);
-        world.run(4_000, |ended| {
+        world.run(2_000, |ended| {
             let party = ended.party?;
             Some(job(party, cost(&mut random, party)))
         });
@@ -170,6 +185,53 @@ fn a_crowd_of_one_party_takes_no_time_from_those_who_come_alone() {
         }
         assert!(world.used(0) * 100 >= share * 90, "the crowd has its share too");
     }
+}
+
+#[test]
+fn who_asks_again_a_moment_later_finds_a_thread() {
+    let mut random = Random(3);
+    // As many threads as there are others, so that between two of their jobs only the crowd waits.
+    for (threads, long) in [(5, 5), (5, 50), (5, 500), (10, 50)] {
+        let mut world = World::new(threads);
+        (0..200).for_each(|_| world.push(job(0, long * MILLISECOND)));
+        (1..=threads as u64).for_each(|party| world.push(job(party, 5 * MILLISECOND)));
+        let until = 10_000 * MILLISECOND;
+        while world.now < until {
+            let ended = world.step().expect("jobs");
+            if ended.party == Some(0) {
+                world.push(ended);
+            } else {
+                let pause = random.below(2 * MILLISECOND);
+                world.begun += 1;
+                world.coming.insert((world.now + pause, world.begun), ended);
+            }
+        }
+        let total: u64 = world.used.values().sum();
+        let share = total / (threads as u64 + 1);
+        for party in 1..=threads as u64 {
+            let used = world.used(party);
+            assert!(
+                used * 100 >= share * 80,
+                "{threads} threads, {long} ms: {used} of {share}"
+            );
+        }
+        assert!(
+            total * 100 >= until * threads as u64 * 80,
+            "threads are not left idle for long: {total}"
+        );
+        assert!(world.used(0) * 100 >= share * 80, "the crowd has its share too");
+    }
+}
+
+#[test]
+fn without_others_nothing_is_held_back() {
+    let mut world = World::new(5);
+    (0..20).for_each(|_| world.push(job(0, 50 * MILLISECOND)));
+    world.push(job(1, MILLISECOND));
+    world.run(3_000, |ended| ended.party.filter(|party| *party == 0).map(|_| ended));
+    world.used.clear();
+    world.run(1_000, Some);
+    assert_eq!(world.used(0), 5_000 * MILLISECOND);
 }
 
 #[test]
@@ -315,7 +377,7 @@ fn what_is_remembered_has_a_limit() {
 
 #[test]
 fn the_one_whose_turn_is_next_leaves_and_may_come_back() {
-    let mut line = FairLine::new(None);
+    let mut line = FairLine::new(1, None);
     (0..3).for_each(|number| line.push(TestJob { number, ..job(1, 1) }, at(10 + number)));
     line.push(job(2, 1), at(20));
     line.push(
@@ -355,7 +417,7 @@ fn a_party_has_one_share_of_all_workers_together() {
     loop {
         workers.iter_mut().for_each(World::fill);
         let [one, other] = &workers;
-        let world = usize::from(one.next_end() > other.next_end());
+        let world = usize::from(one.next_event() > other.next_event());
         let world = &mut workers[world];
         if world.now > 20_000 * MILLISECOND {
             break;
