@@ -39,7 +39,7 @@ module Fairlead
       # A list of paths. From the command line they are separated by commas.
       class Paths < Type
         # As they are sent: nothing is decoded, and the query does not count.
-        PATH = %r{\A/[^\s,?#[:cntrl:]]*\z}
+        PATH = %r{\A/[^ ,?#[:cntrl:]]*\z}
 
         def expectation = "paths such as /up,/ping, without a query"
 
