@@ -156,8 +156,7 @@ impl Workplace for Engine {
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        // The order of the waiting room is that of arrival.
-        if !self.has_transfers() || self.scheduler.ready().has_urgent() {
+        if !self.has_transfers() {
             return None;
         }
         let mut connection = self.move_in()?;

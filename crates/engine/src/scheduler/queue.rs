@@ -152,6 +152,24 @@ impl<J: Queued> ReadyQueue<J> {
         turn
     }
 
+    /// An urgent job that goes ahead of the rest, and of what comes from elsewhere, unless it is their turn.
+    pub(super) fn pop_urgent(&self) -> Option<Turn<J>> {
+        if !self.has_urgent() {
+            return None;
+        }
+        let mut lines = self.lines.lock();
+        let turn = lines.overtake();
+        self.count(&lines);
+        turn
+    }
+
+    /// A job from elsewhere has its turn.
+    pub(super) fn give_way(&self) {
+        if self.has_urgent() {
+            self.lines.lock().urgent.give_way();
+        }
+    }
+
     /// Takes all jobs, none of which will run.
     pub(crate) fn take_all(&self) -> Vec<J> {
         let mut lines = self.lines.lock();
@@ -188,7 +206,7 @@ impl<J: Queued> ReadyQueue<J> {
         let Line::Party(line) = &mut lines.rest else {
             return false;
         };
-        let is_free = line.next(Nanos::now()).is_some();
+        let is_free = line.len() == 0 || line.next(Nanos::now()).is_some();
         self.is_held_back.store(!is_free, SeqCst);
         is_free
     }
@@ -279,24 +297,44 @@ impl<J: Queued> Lines<J> {
             Line::Arrival(line) => !line.is_empty(),
             Line::Party(line) => line.len() > 0,
         };
-        if let Some((job, has_overtaken)) = self.urgent.pop(has_others) {
-            let charge = match &mut self.rest {
-                Line::Arrival(_) => None,
-                Line::Party(line) => Some(line.begin(&job, Nanos::now())),
-            };
-            let due = Due { has_overtaken, charge };
-            return Some(Turn { job, due });
+        if has_others {
+            if let Some(turn) = self.overtake().or_else(|| self.pop_rest()) {
+                return Some(turn);
+            }
         }
-        match &mut self.rest {
+        let job = self.urgent.pop()?;
+        Some(self.begin_urgent(job, false))
+    }
+
+    /// An urgent job that goes ahead of the rest.
+    fn overtake(&mut self) -> Option<Turn<J>> {
+        let job = self.urgent.overtake()?;
+        Some(self.begin_urgent(job, true))
+    }
+
+    fn begin_urgent(&mut self, job: J, has_overtaken: bool) -> Turn<J> {
+        let charge = match &mut self.rest {
+            Line::Arrival(_) => None,
+            Line::Party(line) => Some(line.begin(&job, Nanos::now())),
+        };
+        let due = Due { has_overtaken, charge };
+        Turn { job, due }
+    }
+
+    fn pop_rest(&mut self) -> Option<Turn<J>> {
+        let turn = match &mut self.rest {
             Line::Arrival(line) => line.pop_front().map(Turn::from),
-            Line::Party(line) => line.pop(Nanos::now()).map(|(job, charge)| Turn {
-                job,
-                due: Due {
+            Line::Party(line) => line.pop(Nanos::now()).map(|(job, charge)| {
+                let charge = Some(charge);
+                let due = Due {
                     has_overtaken: false,
-                    charge: Some(charge),
-                },
+                    charge,
+                };
+                Turn { job, due }
             }),
-        }
+        }?;
+        self.urgent.give_way();
+        Some(turn)
     }
 }
 

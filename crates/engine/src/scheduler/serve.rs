@@ -76,7 +76,11 @@ impl<J: Queued> Scheduler<J> {
     }
 
     fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<Turn<J>> {
+        if let Some(turn) = self.ready.pop_urgent() {
+            return Some(turn);
+        }
         if let Some(job) = workplace.take_transfer() {
+            self.ready.give_way();
             return Some(job.into());
         }
         if self.cadence.may_go_on() {

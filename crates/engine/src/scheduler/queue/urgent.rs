@@ -37,18 +37,24 @@ impl<J: Queued> Urgent<J> {
         self.waiting.push_front(job);
     }
 
-    /// The job that is next and whether it overtakes others, unless it is the turn of the others. Where there are none,
-    /// nobody is overtaken. To be called for each turn.
-    pub(super) fn pop(&mut self, has_others: bool) -> Option<(J, bool)> {
-        if has_others && (self.runs || self.others_are_next || self.waiting.is_empty()) {
-            self.others_are_next = false;
+    /// The next one, which overtakes others, unless it is their turn. [`Urgent::end`] has to be called when it has ended.
+    pub(super) fn overtake(&mut self) -> Option<J> {
+        if self.runs || self.others_are_next {
             return None;
         }
         let job = self.waiting.pop_front()?;
-        if has_others {
-            (self.runs, self.others_are_next) = (true, true);
-        }
-        Some((job, has_others))
+        (self.runs, self.others_are_next) = (true, true);
+        Some(job)
+    }
+
+    /// The next one, where no other job can run and so nobody is overtaken.
+    pub(super) fn pop(&mut self) -> Option<J> {
+        self.waiting.pop_front()
+    }
+
+    /// Another job has its turn.
+    pub(super) fn give_way(&mut self) {
+        self.others_are_next = false;
     }
 
     /// The one that has overtaken others has ended.
@@ -102,24 +108,24 @@ mod tests {
     #[test]
     fn the_next_one_waits_for_the_end_of_the_last_one_and_for_a_turn_of_the_others() {
         let mut urgent = urgent(&[1, 2, 3]);
-        assert_eq!(urgent.pop(true), Some((1, true)));
-        assert_eq!(urgent.pop(true), None, "it is the turn of the others");
-        assert_eq!(urgent.pop(true), None, "the first one still runs");
+        assert_eq!(urgent.overtake(), Some(1));
+        assert_eq!(urgent.overtake(), None);
+        urgent.give_way();
+        assert_eq!(urgent.overtake(), None, "the first one still runs");
         urgent.end();
-        assert_eq!(urgent.pop(true), Some((2, true)));
+        assert_eq!(urgent.overtake(), Some(2));
         urgent.end();
-        assert_eq!(urgent.pop(true), None, "it is the turn of the others");
-        assert_eq!(urgent.pop(true), Some((3, true)));
-        assert_eq!(urgent.len(), 0);
+        assert_eq!(urgent.overtake(), None, "it is the turn of the others");
+        urgent.give_way();
+        assert_eq!(urgent.overtake(), Some(3));
+        assert_eq!((urgent.pop(), urgent.len()), (None, 0));
     }
 
     #[test]
-    fn where_nobody_else_waits_nobody_is_overtaken() {
+    fn where_nobody_is_overtaken_they_do_not_wait_for_each_other() {
         let mut urgent = urgent(&[1, 2, 3]);
-        assert_eq!(urgent.pop(true), Some((1, true)));
-        assert_eq!(urgent.pop(false), Some((2, false)));
-        assert_eq!(urgent.pop(false), Some((3, false)));
-        assert_eq!(urgent.pop(false), None);
+        assert_eq!(urgent.overtake(), Some(1));
+        assert_eq!((urgent.pop(), urgent.pop()), (Some(2), Some(3)));
     }
 
     #[test]
