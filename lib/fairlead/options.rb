@@ -147,6 +147,18 @@ module Fairlead
            scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
            doc: "Gives no warning of hooks that never run because there are no workers."
 
+    option :fair_by, Types::Party.new("WHOM"),
+           scope: :engine, default: "connection", valid: ["x-api-key"], invalid: ["x api key"],
+           doc: "Between whom the time of the threads is shared out while requests wait. `connection`: requests run in the order in " \
+                "which they arrived. `ip`: those who have used least are next, by the address of the client (as in `REMOTE_ADDR`; 64 bits " \
+                "of IPv6), so that a burst of one delays itself only. The name of a field: the same by its value, and by " \
+                "address for requests without it. See docs/fair_by.md."
+
+    option :priority_paths, Types::Paths.new("LIST"),
+           scope: :engine, default: [], valid: ["/up"], invalid: ["up", "/up?full"],
+           doc: "Requests for exactly these paths go ahead of all that wait, such as the health checks of a load balancer: one of them " \
+                "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/fair_by.md."
+
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
            doc: "Moves a request that waits in a busy worker to one with a free thread. Has no effect without workers."

@@ -12,9 +12,9 @@ class StatisticsTest < Minitest::Test
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # As applications have always got them.
   OF_WORKER = %i[
-    slot connections clients queued busy_threads threads requests queue_time waiting_room_time lock_wait time_slices moved_out
-    moved_in handed_off taken_over refused_requests refused_connections events dropped overflowed published delivered mail_waits
-    mail_lost lost_log_lines lost_log_bytes
+    slot connections clients queued busy_threads threads requests queue_time waiting_room_time lock_wait time_slices overtaken
+    moved_out moved_in handed_off taken_over refused_requests refused_connections events dropped overflowed published delivered
+    mail_waits mail_lost lost_log_lines lost_log_bytes
   ].freeze
 
   def test_the_documentation_has_them_all_and_no_others

@@ -1,6 +1,7 @@
 //! The settings of one engine: limits, time-outs and logs. Every value comes from the option table of `lib/`; no
 //! default is written here. A field has the name of its option and is read by it, so a new option needs only a field.
 
+pub(crate) mod fair_by;
 pub(crate) mod log_format;
 pub(crate) mod peers;
 
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use fair_by::FairBy;
 pub use log_format::Format;
 pub use peers::{RemoteAddress, Scheme, TrustedProxies};
 
@@ -123,6 +125,10 @@ settings! {
         pub request_totals: Arc<RequestTotals>,
         /// Returns freed memory to the system.
         pub trim_memory: fn(),
+        /// Who takes turns in the ready queue.
+        pub fair_by: FairBy,
+        /// Paths of requests that go ahead of the others.
+        pub priority_paths: Vec<String>,
         /// Whether waiting requests may move to another worker.
         pub waiting_room: bool,
         /// Whether the app may send 103 responses.

@@ -68,7 +68,8 @@ pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{
-    Compression, Config, FilesConfig, Format, Logs, Overflow, RemoteAddress, Scheme, Setting, Symlinks, TrustedProxies,
+    Compression, Config, FairBy, FilesConfig, Format, Logs, Overflow, RemoteAddress, Scheme, Setting, Symlinks,
+    TrustedProxies,
 };
 pub use engine::Engine;
 pub use exchange::{Coder, Exchange, Gone, Until, Wait, LONG_BYTES};

@@ -26,6 +26,37 @@ module Fairlead
         def to_engine(value) = value == "localhost" ? "127.0.0.1" : value
       end
 
+      # Who takes turns; the value is the text that the engine reads.
+      class Party < Text
+        def expectation = "connection, ip, or the name of a field such as x-api-key"
+
+        def parse(value)
+          text = super(value.is_a?(Symbol) ? value.to_s : value)
+          RemoteAddress::NAME.match?(text) ? text.downcase : invalid!(value)
+        end
+      end
+
+      # A list of paths. From the command line they are separated by commas.
+      class Paths < Type
+        # As they are sent: nothing is decoded, and the query does not count.
+        PATH = %r{\A/[^ ,?#[:cntrl:]]*\z}
+
+        def expectation = "paths such as /up,/ping, without a query"
+
+        # Whether several values are one list.
+        def list? = true
+
+        def parse(value)
+          paths = Array(value)
+          invalid!(value) unless paths.all?(String)
+
+          paths = paths.flat_map { |path| path.split(",") }.map(&:strip)
+          return [] if paths == ["none"]
+
+          paths.any? && paths.all?(PATH) ? paths.uniq : invalid!(value)
+        end
+      end
+
       # A list of request methods; empty for any. From the command line they are separated by commas.
       class Methods < Type
         TOKEN = /\A[!#$%&'*+.^`|~\w-]{1,64}\z/

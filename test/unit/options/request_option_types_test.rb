@@ -20,6 +20,16 @@ class RequestOptionTypesTest < Minitest::Test
     "10.0.0.0/33" => false, "10.0.0.0/255.0.0.0" => false, "10.0.0" => false, "example.com" => false, "" => false, "/8" => false
   }.freeze
 
+  PARTIES = {
+    :connection => "connection", "ip" => "ip", :ip => "ip", "X-API-Key" => "x-api-key", "x api key" => nil, "" => nil, "x:" => nil,
+    7 => nil, { header: "x" } => nil
+  }.freeze
+
+  PATHS = {
+    "/up" => ["/up"], "/up, /ping" => ["/up", "/ping"], %w[/up /a%20b /up] => ["/up", "/a%20b"], "/" => ["/"], "none" => [],
+    "up" => nil, "/up?full" => nil, "/a b" => nil, "/up#" => nil, "/u\np" => nil, "" => nil, [] => nil, [:up] => nil, 7 => nil
+  }.freeze
+
   def test_remote_addresses
     REMOTE_ADDRESSES.each { |given, expected| assert_parses(Types::RemoteAddress.new("SOURCE"), given, expected) }
     assert_equal "127.0.0.1", Types::RemoteAddress.new("SOURCE").to_engine("localhost")
@@ -29,9 +39,18 @@ class RequestOptionTypesTest < Minitest::Test
     NETWORKS.each { |text, is_one| assert_parses(Types::Network.new("NETWORK"), text, (text if is_one)) }
   end
 
+  def test_parties
+    PARTIES.each { |given, expected| assert_parses(Types::Party.new("WHOM"), given, expected) }
+  end
+
+  def test_paths
+    PATHS.each { |given, expected| assert_parses(Types::Paths.new("LIST"), given, expected) }
+  end
+
   # Whatever passes here, the engine reads.
   def test_the_engine_takes_what_the_types_take
     given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
+    given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys)
     given.each do |option, values|
       values.each { |value| make_engine(option => value) }
     end

@@ -1,8 +1,9 @@
 //! What the workers of one server share: the waiting room, through which requests move between them, and the scoreboard
-//! with the statistics.
+//! with the statistics and the ledger of what each party has used.
 
 pub(crate) mod datagrams;
 pub(crate) mod histogram;
+pub(crate) mod ledger;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;
 pub(crate) mod waiting_room;

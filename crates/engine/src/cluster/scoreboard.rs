@@ -4,6 +4,7 @@
 
 use crate::clock::Millis;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
+use crate::cluster::ledger::Ledger;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -27,6 +28,8 @@ pub struct Scoreboard {
     mailboxes: AtomicU64,
     /// What workers that were replaced have counted in histograms.
     past: Slot,
+    /// How long the requests of each party have run.
+    pub(crate) ledger: Ledger,
     /// For processes without a number: the supervisor, and what an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
@@ -173,6 +176,7 @@ impl Default for Scoreboard {
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
             past: Slot::default(),
+            ledger: Ledger::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
         }

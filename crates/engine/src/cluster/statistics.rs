@@ -16,6 +16,8 @@ macro_rules! statistics {
             requests: Counter, Engine, Everywhere, "Requests that were served, by the application or from `public_dir`.";
             files: Counter, Engine, Engines, "Requests that were served from `public_dir`.";
             queued: Gauge, Engine, Everywhere, "Requests that wait for a thread.";
+            queued_clients: Gauge, Engine, Engines, "Clients with requests that wait for a thread, if `fair_by` tells clients apart.";
+            overtaken: Counter, Engine, Everywhere, "Requests for `priority_paths` that went ahead of others.";
             threads: Gauge, Engine, Everywhere, "Threads that have started.";
             busy_threads: Gauge, Engine, Everywhere, "Threads that run the application.";
             idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";

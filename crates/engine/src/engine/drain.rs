@@ -86,7 +86,7 @@ impl Engine {
     }
 
     pub(super) fn empty_queue(&self) {
-        while let Some(job) = self.scheduler.ready().pop() {
+        for job in self.scheduler.ready().take_all() {
             if let Job::Request(connection) = job {
                 self.close(connection);
             }

@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
+use crate::config::fair_by::Party;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
@@ -37,6 +38,18 @@ impl Queued for Job {
             Job::Request(connection) => Some(connection.arrived()),
             _ => None,
         }
+    }
+
+    fn party(&self) -> Option<Party> {
+        match self {
+            Job::Request(connection) => connection.stream.party,
+            Job::Client(client) => client.party,
+            _ => None,
+        }
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(self, Job::Request(connection) if connection.stream.is_urgent)
     }
 }
 
@@ -147,8 +160,17 @@ impl Workplace for Engine {
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        let connection = if self.has_transfers() { self.move_in() } else { None };
-        connection.map(Job::Request)
+        if !self.has_transfers() {
+            return None;
+        }
+        let mut connection = self.move_in()?;
+        self.rank(&mut connection);
+        let job = Job::Request(connection);
+        if self.has_parties() {
+            self.scheduler.ready().push(job);
+            return None;
+        }
+        Some(job)
     }
 
     fn leisure(&self, app: &impl App) -> Option<Job> {
@@ -191,6 +213,9 @@ impl Workplace for Engine {
         if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
             return;
         }
+        if self.has_parties() {
+            return self.offer(patience);
+        }
         let time = Nanos::now() - patience;
         while self.move_out(time) {}
     }
@@ -207,7 +232,7 @@ impl Workplace for Engine {
 
 impl Site for Engine {
     fn has_jobs(&self) -> bool {
-        !self.scheduler.ready().is_empty()
+        self.scheduler.ready().has_turns()
     }
 
     fn calls_back(&self) -> bool {

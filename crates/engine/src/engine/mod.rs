@@ -3,6 +3,7 @@
 //! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
 //! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`: requests that never reach the app.
 //! * `file_sender.rs`, `uploads.rs`: connections that native threads work on.
+//! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
 //! * `transfers.rs`: requests that come from other workers and go to them; `handoff.rs`: the same for connections without
 //!   a request, in a drain.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `stats.rs`: statistics.
@@ -14,6 +15,7 @@ mod handoff;
 mod jobs;
 mod memory;
 mod moves;
+mod parties;
 mod record;
 mod static_files;
 mod stats;
@@ -39,6 +41,7 @@ use handoff::Handoff;
 use jobs::Job;
 use memory::Memory;
 use parking_lot::{Condvar, Mutex};
+use parties::Parties;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Weak};
 use transfers::Admission;
@@ -51,6 +54,8 @@ pub struct Engine {
     services: Arc<Services>,
     connections: Arc<Connections>,
     scheduler: Scheduler<Job>,
+    /// Tells the parties of requests apart; `None` if neither turns by party nor paths with priority are set.
+    parties: Option<Parties>,
     /// Locked by the one thread that polls.
     reactor: Mutex<Reactor>,
     /// The addresses of the listeners, in the order that all workers share. The reactor has the sockets.
@@ -82,6 +87,8 @@ impl Engine {
     ) -> std::io::Result<Arc<Engine>> {
         let files = Files::open(&config.files, &config.descriptors)?;
         let has_room = config.waiting_room;
+        let ledger = shared.as_ref().map(|(room, _)| &room.scoreboard().ledger);
+        let parties = Parties::new(&config, ledger);
         let place = shared.as_ref().map(|(room, slot)| (room.scoreboard(), *slot));
         let room = shared.map(|(room, _)| room);
         let worker = Arc::new(Worker::new(config, logs, place)?);
@@ -98,7 +105,8 @@ impl Engine {
                 me: me.clone(),
                 services: Arc::new(services),
                 connections: Connections::new(Arc::clone(&worker)),
-                scheduler: Scheduler::new(worker.config.max_threads),
+                scheduler: Scheduler::new(worker.config.max_threads, &parties::order(&worker.config, ledger)),
+                parties,
                 worker,
                 origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
                 reactor: Mutex::new(Reactor::new(listeners)),

@@ -57,7 +57,8 @@ impl Engine {
         }
     }
 
-    fn enqueue(&self, connection: Box<Connection>) {
+    fn enqueue(&self, mut connection: Box<Connection>) {
+        self.rank(&mut connection);
         self.scheduler.ready().push(Job::Request(connection));
         if self.worker.is_stopped() {
             self.empty_queue();

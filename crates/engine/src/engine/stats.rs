@@ -32,6 +32,8 @@ impl Engine {
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.counters(), self.scheduler.now());
         counters.queued.store(self.scheduler.ready().len() as i64, Relaxed);
+        let parties = self.scheduler.ready().waiting_parties();
+        counters.queued_clients.store(parties as i64, Relaxed);
         counters.threads.store(threads.begun() as i64, Relaxed);
         counters.busy_threads.store(threads.busy() as i64, Relaxed);
         counters.idle_threads.store(threads.free() as i64, Relaxed);

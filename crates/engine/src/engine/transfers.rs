@@ -34,6 +34,15 @@ const RECHECK: Duration = Duration::from_millis(2);
 /// lock of the language.
 const PROMISE: Duration = Duration::from_millis(2);
 
+/// If turns go by party: most requests in the waiting room.
+const MOST_OFFERED: u64 = 4;
+
+/// If turns go by party: how long a request waits for its turn before it is offered to other workers.
+const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
+
+/// If turns go by party: pause between two offers of requests that leave the free threads to others.
+const HELD_BACK: Duration = Duration::from_millis(20);
+
 /// Minimum pause between two log lines about transfers.
 const QUIET: Duration = Duration::from_millis(1_000);
 
@@ -46,6 +55,8 @@ pub(super) struct Admission {
     /// Since when this worker has been about to take a request: the kernel has woken no other worker for it.
     promised_since: AtomicMillis,
     quiet_until: AtomicMillis,
+    /// When a request may be offered that leaves the free threads here to others.
+    next_offer: AtomicMillis,
 }
 
 /// No time is set.
@@ -59,6 +70,7 @@ impl Default for Admission {
             recheck_at: none(),
             promised_since: none(),
             quiet_until: none(),
+            next_offer: none(),
         }
     }
 }
@@ -194,14 +206,51 @@ impl Engine {
         self.has_place() && (!self.is_anybody_waiting() || leaves_others_theirs())
     }
 
-    /// Sends the oldest request that can travel to the waiting room, if it has waited since before `time`. False if
-    /// there is no such request, or the room is full.
+    /// As `shed`, if turns go by party: keeps few requests in the waiting room, so that those in it are the ones whose
+    /// turn is next somewhere, and all others wait where turns are kept.
+    pub(super) fn offer(&self, patience: Duration) {
+        if self.scheduler.ready().is_held_back() {
+            // Threads are free here, and the others may be in the same position.
+            let now = Millis::now();
+            if now < self.admission.next_offer.load(Relaxed) {
+                return;
+            }
+            self.admission.next_offer.store(now + HELD_BACK, Relaxed);
+        }
+        let (patience, mut most) = match patience > OFFER_PATIENCE {
+            // Jobs do end, and each of them takes in what another worker offers.
+            true => (OFFER_PATIENCE, 1),
+            false => (patience, MOST_OFFERED),
+        };
+        let time = Nanos::now() - patience;
+        let is_wanted = || {
+            self.waiting_room
+                .iter()
+                .all(|room| room.scoreboard().waiting() < MOST_OFFERED)
+        };
+        while most > 0 && is_wanted() && self.move_out(time) {
+            most -= 1;
+        }
+    }
+
+    /// The request that should leave next, if it has waited since before `time`. An urgent one leaves only if nothing
+    /// is ahead of it there; here it is next.
+    fn next_to_leave(&self, time: Nanos, skipped: usize) -> Option<Job> {
+        let ready = self.scheduler.ready();
+        let urgent = (skipped == 0 && ready.has_urgent() && !self.is_room_occupied())
+            .then(|| ready.pop_urgent_older_than(time))
+            .flatten();
+        urgent.or_else(|| ready.pop_older_than(time, skipped))
+    }
+
+    /// Sends the request that should leave next to the waiting room, if it can travel and has waited since before
+    /// `time`. False if there is no such request, or the room is full.
     pub(super) fn move_out(&self, time: Nanos) -> bool {
         let (Some(room), Some((_, slot))) = (&self.waiting_room, self.worker.shared()) else {
             return false;
         };
         let mut skipped = 0;
-        while let Some(Job::Request(connection)) = self.scheduler.ready().pop_older_than(time, skipped) {
+        while let Some(Job::Request(connection)) = self.next_to_leave(time, skipped) {
             let sent = match self.departure(&connection) {
                 Some(departure) => room.send(&departure, slot),
                 None => Sent::TooLong,

@@ -114,8 +114,11 @@ impl Exchange<'_> {
     }
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
-        let (transport, peer) = (self.stream.transport(), self.stream.peer());
-        let client = self.services.realtime.new_client(transport, peer, protocol, deflate);
+        let stream = &self.stream;
+        let client =
+            self.services
+                .realtime
+                .new_client(stream.transport(), (stream.peer(), stream.party), protocol, deflate);
         self.client = Some(Arc::clone(&client));
         client
     }

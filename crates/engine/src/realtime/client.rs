@@ -10,6 +10,7 @@ use super::outbox::Frames;
 use super::reader::Reader;
 use super::{Realtime, Scheduled};
 use crate::clock::{AtomicMillis, Millis};
+use crate::config::fair_by::Party;
 use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use crate::transport::poller::Key;
@@ -103,6 +104,8 @@ pub struct Client {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
+    /// Whom its events count for, if turns go by party.
+    pub(crate) party: Option<Party>,
     pub(super) realtime: Weak<Realtime>,
     state: AtomicU8,
     wanted: AtomicU8,
@@ -141,6 +144,7 @@ pub(super) struct Beginning {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
+    pub(super) party: Option<Party>,
     pub(super) transport: Link,
     pub(super) timeout: u32,
 }
@@ -162,6 +166,7 @@ impl Client {
             protocol: beginning.protocol,
             deflate: beginning.deflate,
             peer: beginning.peer,
+            party: beginning.party,
             realtime,
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),

@@ -7,6 +7,7 @@ use super::outbox::Frame;
 use super::process::ProcessSubscription;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
+use crate::config::fair_by::Party;
 use crate::pubsub::Publication;
 use crate::transport::Link;
 use fairlead_wire::websocket::Deflate;
@@ -31,11 +32,11 @@ pub(crate) enum EventEnd {
 }
 
 impl Realtime {
-    /// A client that is about to begin: its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin, from `peer`, whose events count for that party. Its first event comes when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
-        peer: Option<SocketAddr>,
+        (peer, party): (Option<SocketAddr>, Option<Party>),
         protocol: Protocol,
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
@@ -44,6 +45,7 @@ impl Realtime {
             protocol,
             deflate,
             peer,
+            party,
             transport: Arc::clone(transport),
             timeout: match protocol {
                 Protocol::Stream { .. } => 0,

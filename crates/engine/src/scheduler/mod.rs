@@ -10,7 +10,7 @@ mod slice;
 pub(crate) mod states;
 
 pub(crate) use monitor::start as start_monitor;
-pub(crate) use queue::Queued;
+pub(crate) use queue::{Order, Queued, Turn};
 
 use crate::app::App;
 use crate::transport::poller::Dispatching;
@@ -74,9 +74,9 @@ pub(crate) trait Workplace: Site {
 }
 
 impl<J: Queued> Scheduler<J> {
-    pub(crate) fn new(max_threads: usize) -> Scheduler<J> {
+    pub(crate) fn new(max_threads: usize, order: &Order) -> Scheduler<J> {
         Scheduler {
-            ready: ReadyQueue::default(),
+            ready: ReadyQueue::new(order, max_threads),
             threads: Threads::new(max_threads),
             cadence: Cadence::default(),
             monitor: Monitor::default(),

@@ -132,11 +132,14 @@ impl Watch {
         self.watch_slice(now, worker);
         let tick = Tick {
             now,
-            has_jobs: !scheduler.ready.is_empty(),
+            has_jobs: scheduler.ready.has_turns(),
             lock_is_taken: self.lock_is_taken(now),
             is_patience_over: self.stuck >= PATIENT_TICKS,
         };
-        if is_stuck(tick) {
+        if scheduler.ready.release() {
+            scheduler.threads.announce(workplace);
+        }
+        if is_stuck(tick) || scheduler.ready.is_held_back() {
             let patience = if progress { LONG_PATIENCE } else { PATIENCE };
             workplace.shed(patience);
         }

@@ -4,13 +4,27 @@
 //! when the one that runs the app releases the lock of the language ([`Engine::suspend`](crate::Engine::suspend)). The
 //! rules are in `states/`.
 
+use super::queue::{Due, ReadyQueue};
 use super::states::{Doing, Seat};
-use super::{Queued, Scheduler, Workplace};
+use super::{Queued, Scheduler, Turn, Workplace};
 use crate::app::App;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Pause after a turn that panicked, so that one that always does cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
+
+/// Settles what a job has cost, also if it panics.
+struct Bill<'a, J: Queued> {
+    queue: &'a ReadyQueue<J>,
+    due: Due,
+}
+
+impl<J: Queued> Drop for Bill<'_, J> {
+    fn drop(&mut self) {
+        self.queue.end(self.due);
+    }
+}
 
 impl<J: Queued> Scheduler<J> {
     /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
@@ -45,7 +59,7 @@ impl<J: Queued> Scheduler<J> {
     ) {
         workplace.worker().fault("turn");
         match self.next_job(workplace, app) {
-            Some(job) => self.run(workplace, seat, job, app, workspace),
+            Some(turn) => self.run(workplace, seat, turn, app, workspace),
             None => {
                 // Read before the lock of the language is released: interrupts from here on end the wait.
                 let interrupts = self.threads.interrupts();
@@ -61,28 +75,39 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
-    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<J> {
+    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<Turn<J>> {
+        if let Some(turn) = self.ready.pop_urgent() {
+            return Some(turn);
+        }
         if let Some(job) = workplace.take_transfer() {
-            return Some(job);
+            self.ready.give_way();
+            return Some(job.into());
         }
         if self.cadence.may_go_on() {
-            if let Some(job) = self.ready.pop() {
-                return Some(job);
+            if let Some(turn) = self.ready.pop() {
+                return Some(turn);
             }
         }
         // This poll does not wait, so it keeps the lock of the language.
         workplace.poll_now();
-        self.ready.pop().or_else(|| workplace.leisure(app))
+        self.ready.pop().or_else(|| workplace.leisure(app).map(Turn::from))
     }
 
     fn run<W: Workplace<Job = J>>(
         &self,
         workplace: &W,
         seat: &Seat<'_>,
-        job: J,
+        turn: Turn<J>,
         app: &impl App,
         workspace: &mut W::Workspace,
     ) {
+        let _bill = Bill {
+            queue: &self.ready,
+            due: turn.due,
+        };
+        if turn.due.has_overtaken {
+            workplace.worker().counters().overtaken.fetch_add(1, Relaxed);
+        }
         let now = seat.becomes(Doing::Running);
         self.monitor.look();
         if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
@@ -90,7 +115,7 @@ impl<J: Queued> Scheduler<J> {
         }
         workplace.worker().fault("run");
         let begun = self.cadence.begin(|| self.threads.hand_over(workplace));
-        workplace.run(job, app, workspace);
+        workplace.run(turn.job, app, workspace);
         seat.becomes(Doing::Looking);
         self.cadence.end(begun);
     }

@@ -3,6 +3,7 @@
 
 pub(crate) mod output;
 
+use crate::config::fair_by::Party;
 use crate::config::peers::first_address;
 use crate::config::{Config, RemoteAddress};
 use crate::http::request::Request;
@@ -23,6 +24,10 @@ pub(crate) struct Stream {
     named: Option<SocketAddr>,
     /// Whether fields of the peer tell how the client has reached it.
     pub(crate) is_peer_trusted: bool,
+    /// Whom the request counts for, if turns go by party.
+    pub(crate) party: Option<Party>,
+    /// Whether the request may go ahead of the others.
+    pub(crate) is_urgent: bool,
     /// Bytes that have arrived and belong to no request yet. If the transport changes its owner, they go with it.
     pub(crate) input: Vec<u8>,
     pub(crate) request: Request,
@@ -37,6 +42,8 @@ impl Stream {
             peer,
             named: None,
             is_peer_trusted: false,
+            party: None,
+            is_urgent: false,
             input: Vec::new(),
             request: Request::default(),
             output: Output::default(),

@@ -11,8 +11,8 @@ pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Lock, LockUse, Logs, Origin, Overflow,
-    RemoteAddress, RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
+    App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, Listener, Lock, LockUse, Logs, Origin,
+    Overflow, RemoteAddress, RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -95,6 +95,8 @@ pub fn config() -> Config {
         descriptors: Descriptors::with(1_000, 1_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),
         trim_memory: || {},
+        fair_by: FairBy::Connection,
+        priority_paths: Vec::new(),
         waiting_room: true,
         early_hints: false,
         message_max_bytes: 1 << 20,

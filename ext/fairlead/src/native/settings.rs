@@ -2,8 +2,8 @@
 //! implementation for each type of a field. An option whose type is among them needs nothing here.
 
 use fairlead_engine::{
-    Compression, Config, Context, Descriptors, FilesConfig, Format, Logs, Overflow, RemoteAddress, RequestTotals,
-    Scheme, Setting, Symlinks, TrustedProxies,
+    Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, Logs, Overflow, RemoteAddress,
+    RequestTotals, Scheme, Setting, Symlinks, TrustedProxies,
 };
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
@@ -131,6 +131,17 @@ impl Setting<RemoteAddress> for Settings<'_> {
     fn setting(&self, option: &'static str) -> Result<RemoteAddress, Error> {
         let text: String = self.get(option)?;
         text.parse().map_err(|()| self.unknown(option, &text))
+    }
+}
+
+impl Setting<FairBy> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<FairBy, Error> {
+        Ok(self
+            .choice(option)?
+            .parse()
+            .unwrap_or_else(|never: std::convert::Infallible| match never {}))
     }
 }
 

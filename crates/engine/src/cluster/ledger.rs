@@ -1,0 +1,110 @@
+//! The ledger: how long the requests of each party have run, in all workers together, so that a party with connections
+//! to several workers has one share and not one of each.
+//!
+//! It holds sums in two rows of buckets; a party has one bucket in each row, and the lower of the two growths counts. So
+//! a party is charged with the time of others only if it meets them in both rows, which happens to one pair in a
+//! million. A worker reads only growth, and what it has added itself does not count for it.
+
+use crate::config::fair_by::{self, Party, Secret};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const ROWS: usize = 2;
+const BUCKETS: usize = 1024;
+
+/// Shared by all workers.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    secret: [AtomicU64; 2],
+    /// Nanoseconds.
+    rows: [[AtomicU64; BUCKETS]; ROWS],
+}
+
+/// What a worker has seen of the sums of a party.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen([u64; ROWS]);
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger {
+            secret: Default::default(),
+            rows: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
+        }
+    }
+}
+
+impl Ledger {
+    /// The key by which all workers number parties. The first that asks chooses it.
+    pub(crate) fn secret(&self) -> Secret {
+        let chosen = fair_by::secret();
+        std::array::from_fn(|half| {
+            // Zero means that none is chosen yet.
+            let own = chosen[half].max(1);
+            let before = self.secret[half].compare_exchange(0, own, Relaxed, Relaxed);
+            before.map_or_else(|others| others, |_| own)
+        })
+    }
+
+    fn buckets(&self, party: Party) -> [&AtomicU64; ROWS] {
+        std::array::from_fn(|row| &self.rows[row][(party.0 >> (16 * row)) as usize % BUCKETS])
+    }
+
+    /// Forgets what was before: the sums as they are now.
+    pub(crate) fn look(&self, party: Party) -> Seen {
+        Seen(self.buckets(party).map(|bucket| bucket.load(Relaxed)))
+    }
+
+    /// Adds `time`, in nanoseconds, that a request has run here.
+    pub(crate) fn add(&self, party: Party, time: u64, seen: &mut Seen) {
+        for (bucket, seen) in self.buckets(party).into_iter().zip(&mut seen.0) {
+            bucket.fetch_add(time, Relaxed);
+            *seen = seen.wrapping_add(time);
+        }
+    }
+
+    /// How long requests of a party have run in other workers since the last look, in nanoseconds.
+    pub(crate) fn elsewhere(&self, party: Party, seen: &mut Seen) -> u64 {
+        let before = std::mem::replace(seen, self.look(party));
+        let growth = seen
+            .0
+            .iter()
+            .zip(before.0)
+            .map(|(now, before)| now.wrapping_sub(before));
+        growth.min().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_sees_what_the_others_add_and_not_what_it_adds_itself() {
+        let ledger = Ledger::default();
+        let party = Party(0x0007_0003);
+        let (mut one, mut other) = (ledger.look(party), ledger.look(party));
+        ledger.add(party, 5, &mut one);
+        assert_eq!(ledger.elsewhere(party, &mut one), 0);
+        assert_eq!(ledger.elsewhere(party, &mut other), 5);
+        assert_eq!(ledger.elsewhere(party, &mut other), 0, "only what is new");
+        ledger.add(party, 7, &mut other);
+        ledger.add(party, 1, &mut one);
+        assert_eq!(ledger.elsewhere(party, &mut one), 7);
+    }
+
+    #[test]
+    fn parties_that_meet_in_one_row_do_not_pay_for_each_other() {
+        let ledger = Ledger::default();
+        let (party, neighbour) = (Party(0x0007_0003), Party(0x0008_0003));
+        let (mut own, mut theirs) = (ledger.look(party), ledger.look(neighbour));
+        ledger.add(neighbour, 9, &mut theirs);
+        assert_eq!(ledger.elsewhere(party, &mut own), 0);
+    }
+
+    #[test]
+    fn all_workers_have_the_same_secret() {
+        let ledger = Ledger::default();
+        assert_eq!(ledger.secret(), ledger.secret());
+        assert_ne!(ledger.secret(), Ledger::default().secret());
+    }
+}

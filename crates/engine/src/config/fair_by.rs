@@ -1,0 +1,106 @@
+//! Whom a request counts for, if turns go by client: the party. A party is known by a number only, a keyed hash of what
+//! identifies it, so that nobody can make two of them collide and no key of a client is kept.
+
+use std::convert::Infallible;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Who takes turns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FairBy {
+    /// Connections: the ready queue is first come, first served, and each connection has one request in it at a time.
+    #[default]
+    Connection,
+    /// Addresses; the first 64 bits of one of IPv6.
+    Address,
+    /// The values of a header field; addresses for requests without it.
+    Field(Box<[u8]>),
+}
+
+impl FromStr for FairBy {
+    type Err = Infallible;
+
+    /// `connection`, `ip`, or the name of a field.
+    fn from_str(text: &str) -> Result<FairBy, Infallible> {
+        Ok(match text {
+            "connection" => FairBy::Connection,
+            "ip" => FairBy::Address,
+            name => FairBy::Field(name.as_bytes().into()),
+        })
+    }
+}
+
+/// Someone whose requests share turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Party(pub(crate) u64);
+
+/// What identifies a party.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) enum Mark<'a> {
+    Connection(u64),
+    /// See [`Mark::of_address`].
+    Address(u64),
+    Field(&'a [u8]),
+}
+
+impl Mark<'_> {
+    /// The first 64 bits, as one subscriber usually has them all (RFC 6177); all of IPv4.
+    pub(crate) fn of_address(address: IpAddr) -> Mark<'static> {
+        Mark::Address(match address.to_canonical() {
+            // No network has this prefix: 0000::/8 is reserved (RFC 4291 §4).
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+        })
+    }
+}
+
+/// The key of the hash. Workers that share their accounts share it too.
+pub(crate) type Secret = [u64; 2];
+
+/// A new one, from the randomness that the standard library has of the system.
+pub(crate) fn secret() -> Secret {
+    [0u8, 1].map(|half| RandomState::new().hash_one(half))
+}
+
+impl Party {
+    pub(crate) fn new(mark: Mark<'_>, secret: Secret) -> Party {
+        let mut hasher = DefaultHasher::new();
+        (secret, mark).hash(&mut hasher);
+        Party(hasher.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(address: &str, secret: Secret) -> Party {
+        Party::new(Mark::of_address(address.parse().expect("an address")), secret)
+    }
+
+    #[test]
+    fn an_address_of_ipv6_counts_by_its_first_half_and_one_of_ipv4_by_all_of_it() {
+        let same = |one, other| party(one, [1, 2]) == party(other, [1, 2]);
+        assert!(same("2001:db8:0:7::1", "2001:db8:0:7:ffff:ffff:ffff:ffff"));
+        assert!(!same("2001:db8:0:7::1", "2001:db8:0:8::1"));
+        assert!(same("192.0.2.1", "::ffff:192.0.2.1"));
+        assert!(!same("192.0.2.1", "192.0.2.2"));
+        assert!(!same("::1", "0.0.0.1"), "the loopback address is no IPv4 address");
+    }
+
+    #[test]
+    fn marks_of_different_kinds_and_hashes_with_different_keys_differ() {
+        let number = u64::from_be_bytes(*b"12345678");
+        let marks = [
+            Mark::Connection(number),
+            Mark::Address(number),
+            Mark::Field(b"12345678"),
+        ];
+        let parties = marks.map(|mark| Party::new(mark, [1, 2]));
+        assert!(parties[0] != parties[1] && parties[1] != parties[2] && parties[0] != parties[2]);
+        assert_ne!(Party::new(marks[2], [1, 3]), parties[2]);
+        assert_eq!(Party::new(Mark::Field(b"12345678"), [1, 2]), parties[2]);
+        assert_ne!(secret(), secret());
+    }
+}

@@ -1,0 +1,116 @@
+//! Who was here a moment ago and may be back in the next: many programs ask again as soon as they have an answer. Threads
+//! are kept free for them by those who are ahead of them.
+
+use crate::clock::Nanos;
+use crate::config::fair_by::Party;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long a thread is kept free for a party that has left.
+const ABSENCE: Duration = Duration::from_millis(20);
+
+/// How long at most one thread is kept free for all that have left; less if the job that would take it takes less.
+const LONG_ABSENCE: Duration = Duration::from_secs(10);
+
+/// How many of those that have left are remembered.
+const MOST: usize = 64;
+
+/// Parties that had nothing more to run, with the moment; those who have come back too.
+#[derive(Debug, Default)]
+pub(super) struct Absent(VecDeque<(Nanos, Party)>);
+
+/// How a party stands to the one whose turn it would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is not behind that one.
+    Even,
+    /// It is behind, and has been back since it left.
+    Back,
+    /// It is behind, and away.
+    Away,
+}
+
+impl Absent {
+    /// A party has left.
+    pub(super) fn note(&mut self, party: Party, now: Nanos) {
+        self.0.push_back((now, party));
+        if self.0.len() > MOST {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether all of the `free` threads are kept free: one for each of those who left a moment ago, and one for all who
+    /// left within the time that a job takes (`usual`). `standing`: of a party that left at that moment.
+    pub(super) fn want(
+        &self,
+        free: usize,
+        usual: Duration,
+        now: Nanos,
+        standing: impl Fn(Party, Nanos) -> Standing,
+    ) -> bool {
+        let lately = usual.clamp(ABSENCE, LONG_ABSENCE);
+        let departed = self.0.iter().rev().take_while(|(left, _)| now - *left < lately);
+        let mut wanted = 0;
+        for (left, party) in departed {
+            let is_expected = match standing(*party, *left) {
+                Standing::Even => continue,
+                Standing::Back => false,
+                Standing::Away => now - *left < ABSENCE,
+            };
+            wanted += usize::from(is_expected || wanted == 0);
+            if wanted >= free {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Nanos {
+        Nanos::START + Duration::from_millis(milliseconds)
+    }
+
+    fn absent(moments: &[u64]) -> Absent {
+        let mut absent = Absent::default();
+        let parties = moments.iter().zip(0..);
+        parties.for_each(|(moment, party)| absent.note(Party(party), at(*moment)));
+        absent
+    }
+
+    #[test]
+    fn each_of_those_who_left_a_moment_ago_wants_a_thread() {
+        let absent = absent(&[0, 1, 2]);
+        let wanted = |now, standing| {
+            (1..9)
+                .take_while(|free| absent.want(*free, ABSENCE, at(now), |_, _| standing))
+                .count()
+        };
+        assert_eq!(wanted(5, Standing::Away), 3);
+        assert_eq!(wanted(21, Standing::Away), 1);
+        assert_eq!(wanted(22, Standing::Away), 0);
+        assert_eq!(wanted(5, Standing::Back), 1, "one for all who were here");
+        assert_eq!(wanted(5, Standing::Even), 0);
+    }
+
+    #[test]
+    fn one_is_kept_free_for_as_long_as_a_job_would_take_it() {
+        let absent = absent(&[0, 1, 2]);
+        let is_wanted = |free, usual, now| {
+            let usual = Duration::from_millis(usual);
+            absent.want(free, usual, at(now), |_, _| Standing::Away)
+        };
+        assert!(is_wanted(1, 3_000, 3_000) && !is_wanted(1, 3_000, 3_003));
+        assert!(!is_wanted(2, 3_000, 100));
+        assert!(is_wanted(1, 3_600_000, 10_000) && !is_wanted(1, 3_600_000, 10_003));
+    }
+
+    #[test]
+    fn a_crowd_that_leaves_is_not_remembered_for_ever() {
+        let absent = absent(&[0; 1_000]);
+        assert_eq!(absent.0.len(), MOST);
+    }
+}

@@ -1,0 +1,437 @@
+//! The line with threads that are simulated: who got how much time, whatever the jobs cost.
+
+use super::*;
+use crate::cluster::ledger::Ledger;
+use std::collections::BTreeMap;
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// A job of a party; the number tells those of a party apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TestJob {
+    party: Option<u64>,
+    number: u64,
+    cost: u64,
+}
+
+impl Queued for TestJob {
+    fn arrived(&self) -> Option<Nanos> {
+        self.party.map(|_| at(self.number))
+    }
+
+    fn party(&self) -> Option<Party> {
+        self.party.map(Party)
+    }
+
+    fn is_urgent(&self) -> bool {
+        false
+    }
+}
+
+fn at(nanoseconds: u64) -> Nanos {
+    Nanos::START + Duration::from_nanos(nanoseconds)
+}
+
+fn job(party: u64, cost: u64) -> TestJob {
+    TestJob {
+        party: Some(party),
+        number: 0,
+        cost,
+    }
+}
+
+/// xorshift64*: the same numbers in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % limit
+    }
+}
+
+/// Threads that run what the line gives them.
+struct World {
+    line: FairLine<TestJob>,
+    now: u64,
+    threads: usize,
+    /// By when each job ends; the second number tells those that end together apart.
+    running: BTreeMap<(u64, u64), (TestJob, Charge)>,
+    /// Jobs on their way, by when they arrive.
+    coming: BTreeMap<(u64, u64), TestJob>,
+    begun: u64,
+    /// The time that each party has got.
+    used: BTreeMap<u64, u64>,
+}
+
+impl World {
+    fn new(threads: usize) -> World {
+        World::with(threads, None)
+    }
+
+    fn with(threads: usize, ledger: Option<&'static Ledger>) -> World {
+        World {
+            line: FairLine::new(threads, ledger),
+            now: 0,
+            threads,
+            running: BTreeMap::new(),
+            coming: BTreeMap::new(),
+            begun: 0,
+            used: BTreeMap::new(),
+        }
+    }
+
+    fn push(&mut self, job: TestJob) {
+        self.line.push(job, at(self.now));
+    }
+
+    fn fill(&mut self) {
+        while self.running.len() < self.threads {
+            let Some((job, charge)) = self.line.pop(at(self.now)) else {
+                break;
+            };
+            self.begun += 1;
+            self.running.insert((self.now + job.cost, self.begun), (job, charge));
+        }
+    }
+
+    /// When something happens next; what is held back is looked at each millisecond.
+    fn next_event(&self) -> Option<u64> {
+        let is_held = self.line.len() > 0 && self.running.len() < self.threads;
+        let look = is_held.then_some(self.now + MILLISECOND);
+        let times = [self.running.keys().next(), self.coming.keys().next()];
+        times.into_iter().flatten().map(|(time, _)| *time).chain(look).min()
+    }
+
+    /// Runs until the next job has ended, and returns it. The threads take what is there before and afterwards.
+    fn step(&mut self) -> Option<TestJob> {
+        loop {
+            self.fill();
+            self.now = self.next_event()?;
+            while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let job = entry.remove();
+                self.push(job);
+            }
+            let Some(entry) = self.running.first_entry().filter(|entry| entry.key().0 <= self.now) else {
+                continue;
+            };
+            let (job, charge) = entry.remove();
+            self.line.end(charge, at(self.now));
+            if let Some(party) = job.party {
+                *self.used.entry(party).or_default() += job.cost;
+            }
+            return Some(job);
+        }
+    }
+
+    fn used(&self, party: u64) -> u64 {
+        self.used.get(&party).copied().unwrap_or(0)
+    }
+
+    /// Runs for so many milliseconds; `again` says what follows a job.
+    fn run(&mut self, milliseconds: u64, mut again: impl FnMut(TestJob) -> Option<TestJob>) {
+        let until = self.now + milliseconds * MILLISECOND;
+        while self.now < until {
+            let Some(job) = self.step() else { break };
+            again(job).into_iter().for_each(|next| self.push(next));
+        }
+    }
+}
+
+#[test]
+fn parties_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs_cost() {
+    let mut random = Random(7);
+    for round in 0..50 {
+        let threads = 1 + random.below(8) as usize;
+        let parties = 2 + random.below(12);
+        let longest: Vec<u64> = (0..parties).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
+        let most = longest.iter().max().copied().expect("parties");
+        let mut world = World::new(threads);
+        // More of each than the threads could run.
+        for party in 0..parties {
+            (0..threads + 1 + random.below(20) as usize).for_each(|_| world.push(job(party, 1)));
+        }
+        let cost = |random: &mut Random, party: u64| 1 + random.below(longest[party as usize]);
+        world.run(2_000, |ended| {
+            let party = ended.party?;
+            Some(job(party, cost(&mut random, party)))
+        });
+        let used: Vec<u64> = (0..parties).map(|party| world.used(party)).collect();
+        let (least, highest) = (used.iter().min().expect("some"), used.iter().max().expect("some"));
+        let bound = QUANTUM + (threads as u64 + 1) * most;
+        assert!(
+            highest - least <= bound,
+            "{round}: {used:?}, {threads} threads, at most {most}"
+        );
+    }
+}
+
+#[test]
+fn a_crowd_of_one_party_takes_no_time_from_those_who_come_alone() {
+    for (threads, long) in [(1, 5), (5, 5), (5, 50), (8, 50)] {
+        let mut world = World::new(threads);
+        (0..200).for_each(|_| world.push(job(0, long * MILLISECOND)));
+        (1..=10).for_each(|party| world.push(job(party, 5 * MILLISECOND)));
+        world.run(20_000, Some);
+        let share = world.now * threads as u64 / 11;
+        for party in 1..=10 {
+            let used = world.used(party);
+            assert!(
+                used * 100 >= share * 90,
+                "{threads} threads, {long} ms: {used} of {share}"
+            );
+        }
+        assert!(world.used(0) * 100 >= share * 90, "the crowd has its share too");
+    }
+}
+
+#[test]
+fn who_asks_again_a_moment_later_finds_a_thread() {
+    let mut random = Random(3);
+    // As many threads as there are others, so that between two of their jobs only the crowd waits.
+    for (threads, long) in [(5, 5), (5, 50), (5, 500), (10, 50)] {
+        let mut world = World::new(threads);
+        (0..200).for_each(|_| world.push(job(0, long * MILLISECOND)));
+        (1..=threads as u64).for_each(|party| world.push(job(party, 5 * MILLISECOND)));
+        let until = 10_000 * MILLISECOND;
+        while world.now < until {
+            let ended = world.step().expect("jobs");
+            if ended.party == Some(0) {
+                world.push(ended);
+            } else {
+                let pause = random.below(2 * MILLISECOND);
+                world.begun += 1;
+                world.coming.insert((world.now + pause, world.begun), ended);
+            }
+        }
+        let total: u64 = world.used.values().sum();
+        let share = total / (threads as u64 + 1);
+        for party in 1..=threads as u64 {
+            let used = world.used(party);
+            assert!(
+                used * 100 >= share * 80,
+                "{threads} threads, {long} ms: {used} of {share}"
+            );
+        }
+        assert!(
+            total * 100 >= until * threads as u64 * 80,
+            "threads are not left idle for long: {total}"
+        );
+        assert!(world.used(0) * 100 >= share * 80, "the crowd has its share too");
+    }
+}
+
+#[test]
+fn without_others_nothing_is_held_back() {
+    let mut world = World::new(5);
+    (0..20).for_each(|_| world.push(job(0, 50 * MILLISECOND)));
+    world.push(job(1, MILLISECOND));
+    world.run(3_000, |ended| ended.party.filter(|party| *party == 0).map(|_| ended));
+    world.used.clear();
+    world.run(1_000, Some);
+    assert_eq!(world.used(0), 5_000 * MILLISECOND);
+}
+
+#[test]
+fn many_long_jobs_that_begin_at_once_count_at_once() {
+    let mut world = World::new(4);
+    (0..20).for_each(|_| world.push(job(0, 100 * MILLISECOND)));
+    // Its jobs are known to be long by now.
+    for _ in 0..8 {
+        world.step();
+    }
+    (1..=4).for_each(|party| (0..40).for_each(|_| world.push(job(party, 10 * MILLISECOND))));
+    world.used.clear();
+    world.run(1_000, Some);
+    let running = |world: &World| world.running.values().filter(|(job, _)| job.party == Some(0)).count();
+    assert!(running(&world) <= 2);
+    let share = 4 * 1_000 * MILLISECOND / 5;
+    assert!(world.used(0) <= share + 400 * MILLISECOND, "{}", world.used(0));
+}
+
+#[test]
+fn whoever_owes_the_most_still_gets_a_turn_however_many_strangers_come() {
+    let mut world = World::new(2);
+    world.push(job(0, 60_000 * MILLISECOND));
+    // Twenty strangers wait at any time, and none of them comes twice.
+    let mut stranger = 0;
+    let mut next = || {
+        stranger += 1;
+        Some(job(stranger, 5 * MILLISECOND))
+    };
+    (0..20).for_each(|_| world.push(next().expect("a stranger")));
+    world.run(61_000, |ended| if ended.party == Some(0) { None } else { next() });
+    assert_eq!(world.used(0), 60_000 * MILLISECOND);
+    world.push(job(0, MILLISECOND));
+    let before = world.now;
+    while world.used(0) == 60_000 * MILLISECOND {
+        world.step();
+        world.push(next().expect("a stranger"));
+        assert!(world.now - before < 150_000 * MILLISECOND, "it waits for ever");
+    }
+    assert!(world.now - before > 5_000 * MILLISECOND, "it owed something");
+}
+
+#[test]
+fn who_was_away_has_saved_nothing_up() {
+    let mut world = World::new(1);
+    (0..2).for_each(|party| (0..5).for_each(|_| world.push(job(party, MILLISECOND))));
+    world.run(10_000, |ended| {
+        ended
+            .party
+            .filter(|party| *party == 0)
+            .map(|party| job(party, MILLISECOND))
+    });
+    // Party 1 has had nothing to run for almost ten seconds.
+    (0..50).for_each(|_| world.push(job(1, MILLISECOND)));
+    (0..50).for_each(|_| world.push(job(0, MILLISECOND)));
+    world.used.clear();
+    world.run(40, Some);
+    assert!(
+        world.used(0).abs_diff(world.used(1)) <= 3 * MILLISECOND,
+        "{:?}",
+        world.used
+    );
+}
+
+#[test]
+fn jobs_of_a_party_keep_their_order_and_parties_alternate() {
+    let mut world = World::new(1);
+    for number in 0..4 {
+        for party in 0..3 {
+            let job = TestJob {
+                number,
+                ..job(party, 10)
+            };
+            world.push(job);
+        }
+    }
+    let order: Vec<(u64, u64)> = std::iter::from_fn(|| world.step())
+        .map(|job| (job.number, job.party.expect("a party")))
+        .collect();
+    let expected: Vec<(u64, u64)> = (0..4)
+        .flat_map(|number| (0..3).map(move |party| (number, party)))
+        .collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn jobs_of_nobody_wait_for_one_turn_of_each_at_most() {
+    let mut world = World::new(1);
+    for party in 0..5 {
+        (0..20).for_each(|_| world.push(job(party, 3 * MILLISECOND)));
+    }
+    (0..30).for_each(|_| _ = world.step());
+    let own = TestJob {
+        party: None,
+        number: 0,
+        cost: MILLISECOND,
+    };
+    (0..3).for_each(|_| world.push(own));
+    let turns: Vec<Option<u64>> = (0..30).map(|_| world.step().and_then(|job| job.party)).collect();
+    let places: Vec<usize> = (0..30).filter(|index| turns[*index].is_none()).collect();
+    assert_eq!(places.len(), 3);
+    assert!(places.iter().all(|place| *place <= 8), "{turns:?}");
+}
+
+#[test]
+fn an_endless_stream_of_jobs_of_nobody_starves_no_party() {
+    let mut world = World::new(1);
+    let own = TestJob {
+        party: None,
+        number: 0,
+        cost: MILLISECOND,
+    };
+    (0..10).for_each(|_| world.push(own));
+    (0..10).for_each(|_| world.push(job(0, 50 * MILLISECOND)));
+    world.run(2_000, Some);
+    assert!(world.used(0) >= 500 * MILLISECOND, "{:?}", world.used);
+}
+
+#[test]
+fn what_is_remembered_has_a_limit() {
+    let mut world = World::new(2);
+    // So that the server is never idle.
+    (0..3).for_each(|_| world.push(job(0, MILLISECOND)));
+    let mut most = 0;
+    for stranger in 1..60_000 {
+        world.push(job(stranger, 1 + stranger % 40 * MILLISECOND));
+        while world.line.len() > 20 {
+            let ended = world.step().expect("jobs");
+            if ended.party == Some(0) {
+                world.push(ended);
+            }
+        }
+        most = most.max(world.line.parties.len());
+    }
+    assert!(most <= MOST_IDLE + 3 * 22 + 2, "{most}");
+    while world.step().is_some() {}
+    assert_eq!(
+        (world.line.parties.len(), world.line.turns.len(), world.line.len()),
+        (0, 0, 0)
+    );
+    assert!(world.line.pace.is_idle());
+}
+
+#[test]
+fn the_one_whose_turn_is_next_leaves_and_may_come_back() {
+    let mut line = FairLine::new(1, None);
+    (0..3).for_each(|number| line.push(TestJob { number, ..job(1, 1) }, at(10 + number)));
+    line.push(job(2, 1), at(20));
+    line.push(
+        TestJob {
+            party: None,
+            number: 0,
+            cost: 1,
+        },
+        at(5),
+    );
+    assert_eq!(line.pop_waiting_since(at(9), 0), None, "nobody has waited that long");
+    let first = line.pop_waiting_since(at(30), 0).expect("one");
+    assert_eq!((first.party, first.number), (Some(1), 0));
+    assert_eq!(line.pop_waiting_since(at(30), 1).map(|job| job.party), Some(Some(2)));
+    line.put_back(first, at(40));
+    assert_eq!((line.len(), line.waiting_parties()), (4, 1));
+    let run = || {
+        let (job, charge) = line.pop(at(50))?;
+        line.end(charge, at(50));
+        Some(job.party.map(|_| job.number))
+    };
+    let numbers: Vec<Option<u64>> = std::iter::from_fn(run).collect();
+    assert_eq!(numbers.iter().flatten().copied().collect::<Vec<u64>>(), [0, 1, 2]);
+    assert_eq!(numbers.len(), 4);
+    assert!(line.pace.is_idle());
+}
+
+#[test]
+fn a_party_has_one_share_of_all_workers_together() {
+    let ledger: &'static Ledger = Box::leak(Box::default());
+    let mut workers = [World::with(5, Some(ledger)), World::with(5, Some(ledger))];
+    for (number, world) in workers.iter_mut().enumerate() {
+        (0..100).for_each(|_| world.push(job(7, 10 * MILLISECOND)));
+        (0..5).for_each(|single| world.push(job(100 + 16 * (5 * number as u64 + single), 5 * MILLISECOND)));
+    }
+    // Always the one that is behind.
+    loop {
+        workers.iter_mut().for_each(World::fill);
+        let [one, other] = &workers;
+        let world = usize::from(one.next_event() > other.next_event());
+        let world = &mut workers[world];
+        if world.now > 20_000 * MILLISECOND {
+            break;
+        }
+        let ended = world.step().expect("jobs");
+        world.push(ended);
+    }
+    let share = workers[0].now * 10 / 11;
+    let hog = workers[0].used(7) + workers[1].used(7);
+    assert!(hog * 100 <= share * 115, "{hog} of {share}");
+    for (number, world) in workers.iter().enumerate() {
+        for single in 0..5 {
+            let used = world.used(100 + 16 * (5 * number as u64 + single));
+            assert!(used * 100 >= share * 90, "{used} of {share}");
+        }
+    }
+}
