@@ -72,7 +72,7 @@ class HandoffTest < Minitest::Test
     app = "run ->(env) { [200, {}, [[Process.pid, env['SERVER_PORT'], env['REMOTE_ADDR']].join(' ')]] }"
     addresses = ["tcp://127.0.0.1:0", "unix://app.sock"]
     server = serve(app, "-w", 2, bind: nil, files: { "config/fairlead.rb" => addresses.map { |address| "bind '#{address}'\n" }.join })
-    clients = [*Array.new(4) { connect(server) }, *Array.new(4) { adopt(UNIXSocket.new(server.path("app.sock"))) }]
+    clients = Array.new(4) { connect(server) } + Array.new(4) { adopt(UNIXSocket.new(server.path("app.sock"))) }
     before = clients.map { |client| client.get.body.split.drop(1) }
     server.write("config/fairlead.rb", addresses.reverse.map { |address| "bind '#{address}'\n" }.join)
     server.signal(:USR2)
