@@ -30,7 +30,7 @@
 //! | `bytes` | `read`, `per_second` |
 //! | `statuses` | answers by class: `1xx` to `5xx` |
 //! | `errors` | failed requests by kind: `connect`, `read`, `write`, `timeout`, `closed` (before the answer was complete), `malformed`; `status`: answers other than 2xx and 3xx |
-//! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p99`, `p99_9`, `max` |
+//! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p95`, `p99`, `p99_9`, `max` |
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
