@@ -37,8 +37,8 @@ module Bench
     def shapes(scenario)
       return scenario.shapes(connections) unless @workers
 
-      scenario.shapes(connections).map(&:connections).uniq.map do |number|
-        Shape.new(workers: @workers, threads: @threads, connections: number)
+      scenario.shapes(connections).map { |shape| [shape.connections, shape.mix] }.uniq.map do |number, mix|
+        Shape.new(workers: @workers, threads: @threads, connections: number, mix: mix)
       end
     end
 

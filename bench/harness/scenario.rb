@@ -31,9 +31,10 @@ module Bench
     # question. files: name => bytes of files put beside config.ru. ways: what is asked for, by how the server comes by its
     # answer (Server#way). hold: seconds the app holds a thread, for the best rate possible. fixed_answer: whether a server
     # with a constant answer and no Ruby gives the same bytes. burns: whether the app can be told to hold a thread in a loop.
-    # gem: what the app needs. plots: what is worth drawing.
+    # slices: whether it is asked without time slices, too. steps: what the app does, if that can be simulated (Simulation) and
+    # the drive does not know. gem: what the app needs. plots: what is worth drawing.
     def initialize(name, about:, shapes:, metrics:, app: nil, drive: nil, answer_bytes: 0, requests_each: nil, files: {}, ways: APP,
-                   hold: nil, fixed_answer: false, burns: false, gem: nil, plots: %w[rate fair latency])
+                   hold: nil, fixed_answer: false, burns: false, slices: false, steps: nil, gem: nil, plots: %w[rate fair latency])
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -45,6 +46,8 @@ module Bench
       @hold = hold
       @fixed_answer = fixed_answer
       @burns = burns
+      @slices = slices
+      @steps = steps
       @gem = gem
       @plots = plots
     end
@@ -84,12 +87,30 @@ module Bench
       [shape.concurrency, shape.connections].min / @hold if @hold
     end
 
+    # Words for the clients of a shape.
+    def clients(shape)
+      words = [shape.clients, (@drive.clients(shape) if @drive.respond_to?(:clients))].compact.join(": ")
+      [words, shape.mix].compact.join("; ")
+    end
+
+    # What a server is predicted to do in a shape, measured for so many seconds: kind of clients => Simulation::Prediction, the
+    # kind that the figures are of first. Nil when there is nothing to go by.
+    def prediction(server, shape, seconds)
+      kinds = @drive.workload(shape) if @drive.respond_to?(:workload)
+      kinds ||= [Simulation::Kind.new(@name, shape.connections, @steps)] if @steps
+      kinds && Simulation.predict(server, shape, kinds, @drive.extent(shape, seconds))
+    end
+
     def fixed_answer?
       @fixed_answer
     end
 
     def burns?
       @burns
+    end
+
+    def slices?
+      @slices
     end
   end
 end

@@ -10,6 +10,9 @@ Bench::Scenario.define(
   answer_bytes: 7,
   shapes: %w[1x5 2x2],
   hold: 0.2,
+  steps: [[:sleep, 0.2]],
+  slices: true,
   requests_each: 20,
-  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c max fairness errors]
+  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 predicted_p99 p99c max fairness errors],
+  plots: %w[rate fair latency prediction]
 )

@@ -18,10 +18,11 @@ module Bench
         "fairlead bench #{File.read(File.join(ROOT, "Cargo.toml"))[/^version = "([^"]+)"/, 1]}"
       end
 
-      # Ends after `requests` when they are given, else after `seconds`. With `rate`, so many are sent each second, whether
-      # answers come or not.
-      def measure(url, connections:, seconds:, requests: nil, rate: nil)
+      # Ends after `requests` when they are given, else after `seconds`; what is sent in the `warm_up` seconds before is not
+      # counted. With `rate`, so many are sent each second, whether answers come or not.
+      def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0)
         extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
+        extent += ["--warmup", warm_up.to_s] if warm_up.positive?
         extent += ["--rate", rate.to_s] if rate
         output, error, status = Open3.capture3(Binaries.load_tool, url, "--json", "-q", "-c", connections.to_s, *extent)
         raise Error, "the load tool failed: #{error}#{output}" unless REPORTED.include?(status.exitstatus)
