@@ -118,6 +118,12 @@ module Fairlead
            valid: [16], invalid: [0],
            doc: "The maximum number of requests that a process runs in the application at the same time."
 
+    option :time_slice, Types::TimeSlice.new,
+           scope: :engine, default: 0.005, valid: [0.02], invalid: [2],
+           doc: "How long a thread may compute while other threads of the process wait for Ruby's lock, in seconds, at least 0.001. " \
+                "Then the one that has waited longest is next. 0 leaves it to Ruby, which switches threads " \
+                "after 0.1 seconds. See docs/time_slices.md."
+
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
            default: ->(values) { values[:workers] > 1 && !values[:prune_bundler] }, shown_default: "true with more than one worker",

@@ -12,7 +12,7 @@ class StatisticsTest < Minitest::Test
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # As applications have always got them.
   OF_WORKER = %i[
-    slot connections clients queued busy_threads threads requests moved_out moved_in refused_requests refused_connections
+    slot connections clients queued busy_threads threads requests time_slices moved_out moved_in refused_requests refused_connections
     events dropped overflowed published delivered mail_waits mail_lost lost_log_lines lost_log_bytes
   ].freeze
 

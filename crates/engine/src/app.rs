@@ -47,10 +47,27 @@ pub trait App {
     fn start_thread(&self) -> bool {
         false
     }
+}
 
+/// The lock of the language, as native threads see it, which never have it.
+pub trait Lock: Send + Sync {
     /// Whether [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`](crate::Engine::resume) are called
     /// when a thread in [`App::call`] begins and ends to wait. If not, the monitor guesses within a millisecond.
-    fn hands_over(&self) -> bool {
-        false
-    }
+    fn hands_over(&self) -> bool;
+
+    /// Who has it and who wants it, at this moment. Called every millisecond while something runs.
+    fn look(&self) -> LockUse;
+
+    /// Asks the thread that has had it since `seen` to pass it on to those that want it, as soon as it can be
+    /// interrupted. Does nothing if another thread has got it meanwhile. Returns at once.
+    fn claim(&self, seen: LockUse);
+}
+
+/// How the lock of the language is used at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockUse {
+    /// How often it has gone from one thread to another.
+    pub switches: u64,
+    /// Whether a thread wants it, and another one has it; `None` if the language does not tell.
+    pub is_wanted: Option<bool>,
 }

@@ -66,6 +66,9 @@ settings! {
         pub min_threads: usize,
         /// Most threads at a time.
         pub max_threads: usize,
+        /// How long a thread may keep the lock of the language while others want it; 0: as long as the language lets
+        /// it.
+        pub time_slice: Duration,
         /// Time for a whole request head, counted from its first byte.
         pub head_timeout: Duration,
         /// Longest request head in bytes (431).

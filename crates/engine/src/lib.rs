@@ -62,7 +62,7 @@ mod transport;
 mod work_queue;
 mod worker;
 
-pub use app::App;
+pub use app::{App, Lock, LockUse};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;

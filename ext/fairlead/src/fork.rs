@@ -1,4 +1,4 @@
-//! Tells the engine when this process is a child of the one that it was made in.
+//! Tells the engine and the GVL when this process is a child of the one that the engine was made in.
 
 use std::ffi::c_int;
 
@@ -14,10 +14,11 @@ extern "C" {
 pub(crate) fn init() {
     unsafe extern "C" fn forked() {
         fairlead_engine::note_fork();
+        crate::gvl::forget_others();
     }
 
     // SAFETY: the function has this signature (POSIX). The handler stays for as long as the process does, as the
-    // extension is never unloaded; it changes one atomic number, which is allowed in the child of a process with
+    // extension is never unloaded; it changes a few atomic numbers, which is allowed in the child of a process with
     // threads.
     unsafe { pthread_atfork(None, None, Some(forked)) };
 }

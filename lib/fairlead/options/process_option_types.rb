@@ -4,6 +4,22 @@ module Fairlead
   module Options
     # The types of options about processes, control and logs.
     module Types
+      # A time in seconds that is not shorter than a tick of the engine's monitor, or 0.
+      class TimeSlice < Seconds
+        ALLOWED = (0.001..1)
+
+        def expectation = "0, or a number of seconds from #{ALLOWED.begin} to #{ALLOWED.end}"
+
+        def parse(value)
+          number = super
+          number.zero? || ALLOWED.cover?(number) ? number : invalid!(value)
+        end
+
+        def initialize
+          super(zero: true)
+        end
+      end
+
       # A number of requests, with one that is meant if none is given.
       class Requests < Count
         attr_reader :implied

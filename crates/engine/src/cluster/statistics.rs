@@ -18,6 +18,7 @@ macro_rules! statistics {
             threads: Gauge, Engine, Everywhere, "Threads that have started.";
             busy_threads: Gauge, Engine, Everywhere, "Threads that run the application.";
             idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";
+            time_slices: Counter, Engine, Everywhere, "Times that Ruby's lock was taken from a thread that had computed for `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";

@@ -7,20 +7,21 @@
 use super::file_sender::FileSender;
 use super::jobs::Job;
 use super::Engine;
+use crate::app::Lock;
 use crate::scheduler::start_monitor;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Engine {
-    /// Starts the native threads of this worker. `hands_over` as in [`App::hands_over`](crate::App::hands_over).
+    /// Starts the native threads of this worker. `lock` is that of the language of the app.
     ///
     /// # Errors
     /// If they cannot be started.
-    pub fn start(self: &Arc<Self>, hands_over: bool) -> std::io::Result<()> {
+    pub fn start(self: &Arc<Self>, lock: Box<dyn Lock>) -> std::io::Result<()> {
         FileSender::start(self)?;
         self.services.spool.start(&self.worker)?;
-        start_monitor(self, hands_over)
+        start_monitor(self, lock)
     }
 
     /// Ends each connection with its next response, and goes on accepting. Called before [`Engine::drain`], if at all.

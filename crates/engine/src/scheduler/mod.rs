@@ -6,6 +6,7 @@ mod cadence;
 mod monitor;
 mod queue;
 mod serve;
+mod slice;
 pub(crate) mod states;
 
 pub(crate) use monitor::start as start_monitor;

@@ -2,13 +2,18 @@
 //!
 //! * If no job has ended during a tick, it wakes a thread, or polls in place of all of them, so that a long request
 //!   never stops reads, time-outs, files and refusals (`states/help.rs`).
+//! * If a thread keeps the lock of the language for longer than a time slice while others want it, it asks for the lock
+//!   (`slice.rs`).
 //! * It sends jobs that have waited too long, because no thread here can run them, to the waiting room.
 
+use super::slice::Slice;
 use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
 use super::Workplace;
-use crate::clock::processor_time;
+use crate::app::Lock;
+use crate::clock::{processor_time, Nanos};
 use crate::transport::poller::Poller;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use crate::worker::Worker;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -50,16 +55,16 @@ impl Monitor {
     }
 }
 
-/// Starts the thread, which does not keep the engine alive. `hands_over` as in
-/// [`App::hands_over`](crate::App::hands_over).
-pub(crate) fn start<W>(workplace: &Arc<W>, hands_over: bool) -> std::io::Result<()>
+/// Starts the thread, which does not keep the engine alive. `lock` is that of the language.
+pub(crate) fn start<W>(workplace: &Arc<W>, lock: Box<dyn Lock>) -> std::io::Result<()>
 where
     W: Workplace + Send + Sync + 'static,
 {
+    let mut state = Watch::new(lock, workplace.worker().config.time_slice);
     let workplace = Arc::downgrade(workplace);
     std::thread::Builder::new()
         .name("fairlead monitor".into())
-        .spawn(move || watch(&workplace, &mut Watch::new(hands_over)))?;
+        .spawn(move || watch(&workplace, &mut state))?;
     Ok(())
 }
 
@@ -78,11 +83,14 @@ fn watch<W: Workplace>(workplace: &Weak<W>, watch: &mut Watch) {
 
 /// What the monitor remembers from tick to tick.
 struct Watch {
-    hands_over: bool,
+    lock: Box<dyn Lock>,
+    slice: Slice,
     /// Jobs that had ended at the last tick.
     ended: u64,
     /// Processor time that the process had used at the last tick.
     used: Duration,
+    /// Whether it used a processor during the last tick. Only known if the language does not hand over.
+    computes: bool,
     /// Ticks since something ran.
     quiet: u32,
     /// Ticks since a job ended, while something ran.
@@ -90,11 +98,13 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(hands_over: bool) -> Watch {
+    fn new(lock: Box<dyn Lock>, time_slice: Duration) -> Watch {
         Watch {
-            hands_over,
+            lock,
+            slice: Slice::new(time_slice),
             ended: 0,
             used: Duration::ZERO,
+            computes: false,
             quiet: 0,
             stuck: 0,
         }
@@ -110,6 +120,12 @@ impl Watch {
         let is_active = now.is_active();
         self.quiet = if is_active || progress { 0 } else { self.quiet + 1 };
         self.stuck = if !is_active || progress { 0 } else { self.stuck + 1 };
+        if !self.lock.hands_over() {
+            let used = processor_time();
+            let before = std::mem::replace(&mut self.used, used);
+            self.computes = used.saturating_sub(before) >= TICK / 2;
+        }
+        self.watch_slice(now, worker);
         let tick = Tick {
             now,
             has_jobs: !scheduler.ready.is_empty(),
@@ -135,7 +151,7 @@ impl Watch {
             Help::WakeToPoll => scheduler.threads.wake_one(),
             Help::WakeToRun => {
                 scheduler.threads.wake_one();
-                if !self.hands_over {
+                if !self.lock.hands_over() {
                     scheduler.cadence.become_eager();
                 }
             }
@@ -148,15 +164,29 @@ impl Watch {
         std::thread::sleep(TICK);
     }
 
+    /// Asks for the lock if a thread keeps it for too long while others want it.
+    fn watch_slice(&mut self, now: Snapshot, worker: &Worker) {
+        if !self.slice.is_limited() {
+            return;
+        }
+        let seen = self.lock.look();
+        let is_wanted = seen.is_wanted.unwrap_or_else(|| self.seems_wanted(now));
+        if self.slice.is_over(seen.switches, is_wanted, Nanos::now()) {
+            self.lock.claim(seen);
+            worker.counters().time_slices.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Whether a thread has the lock of the language and uses it. If the language tells when a thread releases it, the
     /// states of the threads say so. Otherwise it is a guess from the processor time that the process has used.
-    fn lock_is_taken(&mut self, now: Snapshot) -> bool {
-        if self.hands_over {
-            return now.any(Doing::Running);
-        }
-        let used = processor_time();
-        let before = std::mem::replace(&mut self.used, used);
-        now.any(Doing::Running) && used.saturating_sub(before) >= TICK / 2
+    fn lock_is_taken(&self, now: Snapshot) -> bool {
+        now.any(Doing::Running) && (self.lock.hands_over() || self.computes)
+    }
+
+    /// Whether, as far as is known, a thread wants the lock that another one uses. A thread that runs the app may also
+    /// wait for something else.
+    fn seems_wanted(&self, now: Snapshot) -> bool {
+        self.computes && (now.busy() > 1 || now.any(Doing::Wanting))
     }
 }
 

@@ -11,8 +11,8 @@ pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Logs, Origin, Overflow, RemoteAddress,
-    RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
+    App, Config, Context, Descriptors, Engine, Exchange, FilesConfig, Listener, Lock, LockUse, Logs, Origin, Overflow,
+    RemoteAddress, RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -35,6 +35,26 @@ impl App for Closure {
     }
 }
 
+/// A language without a lock.
+pub struct NoLock {
+    pub hands_over: bool,
+}
+
+impl Lock for NoLock {
+    fn hands_over(&self) -> bool {
+        self.hands_over
+    }
+
+    fn look(&self) -> LockUse {
+        LockUse {
+            switches: 0,
+            is_wanted: None,
+        }
+    }
+
+    fn claim(&self, _: LockUse) {}
+}
+
 /// One engine with its threads; drained and joined at the end.
 pub struct Server {
     pub engine: Arc<Engine>,
@@ -48,6 +68,7 @@ pub fn config() -> Config {
     Config {
         min_threads: 1,
         max_threads: 1,
+        time_slice: Duration::ZERO,
         head_timeout: Duration::from_secs(30),
         head_max_bytes: 16_384,
         head_max_fields: 64,
@@ -126,7 +147,10 @@ impl Server {
         app: Arc<A>,
     ) -> Server {
         let server = Server::without_monitor(socket, config, shared, app);
-        server.engine.start(false).expect("a monitor");
+        server
+            .engine
+            .start(Box::new(NoLock { hands_over: false }))
+            .expect("a monitor");
         server
     }
 

@@ -1,5 +1,8 @@
-//! The hook that tells the engine when a thread that runs the app gives the GVL up, and when it wants it back.
+//! The hook that Ruby calls when a thread gives the GVL up, wants it and has it. It tells the engine when a thread that
+//! runs the app gives the GVL up and when it wants it back, and counts who waits for it (`contention.rs`).
 
+#[cfg(ruby_gte_3_2)]
+use super::contention;
 use fairlead_engine::Engine;
 use magnus::Ruby;
 use std::cell::Cell;
@@ -46,8 +49,16 @@ impl Drop for InApp {
     }
 }
 
+/// If this thread runs the app, wakes another one that has something to do.
+pub(super) fn hand_over() {
+    // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
+    if let Some(engine) = unsafe { STATE.get().engine.as_ref() } {
+        engine.hand_over();
+    }
+}
+
 /// Whether this version of Ruby has such a hook.
-pub(crate) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
+pub(super) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 
 /// Installs the hook.
 pub(crate) fn init(_: &Ruby) {
@@ -59,9 +70,14 @@ pub(crate) fn init(_: &Ruby) {
         };
 
         unsafe extern "C" fn notice(event: u32, _: *const rb_internal_thread_event_data_t, _: *mut c_void) {
+            if event == RUBY_INTERNAL_THREAD_EVENT_READY as u32 {
+                contention::wants();
+            } else if event == RUBY_INTERNAL_THREAD_EVENT_RESUMED as u32 {
+                contention::has();
+            }
             let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;
-            // READY, RESUMED or both come, depending on the version of Ruby.
+            // READY may come on the thread that wakes this one, which runs and is not marked as suspended.
             if state.engine.is_null() || state.is_suspended == is_suspended {
                 return;
             }

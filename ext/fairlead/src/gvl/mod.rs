@@ -1,18 +1,30 @@
-//! The global VM lock: giving it up, and telling the engine when a thread that runs the app does (`in_app.rs`).
+//! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), knowing who
+//! wants it (`contention.rs`), and taking it from a thread that has had it for a time slice (`slice.rs`).
 //!
 //! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
 //! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
 //! is no GVL: what runs there is `Send`, and a `&Ruby` is not.
 
+mod contention;
 mod in_app;
+mod slice;
 
-pub(crate) use in_app::{init, InApp, HANDS_OVER};
+pub(crate) use in_app::{init, InApp};
+pub(crate) use slice::Gvl;
+
+use in_app::HANDS_OVER;
 
 use fairlead_engine::Engine;
 use magnus::Ruby;
 use rb_sys::{rb_nogvl, rb_unblock_function_t, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+/// This process is the child of a fork: only the calling thread is left.
+pub(crate) fn forget_others() {
+    contention::forget_others();
+    slice::forget();
+}
 
 /// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it
 /// must make `code` return soon. If Ruby wants it back already, `code` is not run.

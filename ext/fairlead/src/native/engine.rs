@@ -5,7 +5,7 @@ use super::requests::Running;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
-use crate::gvl::{without_gvl, HANDS_OVER};
+use crate::gvl::{without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
 use fairlead_engine::{Engine, Listener, Origin};
@@ -98,7 +98,7 @@ fn new(
     if engine.sends_named_files() {
         app.template.announce_sendfile(ruby);
     }
-    engine.start(HANDS_OVER).map_err(io_error)?;
+    engine.start(Box::new(Gvl::new(ruby))).map_err(io_error)?;
     process::enter(&engine);
     let (template, clients) = (app.template.value(), app.clients);
     let object = ruby.obj_wrap(NativeEngine { engine, app });

@@ -1,7 +1,7 @@
 //! The Rack application as the engine's [`App`]: requests, events and tasks become calls of the application.
 
 use super::{Response, Template, ThreadTemplate};
-use crate::gvl::{without_gvl, EngineCode, InApp, HANDS_OVER};
+use crate::gvl::{without_gvl, EngineCode, InApp};
 use crate::native::requests::Running;
 use crate::objects::call;
 use crate::protect::{check_interrupts, Jump};
@@ -113,9 +113,5 @@ impl App for OnThread<'_> {
             is_started = true;
         });
         is_started
-    }
-
-    fn hands_over(&self) -> bool {
-        HANDS_OVER
     }
 }
