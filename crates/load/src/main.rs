@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //!
-//! `options`, `url`, `request`: what was asked for · `pacing`: when to send · `dial`, `poller`, `limits`: sockets, epoll,
+//! `options`, `url`, `request`: what was asked for · `pacing`, `draw`: when to send, and what · `dial`, `poller`, `limits`: sockets, epoll,
 //! open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
 //! `progress`: how it is shown.
 //!
@@ -34,6 +34,7 @@
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
+//! | `mix` | with `--mix` only; for each line of the file: `name`, `answered`, and its `latency_ms` as `raw` above |
 //!
 //! ## WebSockets and event streams
 //!
@@ -69,6 +70,7 @@
 mod broadcast;
 mod connection;
 mod dial;
+mod draw;
 mod event_stream;
 mod fairness;
 mod json;
