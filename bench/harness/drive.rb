@@ -37,6 +37,7 @@ end
 
 require_relative "drive/requests"
 require_relative "drive/kinds"
+require_relative "drive/pages"
 require_relative "drive/downloads"
 require_relative "drive/starts"
 require_relative "drive/echoes"

@@ -33,6 +33,10 @@ module Bench
       percentile(95)
     end
 
+    def p99
+      percentile(99)
+    end
+
     # The rate of the other kind of clients.
     def beside_rate
       beside&.rate

@@ -26,6 +26,8 @@ module Bench
       short_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :short_rate)) }],
       predicted_p95: ["predicted", ->(cell, _) { predicted(cell, 95) }],
       predicted_p99: ["predicted", ->(cell, _) { predicted(cell, 99) }],
+      p99_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :p99)) }],
+      memory_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :memory_mib)) }],
       p95_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :p95)) }],
       beside_rate: ["%{beside}/s", ->(cell, _) { number(cell.beside&.rate) }],
       beside_vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"], :beside_rate)) }],

@@ -53,6 +53,10 @@ module Bench
         end
       end
 
+      def mix(_url, **)
+        raise Error, "wrk cannot mix requests"
+      end
+
       private
 
       def measurement(found)

@@ -50,6 +50,7 @@ mod tests {
         let share = |&weight| Share {
             weight,
             name: String::new(),
+            kind: 0,
             method: String::new(),
             path: String::new(),
             body: Vec::new(),

@@ -34,7 +34,7 @@
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
-//! | `mix` | with `--mix` only; for each line of the file: `name`, `answered`, and its `latency_ms` as `raw` above |
+//! | `mix` | with `--mix` only; for each name in the file: `name`, `answered`, and its `latency_ms` as `raw` above |
 //!
 //! ## WebSockets and event streams
 //!

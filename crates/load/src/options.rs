@@ -6,7 +6,7 @@ mod real_time;
 mod values;
 
 pub(crate) use help::HELP;
-pub(crate) use mix::Share;
+pub(crate) use mix::{names, Share};
 pub(crate) use real_time::{Broadcast, Echo, RealTime, Task, Transport};
 
 use crate::url::{request_path, Url};

@@ -2,7 +2,7 @@
 
 use crate::latencies::expected_interval;
 use crate::limits::{allow_open_files, describe};
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Nanos, Pacing};
 use crate::progress::Progress;
 use crate::request::wires;
@@ -95,7 +95,7 @@ fn shares(connections: usize, threads: usize) -> impl Iterator<Item = Range<usiz
 }
 
 fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, String> {
-    let mut tally = Tally::new(0, plan.options.rate.is_some(), plan.options.mix.len());
+    let mut tally = Tally::new(0, plan.options.rate.is_some(), names(&plan.options.mix).len());
     let mut ended = 0;
     for (part, end, _) in &results {
         tally.merge(part);

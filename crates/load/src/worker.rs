@@ -5,7 +5,7 @@
 
 use crate::connection::{Connection, Input};
 use crate::draw::Draw;
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Cursor, Nanos, Pacing};
 use crate::poller::{Poller, Ready};
 use crate::progress::Progress;
@@ -89,7 +89,7 @@ impl<'a> Worker<'a> {
             poller: Poller::new()?,
             connections: own.clone().map(connection).collect(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(own.len(), options.rate.is_some(), options.mix.len()),
+            tally: Tally::new(own.len(), options.rate.is_some(), names(&options.mix).len()),
             draw: Draw::new(&options.mix, own.start as u64),
             cursor: Cursor::new(options.connections, own),
             alarm: None,
@@ -350,7 +350,7 @@ impl<'a> Worker<'a> {
     /// Counts an answer; `false` when the connection cannot be used for another.
     fn answered(&mut self, index: usize, answer: Answer) -> bool {
         let connection = &mut self.connections[index];
-        let kind = connection.kind;
+        let kind = self.plan.options.mix.get(connection.kind).map_or(0, |share| share.kind);
         let Some((started, written)) = connection.pop() else {
             return false;
         };

@@ -1,7 +1,7 @@
 //! The report of HTTP requests as a JSON document.
 
 use super::{connections, distribution, fairness, latency};
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::run::Measured;
 use crate::tally::{Failure, Tally};
 use serde_json::{json, Map, Value};
@@ -39,10 +39,10 @@ pub(crate) fn document(options: &Options, measured: &Measured) -> Value {
 }
 
 fn mix(options: &Options, tally: &Tally) -> Value {
-    let kinds = options.mix.iter().zip(&tally.kinds);
-    let each = kinds.map(|(share, latencies)| {
+    let kinds = names(&options.mix).into_iter().zip(&tally.kinds);
+    let each = kinds.map(|(name, latencies)| {
         let raw = latencies.raw();
-        json!({ "name": share.name, "answered": raw.len(), "latency_ms": distribution(raw) })
+        json!({ "name": name, "answered": raw.len(), "latency_ms": distribution(raw) })
     });
     each.collect()
 }

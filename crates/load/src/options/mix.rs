@@ -12,6 +12,8 @@ pub(crate) struct Share {
     /// How often it is drawn, relative to the others.
     pub(crate) weight: u64,
     pub(crate) name: String,
+    /// The index of the name among those of the file: requests of the same name are reported together.
+    pub(crate) kind: usize,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
@@ -21,11 +23,26 @@ pub(crate) struct Share {
 pub(super) fn mix(file: &str) -> Result<Vec<Share>, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("--mix: {file}: {error}"))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let shares: Vec<Share> = lines.map(share).collect::<Result<_, _>>()?;
+    let mut shares: Vec<Share> = lines.map(share).collect::<Result<_, _>>()?;
     if shares.is_empty() {
         return Err(format!("--mix: {file} is empty"));
     }
+    let names: Vec<String> = names(&shares).into_iter().map(str::to_owned).collect();
+    for share in &mut shares {
+        share.kind = names.iter().position(|name| *name == share.name).unwrap_or_default();
+    }
     Ok(shares)
+}
+
+/// The names of a mix, each once, in the order of the file.
+pub(crate) fn names(mix: &[Share]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for share in mix {
+        if !names.contains(&share.name.as_str()) {
+            names.push(share.name.as_str());
+        }
+    }
+    names
 }
 
 fn share(line: &str) -> Result<Share, String> {
@@ -43,6 +60,7 @@ fn share(line: &str) -> Result<Share, String> {
     Ok(Share {
         weight: count("--mix", weight, MAX_WEIGHT)? as u64,
         name: name.into(),
+        kind: 0,
         method,
         path: request_path(target)?,
         body: word().unwrap_or_default().into(),
@@ -59,6 +77,7 @@ mod tests {
         let expected = Share {
             weight: 5,
             name: "create".into(),
+            kind: 0,
             method: "POST".into(),
             path: "/notes?a=b".into(),
             body: b"title=a b".to_vec(),

@@ -1,7 +1,7 @@
 //! The report of HTTP requests for people.
 
 use super::{bytes, counted, list, Leftovers, Page};
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::run::Measured;
 use crate::tally::{Failure, Tally};
 
@@ -74,12 +74,12 @@ fn kinds(page: &mut Page, options: &Options, tally: &Tally) {
     }
     page.empty_line();
     page.line("mix           answers       50 %         99 %");
-    for (share, latencies) in options.mix.iter().zip(&tally.kinds) {
+    for (name, latencies) in names(&options.mix).into_iter().zip(&tally.kinds) {
         let raw = latencies.raw();
         let at = |quantile| raw.value_at_quantile(quantile) as f64 / 1e6;
         page.line(format_args!(
             "{:<12} {:>8} {:>9.3} ms {:>9.3} ms",
-            share.name,
+            name,
             raw.len(),
             at(0.5),
             at(0.99)

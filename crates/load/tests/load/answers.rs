@@ -252,7 +252,11 @@ fn a_mix_asks_for_its_lines_as_often_as_they_weigh() {
         peer.send(OK)?;
     });
     let file = std::env::temp_dir().join(format!("fairlead-load-mix-{}", std::process::id()));
-    std::fs::write(&file, "9 index GET /notes\n1 create POST /notes title=a b\n").expect("writable");
+    std::fs::write(
+        &file,
+        "4 page GET /notes\n5 page GET /notes\n1 create POST /notes title=a b\n",
+    )
+    .expect("writable");
     let report = measure(
         0,
         &[&server.url, "-n", "2000", "-c", "3", "--mix", &file.to_string_lossy()],
@@ -269,7 +273,7 @@ fn a_mix_asks_for_its_lines_as_often_as_they_weigh() {
     assert!((120..=280).contains(&create), "{create}");
     let kinds = report["mix"].as_array().expect("a list");
     let answered = |kind: usize| (&kinds[kind]["name"], kinds[kind]["answered"].as_u64());
-    assert_eq!(answered(0), (&"index".into(), Some(index as u64)));
+    assert_eq!(answered(0), (&"page".into(), Some(index as u64)));
     assert_eq!(answered(1), (&"create".into(), Some(create as u64)));
     assert!(
         kinds.iter().all(|kind| kind["latency_ms"]["p99"].as_f64() > Some(0.0)),
