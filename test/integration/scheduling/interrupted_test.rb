@@ -25,9 +25,14 @@ class InterruptedTest < Minitest::Test
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    # Yields in a thread of its own, and its value or what has ended it.
-    def thread
-      Thread.new { yield }.tap { |thread| thread.report_on_exception = false }
+    # A thread of its own that calls the block, which is passed what says that it is about to compute. Returns after some slices.
+    def computing
+      begun = Thread::Queue.new
+      thread = Thread.new { yield -> { begun << true } }
+      thread.report_on_exception = false
+      begun.pop
+      compute(0.02)
+      thread
     end
 
     ROUNDS = 5
@@ -46,60 +51,57 @@ class InterruptedTest < Minitest::Test
       },
       "/raise" => lambda {
         Array.new(ROUNDS) do
-          computing = thread { loop { nil } }
-          compute(0.02)
-          computing.raise(Wanted, "wanted")
-          computing.join rescue $!.message
+          thread = computing { |begins| begins.call; loop { nil } }
+          thread.raise(Wanted, "wanted")
+          thread.join rescue $!.message
         end.uniq
       },
       "/raise-in-request" => lambda {
-        requests = Thread.current
-        thread { sleep 0.02; requests.raise(Wanted, "wanted") }
+        request = Thread.current
+        Thread.new { sleep 0.02; request.raise(Wanted, "wanted") }
         loop { nil }
       },
       "/kill" => lambda {
         Array.new(ROUNDS) do
           ensured = []
-          computing = thread { begin; loop { nil }; ensure; ensured << "ensured"; end }
-          compute(0.02)
-          [computing.kill.join.status, *ensured]
+          thread = computing { |begins| begin; begins.call; loop { nil }; ensure; ensured << "ensured"; end }
+          [thread.kill.join.status, *ensured]
         end.uniq
       },
       "/kill-request" => lambda {
         request = Thread.current
-        thread { sleep 0.02; request.kill }
+        Thread.new { sleep 0.02; request.kill }
         loop { nil }
       },
       "/masked" => lambda {
         Array.new(ROUNDS) do
           order = []
-          computing = thread do
-            Thread.handle_interrupt(Wanted => :never) { compute; order << "masked" }
+          thread = computing do |begins|
+            Thread.handle_interrupt(Wanted => :never) { begins.call; compute(0.1); order << "masked" }
             order << "never"
           rescue Wanted
             order << "raised"
           end
-          compute(0.02)
-          computing.raise(Wanted)
-          computing.join
+          thread.raise(Wanted)
+          thread.join
           order
         end.uniq
       },
       "/on-blocking" => lambda {
         Array.new(ROUNDS) do
           order = []
-          computing = thread do
+          thread = computing do |begins|
             Thread.handle_interrupt(Wanted => :on_blocking) do
-              compute
+              begins.call
+              compute(0.1)
               order << "computed"
               sleep
             rescue Wanted
               order << "raised"
             end
           end
-          compute(0.02)
-          computing.raise(Wanted)
-          computing.join
+          thread.raise(Wanted)
+          thread.join
           order
         end.uniq
       },
@@ -122,7 +124,7 @@ class InterruptedTest < Minitest::Test
       "/mutex" => lambda {
         lock = Mutex.new
         count = 0
-        Array.new(4) { thread { 20.times { lock.synchronize { before = count; compute(0.001); count = before + 1 } } } }.each(&:join)
+        Array.new(4) { Thread.new { 20.times { lock.synchronize { before = count; compute(0.001); count = before + 1 } } } }.each(&:join)
         count
       },
       "/trap" => lambda {

@@ -8,17 +8,21 @@ use std::time::Duration;
 pub(super) struct Slice {
     /// The most while others want it; zero: no limit.
     length: Duration,
-    /// When it was first seen with the thread that has it, or was last said to be over.
+    /// When it was last seen before it went to the thread that has it, or was last said to be over.
     began: Nanos,
+    /// When it was last seen.
+    seen: Nanos,
     /// How often the lock had changed hands then.
     switches: u64,
 }
 
 impl Slice {
     pub(super) fn new(length: Duration) -> Slice {
+        let now = Nanos::now();
         Slice {
             length,
-            began: Nanos::now(),
+            began: now,
+            seen: now,
             switches: 0,
         }
     }
@@ -34,10 +38,15 @@ impl Slice {
     ///
     /// Time in which nobody wanted the lock counts too: whoever comes after that waits for a tick only.
     pub(super) fn is_over(&mut self, switches: u64, is_wanted: bool, now: Nanos) -> bool {
-        let is_over = self.switches == switches && is_wanted && now - self.began >= self.length;
-        if is_over || self.switches != switches {
-            self.began = now;
+        let before = std::mem::replace(&mut self.seen, now);
+        if self.switches != switches {
+            self.began = before;
             self.switches = switches;
+            return false;
+        }
+        let is_over = is_wanted && now - self.began >= self.length;
+        if is_over {
+            self.began = now;
         }
         is_over
     }
@@ -52,7 +61,7 @@ mod tests {
     /// What a slice of 5 ms says at each tick, given how often the lock has changed hands and whether it is wanted.
     fn ticks(seen: impl IntoIterator<Item = (u64, bool)>) -> Vec<u64> {
         let mut slice = Slice::new(Duration::from_millis(LENGTH));
-        slice.began = Nanos::START;
+        (slice.began, slice.seen) = (Nanos::START, Nanos::START);
         let times = (0..).map(|tick| (tick, Nanos::START + Duration::from_millis(tick)));
         let over = times
             .zip(seen)
@@ -78,6 +87,6 @@ mod tests {
     #[test]
     fn each_thread_that_gets_the_lock_has_a_slice_of_its_own() {
         assert_eq!(ticks((0..100).map(|tick| (tick / 4, true))), []);
-        assert_eq!(ticks((0..14).map(|tick| (tick / 7, true))), [5, 12]);
+        assert_eq!(ticks((0..14).map(|tick| (tick / 7, true))), [5, 11]);
     }
 }

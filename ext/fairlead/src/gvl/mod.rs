@@ -1,12 +1,15 @@
 //! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), knowing who
-//! wants it (`contention.rs`), and taking it from a thread that has had it for a time slice (`slice.rs`).
+//! wants it (`contention.rs`), and taking it from a thread that has had it for a time slice (`slice.rs`, with
+//! `postponed.rs` and `aside.rs`).
 //!
 //! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
 //! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
 //! is no GVL: what runs there is `Send`, and a `&Ruby` is not.
 
+mod aside;
 mod contention;
 mod in_app;
+mod postponed;
 mod slice;
 
 pub(crate) use in_app::{init, InApp};

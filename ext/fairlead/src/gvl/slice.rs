@@ -9,7 +9,7 @@
 //! be lost. `rb_nogvl` with `RB_NOGVL_INTR_FAIL` checks for none. What has come is raised by the check that has called
 //! the job, as soon as the job is over.
 
-use super::{contention, HANDS_OVER};
+use super::{aside, contention, postponed, HANDS_OVER};
 use fairlead_engine::{Lock, LockUse};
 use magnus::Ruby;
 use rb_sys::{rb_nogvl, RB_NOGVL_INTR_FAIL};
@@ -28,7 +28,7 @@ pub(crate) struct Gvl(());
 impl Gvl {
     /// Makes it known to Ruby, once for all engines, that jobs will come.
     pub(crate) fn new(ruby: &Ruby) -> Gvl {
-        job::announce(ruby);
+        postponed::announce(ruby);
         Gvl(())
     }
 }
@@ -48,7 +48,7 @@ impl Lock for Gvl {
     fn claim(&self, seen: LockUse) {
         contention::while_held(seen.switches, || {
             CLAIMED.store(seen.switches, SeqCst);
-            job::trigger();
+            postponed::trigger();
         });
     }
 }
@@ -59,7 +59,12 @@ pub(super) fn forget() {
 }
 
 /// The job. Does nothing if the thread for which it was meant has passed the GVL on already.
-unsafe extern "C" fn pass_on(_: *mut c_void) {
+pub(super) unsafe extern "C" fn pass_on(_: *mut c_void) {
+    unsafe extern "C" fn step_aside(_: *mut c_void) -> *mut c_void {
+        aside::stay_out();
+        std::ptr::null_mut()
+    }
+
     let claimed = CLAIMED.swap(NOTHING, SeqCst);
     if claimed != contention::switches() || HANDS_OVER && !contention::is_wanted() {
         return;
@@ -73,7 +78,7 @@ unsafe extern "C" fn pass_on(_: *mut c_void) {
     // it returns soon, so nothing has to wake it. With INTR_FAIL nothing is raised here.
     unsafe {
         rb_nogvl(
-            Some(wait_aside),
+            Some(step_aside),
             std::ptr::null_mut(),
             None,
             std::ptr::null_mut(),
@@ -89,101 +94,4 @@ unsafe extern "C" fn pass_on(_: *mut c_void) {
 
 extern "C" {
     fn __errno_location() -> *mut c_int;
-}
-
-/// Without the GVL: lets another thread have it. From Ruby 3.3 on the longest waiting one has it already.
-#[cfg(ruby_gte_3_3)]
-unsafe extern "C" fn wait_aside(_: *mut c_void) -> *mut c_void {
-    std::ptr::null_mut()
-}
-
-/// Without the GVL: lets another thread have it. The longest waiting one is being woken, and would find it taken if this
-/// one went on at once.
-#[cfg(all(ruby_gte_3_2, not(ruby_gte_3_3)))]
-unsafe extern "C" fn wait_aside(_: *mut c_void) -> *mut c_void {
-    let before = contention::switches();
-    for _ in 0..10 {
-        std::thread::sleep(WAKING / 2);
-        if contention::switches() != before || !contention::is_wanted() {
-            break;
-        }
-    }
-    std::ptr::null_mut()
-}
-
-/// Without the GVL: lets another thread have it. If there is one it is being woken, and would find it taken if this one
-/// went on at once.
-#[cfg(not(ruby_gte_3_2))]
-unsafe extern "C" fn wait_aside(_: *mut c_void) -> *mut c_void {
-    std::thread::sleep(WAKING);
-    std::ptr::null_mut()
-}
-
-/// The time in which a thread that was woken runs, as a rule.
-#[cfg(not(ruby_gte_3_3))]
-const WAKING: std::time::Duration = std::time::Duration::from_micros(50);
-
-/// Postponed jobs as they are from Ruby 3.3 on, where any thread may trigger one.
-#[cfg(ruby_gte_3_3)]
-mod job {
-    use magnus::Ruby;
-    use rb_sys::{rb_postponed_job_handle_t, rb_postponed_job_preregister, rb_postponed_job_trigger};
-    use std::sync::OnceLock;
-
-    static HANDLE: OnceLock<rb_postponed_job_handle_t> = OnceLock::new();
-
-    /// What Ruby returns when it has no place for another job.
-    const NO_PLACE: rb_postponed_job_handle_t = rb_postponed_job_handle_t::MAX;
-
-    pub(super) fn announce(_: &Ruby) {
-        // SAFETY: the GVL is held. The function lives as long as the process, as the extension is never unloaded.
-        HANDLE.get_or_init(|| unsafe { rb_postponed_job_preregister(0, Some(super::pass_on), std::ptr::null_mut()) });
-    }
-
-    pub(super) fn trigger() {
-        if let Some(handle) = HANDLE.get().filter(|handle| **handle != NO_PLACE) {
-            // SAFETY: a handle that Ruby has given; any thread may do this, a native one too.
-            unsafe { rb_postponed_job_trigger(*handle) };
-        }
-    }
-}
-
-/// Postponed jobs as they were up to Ruby 3.2, in a list that is not made for several threads: while a native thread
-/// adds a job, the thread that has the GVL may be taking another one, and then runs a function with the data of the
-/// other job, or one that was in the list before. So that this does no harm, the list has had this job in each place,
-/// and the data of this job is room full of zeros, in which Ruby's own jobs find nothing to do.
-#[cfg(not(ruby_gte_3_3))]
-mod job {
-    use magnus::Ruby;
-    use rb_sys::{rb_postponed_job_register, rb_postponed_job_register_one};
-    use std::ffi::c_void;
-    use std::sync::atomic::AtomicU64;
-    use std::sync::Once;
-
-    /// Places of the list that are ever used: other jobs are those of the collector and of profilers.
-    const PLACES: usize = 32;
-
-    /// More than any structure of Ruby that a job gets.
-    static ZEROS: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
-
-    static ANNOUNCED: Once = Once::new();
-
-    pub(super) fn announce(_: &Ruby) {
-        ANNOUNCED.call_once(|| {
-            for _ in 0..PLACES {
-                // SAFETY: the GVL is held, as for `trigger`. The jobs do nothing, because nothing is claimed.
-                unsafe { rb_postponed_job_register(0, Some(super::pass_on), data()) };
-            }
-        });
-    }
-
-    pub(super) fn trigger() {
-        // SAFETY: the function lives as long as the process, as the extension is never unloaded, and so does its data,
-        // which anybody may write to.
-        unsafe { rb_postponed_job_register_one(0, Some(super::pass_on), data()) };
-    }
-
-    fn data() -> *mut c_void {
-        ZEROS.as_ptr().cast_mut().cast()
-    }
 }
