@@ -39,7 +39,7 @@ module Bench
       # Somebody waits from now on, during this turn.
       def first_in_line
         turn = @turn
-        @calendar.after(@turns.left(@calendar.now - @since, @random)) { give_up if turn == @turn }
+        @calendar.after(@turns.left(@calendar.now - @since, @calendar.now, @random)) { give_up if turn == @turn }
       end
 
       # The turn is over.

@@ -51,10 +51,19 @@ class SimulationTest < Minitest::Test
     assert_equal({ late: 13, long: 21 }, ended)
   end
 
-  def test_a_thread_that_computes_alone_is_not_disturbed
-    compute(lock(Simulation::Turns::Slices.new(0.005, 0)), alone: 10.0)
+  def test_where_nobody_knows_who_has_the_lock_it_changes_hands_by_the_clock
+    lock = lock(Simulation::Turns::Clock.new(0.005))
+    compute(lock, long: 0.02)
+    @calendar.after(0.003) { lock.compute(0.004) { note(:late) } }
 
-    assert_equal({ alone: 10_000 }, ended)
+    assert_equal({ late: 9, long: 24 }, ended)
+  end
+
+  def test_a_thread_that_computes_alone_is_not_disturbed
+    turns = [Simulation::Turns::Slices.new(0.005, 0), Simulation::Turns::Clock.new(0.005), Simulation::Turns::Ruby.new(0.1)]
+    turns.each { |kind| compute(lock(kind), kind => 10.0) }
+
+    assert_equal turns.to_h { |kind| [kind, 10_000] }, ended
   end
 
   # The threads sleep all the time, and everybody has the same number of others before him.
