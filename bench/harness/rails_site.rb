@@ -19,6 +19,8 @@ module Bench
     def self.for(server)
       gem_line = server.is_a?(Servers::Fairlead) ? "gem 'fairlead', path: #{ROOT.dump}" : "gem '#{server.gem_name}'"
       files.merge("Gemfile" => "#{files.fetch("Gemfile")}#{gem_line}\n")
+    rescue Failed => e
+      raise Error, e.message
     end
 
     private
@@ -34,8 +36,10 @@ module Bench
       super.lines.grep_v(/gem 'fairlead'/).join
     end
 
-    # The pages must not grow with the notes that are created, and nobody here speaks TLS.
+    # The pages must not grow with the notes that are created, and nobody here speaks TLS. Some versions of Rails leave the
+    # database of production to who deploys.
     def make_database
+      write("config/database.yml") { |text| text.sub(/^production:.*/m, "production:\n  <<: *default\n  database: db/production.sqlite3\n") }
       write("app/controllers/notes_controller.rb") { |text| text.sub("Note.all", "Note.order(:id).limit(20)") }
       write("config/environments/production.rb") { |text| text.gsub(/^(\s*config\.(?:force|assume)_ssl) = true/, '\1 = false') }
       rails("db:migrate", RAILS_ENV: "production")
