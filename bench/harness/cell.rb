@@ -23,7 +23,7 @@ module Bench
     end
 
     def as_json
-      to_h.merge(shape: shape.to_h, measurements: measurements.map(&:as_json))
+      to_h.merge(shape: shape.to_h.compact, measurements: measurements.map(&:as_json))
     end
 
     def measured?

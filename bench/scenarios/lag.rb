@@ -8,7 +8,7 @@ Bench::Scenario.define(
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY
   answer_bytes: 7,
-  shapes: %w[1x5 2x2],
+  shapes: %w[1x5 2x2 4x2:16],
   hold: 0.2,
   steps: [[:sleep, 0.2]],
   slices: true,
