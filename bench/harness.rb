@@ -21,5 +21,7 @@ require_relative "harness/binaries"
 require_relative "harness/measurement"
 require_relative "harness/noise"
 require_relative "harness/load"
+require_relative "harness/rails_site"
+require_relative "simulation"
 
 Dir[File.join(__dir__, "{scenarios,servers}", "*.rb")].sort.each { |file| require file }

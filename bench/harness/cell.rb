@@ -3,6 +3,9 @@
 module Bench
   # All measurements of one server in one shape, and the figures a table shows of them: medians over the rounds.
   Cell = Struct.new(:shape, :server, :version, :note, :measurements, :failures, keyword_init: true) do
+    # What it is a cell of: known to a Result.
+    attr_accessor :scenario
+
     def self.for(shape, server)
       new(shape: shape, server: server.name, version: server.version, note: server.note(shape), measurements: [], failures: [])
     end
@@ -20,7 +23,7 @@ module Bench
     end
 
     def as_json
-      to_h.merge(shape: shape.to_h, measurements: measurements.map { |measurement| measurement.to_h.compact })
+      to_h.merge(shape: shape.to_h.compact, measurements: measurements.map(&:as_json))
     end
 
     def measured?
@@ -53,11 +56,24 @@ module Bench
       Cell.median(measurements.filter_map { |mine| mine.public_send(value)&./(theirs[mine.round]) if theirs[mine.round] })
     end
 
-    # The percentile curve: percentile => median milliseconds over the rounds, as far as there were requests beyond it.
-    def curve
-      points = measurements.map { |measurement| measurement.curve.keys }.reduce(:&)
+    # The same of the other kind of clients that were there, or nil.
+    def beside
+      dup.tap { |other| other.measurements = measurements.map(&:beside) } if measured? && measurements.all?(&:beside)
+    end
+
+    # What a simulation says of the clients that the figures are of (Simulation::Prediction), or nil.
+    def prediction
+      @prediction = scenario&.prediction(server, shape, median(&:seconds))&.values&.first unless defined?(@prediction)
+      @prediction
+    end
+
+    # The percentile curve: percentile => median milliseconds over the rounds, as far as there were requests beyond it. Of the
+    # latencies that the block takes from a measurement; without a block corrected ones, where there are any.
+    def curve(&latencies)
+      curves = measurements.map(&(latencies || :curve))
       fewest = measurements.map(&:requests).min
-      points.select { |point| (100 - point) * fewest >= 100 }.sort.to_h { |point| [point, median { |measurement| measurement.curve[point] }] }
+      points = curves.map(&:keys).reduce(:&).select { |point| (100 - point) * fewest >= 100 }
+      points.sort.to_h { |point| [point, Cell.median(curves.map { |curve| curve[point] })] }
     end
 
     # Requests of every connection of every round over the mean of its round.

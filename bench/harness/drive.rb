@@ -4,7 +4,8 @@ module Bench
   # What puts the load on, and what its figures are. A drive answers:
   # `units` (what is counted, for headings), `speaks?(dialect, shape)`, `warm_up(target, seconds)`,
   # `measure(target, seconds)` (a Measurement), `problem(measurement)` (why it is none, or nil), `summary(measurement)`; if it
-  # likes also `complete(target, seconds, measurement)`, for what must not count as CPU time of the measurement.
+  # likes also `complete(target, seconds, measurement)`, for what must not count as CPU time of the measurement,
+  # `clients(shape)` (words for who they are), `workload(shape)` and `extent(shape, seconds)` (what a simulation has to know).
   module Drive
     # Seconds of silence after which nothing more is expected. Some servers publish everything before they deliver anything.
     PATIENCE = 60
@@ -35,6 +36,8 @@ module Bench
 end
 
 require_relative "drive/requests"
+require_relative "drive/kinds"
+require_relative "drive/pages"
 require_relative "drive/downloads"
 require_relative "drive/starts"
 require_relative "drive/echoes"

@@ -10,17 +10,36 @@ module Bench
   # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end. For a broadcast read
   # delivery for request. Of idle sockets there is no rate: socket_kib is the memory of one, opening the seconds it took to open all.
   # Of starts neither: starts_ms has the milliseconds of each. Beside downloads, short_rate and short_p99 are of another load of
-  # short requests, and beside_short is the rate of the downloads meanwhile.
+  # short requests, and beside_short is the rate of the downloads meanwhile. beside: the Measurement of the other kind of clients
+  # that were there.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
-                           :cpu_us, :memory_mib, :socket_kib, :opening, :starts_ms, :short_rate, :short_p99, :beside_short,
+                           :cpu_us, :memory_mib, :socket_kib, :opening, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
                            keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
-      new(**hash.transform_keys(&:to_sym), **curves)
+      new(**hash.transform_keys(&:to_sym), **curves, beside: hash["beside"] && from_json(hash["beside"]))
     end
 
+    def as_json
+      to_h.merge(beside: beside&.as_json).compact
+    end
+
+    # nil when no request was answered, and of figures that were taken before the load tool knew this percentile.
     def percentile(wanted)
-      latency&.fetch(wanted.to_f)
+      latency && latency[wanted.to_f]
+    end
+
+    def p95
+      percentile(95)
+    end
+
+    def p99
+      percentile(99)
+    end
+
+    # The rate of the other kind of clients.
+    def beside_rate
+      beside&.rate
     end
 
     def corrected_percentile(wanted)

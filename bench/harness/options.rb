@@ -37,8 +37,8 @@ module Bench
     def shapes(scenario)
       return scenario.shapes(connections) unless @workers
 
-      scenario.shapes(connections).map(&:connections).uniq.map do |number|
-        Shape.new(workers: @workers, threads: @threads, connections: number)
+      scenario.shapes(connections).map { |shape| [shape.connections, shape.mix] }.uniq.map do |number, mix|
+        Shape.new(workers: @workers, threads: @threads, connections: number, mix: mix)
       end
     end
 
@@ -55,7 +55,7 @@ module Bench
         o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
         o.on("--servers A,B", Array, "only these (#{Server.all.map(&:name).join(", ")})") { |names| @servers = names }
         o.on("--rounds N", Integer, "measurements of each server, in turn (5)") { |number| @rounds = number }
-        o.on("--seconds S", Float, "of one measurement (3); lag and broadcasts end by number instead") { |seconds| @seconds = seconds }
+        o.on("--seconds S", "--duration S", Float, "of one measurement (3), unless it ends by number") { |seconds| @seconds = seconds }
         o.on("--connections N", Integer, "connections (10, or what the scenario is about)") { |number| @connections = number }
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }

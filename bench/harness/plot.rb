@@ -6,6 +6,7 @@ require_relative "plot/panels"
 require_relative "plot/rates"
 require_relative "plot/fairness"
 require_relative "plot/latencies"
+require_relative "plot/predictions"
 
 module Bench
   # Plots of a Result as SVG text. Every plot is a stack of panels, one for each shape; `draw` gives nil when there is

@@ -10,6 +10,7 @@ module Bench
       vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"])) }],
       vs_fairlead: ["÷ Fairlead", ->(cell, cells) { ratio(cell.times(cells["fairlead"])) }],
       p50: ["p50 ms", ->(cell, _) { milliseconds(cell.percentile(50)) }],
+      p95: ["p95 ms", ->(cell, _) { milliseconds(cell.percentile(95)) }],
       p99: ["p99 ms", ->(cell, _) { milliseconds(cell.percentile(99)) }],
       p99c: ["p99 corrected ms", ->(cell, _) { milliseconds(cell.median { |measurement| measurement.corrected_percentile(99) }) }],
       max: ["max ms", ->(cell, _) { milliseconds(cell.percentile(100)) }],
@@ -23,6 +24,15 @@ module Bench
       short: ["short/s meanwhile", ->(cell, _) { number(cell.median(&:short_rate)) }],
       short_p99: ["its p99 ms", ->(cell, _) { milliseconds(cell.median(&:short_p99)) }],
       short_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :short_rate)) }],
+      predicted_p95: ["predicted", ->(cell, _) { predicted(cell, 95) }],
+      predicted_p99: ["predicted", ->(cell, _) { predicted(cell, 99) }],
+      p99_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :p99)) }],
+      memory_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :memory_mib)) }],
+      p95_vs_puma: ["÷ Puma's", ->(cell, cells) { ratio(cell.times(cells["puma"], :p95)) }],
+      beside_rate: ["%{beside}/s", ->(cell, _) { number(cell.beside&.rate) }],
+      beside_vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"], :beside_rate)) }],
+      beside_p50: ["its p50 ms", ->(cell, _) { milliseconds(cell.beside&.percentile(50)) }],
+      beside_p99: ["its p99 ms", ->(cell, _) { milliseconds(cell.beside&.percentile(99)) }],
       beside_short: ["%{many}/s meanwhile", ->(cell, _) { number(cell.median(&:beside_short)) }],
       start: ["ms to the first answer", ->(cell, _) { number(cell.median(&:start_ms)) }],
       starts: ["min–max", ->(cell, _) { cell.measurements.flat_map(&:starts_ms).minmax.map { |ms| number(ms) }.join("–") }],
@@ -36,7 +46,8 @@ module Bench
     PLOTS = {
       "rate" => "%{many} per second",
       "fair" => "%{many} of each connection",
-      "latency" => "latency by percentile%{corrected}"
+      "latency" => "latency by percentile%{corrected}",
+      "prediction" => "latency by percentile, measured and predicted"
     }.freeze
 
     def initialize(result, plots)
@@ -67,13 +78,21 @@ module Bench
 
         format(value < 10 ? "%.2f" : "%.0f", value)
       end
+
+      # The percentile that the simulation says, and how many times that was measured.
+      def predicted(cell, wanted)
+        said = cell.prediction&.percentile(wanted)
+        measured = cell.percentile(wanted)
+        said && measured ? "#{milliseconds(said)} (× #{ratio(measured / said)})" : "–"
+      end
     end
 
     private
 
     # The words of what the scenario counts put in.
     def count(text)
-      format(text, @result.scenario.drive.units.merge(corrected: @result.corrected? ? ", corrected for coordinated omission" : ""))
+      words = @result.scenario.drive.units.merge(corrected: @result.corrected? ? ", corrected for coordinated omission" : "")
+      text.gsub(/%\{(\w+)\}/) { words.fetch(Regexp.last_match(1).to_sym) }
     end
 
     def heading
@@ -97,7 +116,7 @@ module Bench
       rows = cells.select(&:measured?).map do |cell|
         ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
       end
-      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{shape.clients}"
+      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{@result.scenario.clients(shape)}"
       [title, "", *table(["server", *columns.map { |heading, _| count(heading) }], rows), "", *remarks(shape, cells)].join("\n")
     end
 

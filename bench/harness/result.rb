@@ -11,7 +11,7 @@ module Bench
     def initialize(scenario, facts, cells, label: nil)
       @scenario = scenario
       @facts = facts
-      @cells = cells
+      @cells = cells.each { |cell| cell.scenario = scenario }
       @label = label
     end
 
@@ -38,9 +38,13 @@ module Bench
       cells.any? { |cell| cell.measurements.any?(&:corrected) }
     end
 
+    PLOTS = {
+      "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions"
+    }.freeze
+
     # Everything of this result that is worth drawing: file name suffix => SVG text.
     def plots
-      drawable = { "rate" => Plot::Rates, "fair" => Plot::Fairness, "latency" => Plot::Latencies }.slice(*scenario.plots)
+      drawable = PLOTS.slice(*scenario.plots).transform_values { |name| Plot.const_get(name) }
       drawable.filter_map do |suffix, plot|
         drawn = plot.new(self).draw
         [suffix, drawn] if drawn

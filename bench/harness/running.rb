@@ -5,7 +5,7 @@ require "socket"
 module Bench
   # A server that was started for a measurement: waited for until it answers, ended by its process id and reaped.
   class Running
-    START_DEADLINE = 20
+    START_DEADLINE = 60
     STOP_DEADLINE = 10
 
     # Nothing from the person's shell may change what a server does.

@@ -24,20 +24,25 @@ module Bench
       end
     end
 
-    # app: config.ru text; without it the one of the server's dialect (Dialect). drive: what puts the load on (Drive);
+    # app: config.ru text; without it the one of the server's dialect (Dialect). contents: a whole application instead, by server:
+    # path => content. only: the names of the servers that it is asked of. drive: what puts the load on (Drive);
     # without it requests do, whose answers have `answer_bytes`: each connection makes `requests_each` on average, or as many
     # as it can in a time.
     # shapes: "WORKERSxTHREADS" strings, "WORKERSxTHREADS:CONNECTIONS" where the number of connections is part of the
     # question. files: name => bytes of files put beside config.ru. ways: what is asked for, by how the server comes by its
     # answer (Server#way). hold: seconds the app holds a thread, for the best rate possible. fixed_answer: whether a server
     # with a constant answer and no Ruby gives the same bytes. burns: whether the app can be told to hold a thread in a loop.
-    # gem: what the app needs. plots: what is worth drawing.
-    def initialize(name, about:, shapes:, metrics:, app: nil, drive: nil, answer_bytes: 0, requests_each: nil, files: {}, ways: APP,
-                   hold: nil, fixed_answer: false, burns: false, gem: nil, plots: %w[rate fair latency])
+    # slices: whether it is asked without time slices, too. steps: what the app does, if that can be simulated (Simulation) and
+    # the drive does not know. gem: the gems that the app needs. plots: what is worth drawing.
+    def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
+                   requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
+                   steps: nil, gem: nil, plots: %w[rate fair latency])
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
       @app = app
+      @contents = contents
+      @only = only
       @shapes = shapes
       @metrics = metrics
       @files = files
@@ -45,6 +50,8 @@ module Bench
       @hold = hold
       @fixed_answer = fixed_answer
       @burns = burns
+      @slices = slices
+      @steps = steps
       @gem = gem
       @plots = plots
     end
@@ -54,15 +61,15 @@ module Bench
       @shapes.map { |text| Shape.parse(text, connections: connections) }
     end
 
-    def app(server)
-      @app || server.dialect.app
+    # Path => content of what is in the folder of a server.
+    def contents(server)
+      @contents ? @contents.call(server) : { "config.ru" => @app || server.dialect.app }
     end
 
     # Why it cannot be asked here, or nil.
     def missing
-      Gem::Specification.find_by_name(@gem) && nil if @gem
-    rescue Gem::MissingSpecError
-      "gem #{@gem} is not installed"
+      name = [*@gem].find { |gem| Gem::Specification.find_all_by_name(gem).empty? }
+      "gem #{name} is not installed" if name
     end
 
     # The path that a server is asked for.
@@ -74,7 +81,8 @@ module Bench
     # over WebSockets and event streams of those that speak a dialect in which the drive can ask.
     def asks?(server, shape)
       return false unless @ways.key?(server.way) && server.runs?(shape, self)
-      return server.takes_requests? if @app
+      return false if @only && !@only.include?(server.name)
+      return server.takes_requests? if @app || @contents
 
       server.dialect && @drive.speaks?(server.dialect, shape)
     end
@@ -84,12 +92,30 @@ module Bench
       [shape.concurrency, shape.connections].min / @hold if @hold
     end
 
+    # Words for the clients of a shape.
+    def clients(shape)
+      words = [shape.clients, (@drive.clients(shape) if @drive.respond_to?(:clients))].compact.join(": ")
+      [words, shape.mix].compact.join("; ")
+    end
+
+    # What a server is predicted to do in a shape, measured for so many seconds: kind of clients => Simulation::Prediction, the
+    # kind that the figures are of first. Nil when there is nothing to go by.
+    def prediction(server, shape, seconds)
+      kinds = @drive.workload(shape) if @drive.respond_to?(:workload)
+      kinds ||= [Simulation::Kind.new(@name, shape.connections, @steps)] if @steps
+      kinds && Simulation.predict(server, shape, kinds, @drive.extent(shape, seconds))
+    end
+
     def fixed_answer?
       @fixed_answer
     end
 
     def burns?
       @burns
+    end
+
+    def slices?
+      @slices
     end
   end
 end

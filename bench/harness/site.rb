@@ -17,7 +17,10 @@ module Bench
 
     def initialize(directory, scenario, server)
       @directory = directory
-      File.write(rackup, scenario.app(server))
+      scenario.contents(server).each do |name, text|
+        FileUtils.mkdir_p(File.dirname(path(name)))
+        File.binwrite(path(name), text)
+      end
       scenario.files.each { |name, bytes| fill(path(name), bytes) }
     end
 

@@ -8,8 +8,11 @@ Bench::Scenario.define(
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY
   answer_bytes: 7,
-  shapes: %w[1x5 2x2],
+  shapes: %w[1x5 2x2 4x2:16],
   hold: 0.2,
+  steps: [[:sleep, 0.2]],
+  slices: true,
   requests_each: 20,
-  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c max fairness errors]
+  metrics: %i[rate spread vs_puma vs_fairlead p50 p99 predicted_p99 p99c max fairness errors],
+  plots: %w[rate fair latency prediction]
 )

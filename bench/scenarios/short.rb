@@ -10,6 +10,7 @@ Bench::Scenario.define(
   RUBY
   answer_bytes: 121,
   shapes: %w[1x1 1x5 2x2],
+  slices: true,
   metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c fairness cpu memory errors],
   fixed_answer: true
 )

@@ -10,5 +10,6 @@ Bench::Scenario.define(
   answer_bytes: 7,
   shapes: %w[1x5 2x2],
   hold: 0.001,
+  slices: true,
   metrics: %i[rate spread vs_puma vs_fairlead p50 p99 p99c fairness cpu errors]
 )

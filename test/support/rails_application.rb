@@ -63,11 +63,20 @@ module Fairlead
       def generate
         run("rails", "new", @folder, "--quiet", *SKIPPED.map { |part| "--skip-#{part}" }, chdir: File.dirname(@folder))
         write("Gemfile") { |text| bundle(text) }
-        rails("generate", "scaffold", "note", "title:string", "picture:attachment", "--quiet")
-        FileUtils.cp_r("#{ADDED}/.", @folder)
-        write("config/routes.rb") { |text| text.sub("resources :notes\n") { |line| line + ROUTES } }
-        rails("active_storage:install", "db:migrate")
+        rails("generate", "scaffold", "note", *fields, "--quiet")
+        FileUtils.cp_r("#{added}/.", @folder)
+        write("config/routes.rb") { |text| text.sub("resources :notes\n") { |line| line + routes } }
+        make_database
       end
+
+      # What another application of this kind has of its own: the fields of its notes, files, routes, and what is in its database.
+      def fields = %w[title:string picture:attachment]
+
+      def added = ADDED
+
+      def routes = ROUTES
+
+      def make_database = rails("active_storage:install", "db:migrate")
 
       # What is installed, this checkout, and no Puma.
       def bundle(text)
@@ -77,10 +86,10 @@ module Fairlead
 
       def installed?(name) = Gem::Specification.find_all_by_name(name).any?
 
-      def rails(*arguments) = run(RbConfig.ruby, "bin/rails", *arguments, chdir: @folder)
+      def rails(*arguments, **environment) = run(RbConfig.ruby, "bin/rails", *arguments, chdir: @folder, **environment)
 
-      def run(*command, chdir:)
-        output, status = Open3.capture2e(ENVIRONMENT, *command, chdir: chdir)
+      def run(*command, chdir:, **environment)
+        output, status = Open3.capture2e(ENVIRONMENT.merge(environment.transform_keys(&:to_s)), *command, chdir: chdir)
         raise Failed, "#{command.join(" ")}: #{status}\n#{output}" unless status.success?
       end
 

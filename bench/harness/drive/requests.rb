@@ -23,6 +23,11 @@ module Bench
         load(target, seconds, @requests_each)
       end
 
+      # How long `measure` lasts, for a simulation.
+      def extent(shape, seconds)
+        Simulation::Extent.new(lead: 0, seconds: seconds, requests: @requests_each && @requests_each * shape.connections)
+      end
+
       def problem(found)
         return "no request was answered" if found.requests.zero?
 

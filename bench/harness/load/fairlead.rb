@@ -18,15 +18,21 @@ module Bench
         "fairlead bench #{File.read(File.join(ROOT, "Cargo.toml"))[/^version = "([^"]+)"/, 1]}"
       end
 
-      # Ends after `requests` when they are given, else after `seconds`. With `rate`, so many are sent each second, whether
-      # answers come or not.
-      def measure(url, connections:, seconds:, requests: nil, rate: nil)
+      # Ends after `requests` when they are given, else after `seconds`; what is sent in the `warm_up` seconds before is not
+      # counted. With `rate`, so many are sent each second, whether answers come or not.
+      def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0)
         extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
+        extent += ["--warmup", warm_up.to_s] if warm_up.positive?
         extent += ["--rate", rate.to_s] if rate
-        output, error, status = Open3.capture3(Binaries.load_tool, url, "--json", "-q", "-c", connections.to_s, *extent)
-        raise Error, "the load tool failed: #{error}#{output}" unless REPORTED.include?(status.exitstatus)
+        measurement(report(url, "-c", connections.to_s, *extent))
+      end
 
-        measurement(JSON.parse(output))
+      # Requests of several names, drawn from the lines of a file, with fields in every head: a Measurement of all, and name =>
+      # Measurement of each, as far as the tool tells them apart.
+      def mix(url, file:, fields:, connections:, seconds:, warm_up: 0)
+        heads = fields.flat_map { |name, value| ["-H", "#{name}: #{value}"] }
+        found = report(url, "--mix", file, *heads, "-c", connections.to_s, "-d", seconds.to_s, "--warmup", warm_up.to_s)
+        [measurement(found), found["mix"].to_h { |kind| [kind["name"], measurement_of_kind(kind, found["seconds"])] }]
       end
 
       # Over WebSockets or event streams; returns the tool's document. The block is called once, when all idle sockets are open.
@@ -43,6 +49,18 @@ module Bench
       end
 
       private
+
+      def report(*arguments)
+        output, error, status = Open3.capture3(Binaries.load_tool, *arguments, "--json", "-q")
+        raise Error, "the load tool failed: #{error}#{output}" unless REPORTED.include?(status.exitstatus)
+
+        JSON.parse(output)
+      end
+
+      def measurement_of_kind(kind, seconds)
+        Measurement.new(rate: kind["answered"] / seconds, requests: kind["answered"], seconds: seconds, errors: {},
+                        latency: Load.curve(kind["latency_ms"]))
+      end
 
       def measurement(found)
         Measurement.new(

@@ -37,9 +37,11 @@ module Bench
         nil
       end
 
-      # wrk knows no number of requests: where that should end the run it takes as long as needed for a guess.
-      def measure(url, connections:, seconds:, requests: nil)
+      # wrk knows no number of requests: where that should end the run it takes as long as needed for a guess. It has no warm-up
+      # either: what is sent then is counted.
+      def measure(url, connections:, seconds:, requests: nil, warm_up: 0)
         seconds = [seconds, 8].max if requests
+        seconds += warm_up
         Tempfile.create(["bench", ".lua"]) do |script|
           script.write(SCRIPT)
           script.close
@@ -49,6 +51,10 @@ module Bench
 
           measurement(JSON.parse(output.lines.last))
         end
+      end
+
+      def mix(_url, **)
+        raise Error, "wrk cannot mix requests"
       end
 
       private

@@ -29,14 +29,19 @@ module Bench
 
       def draw_panel(_shape, cells, top)
         curves = cells.to_h { |cell| [cell.server, drawable(cell.curve)] }
-        values = curves.values.flat_map(&:values)
-        @low = decade(values.min, :floor)
-        @high = decade(values.max, :ceil)
-        @top = top
-        @rightmost = curves.values.flat_map(&:keys).max
+        scale(top, curves.values)
         draw_axes
         curves.each { |server, curve| draw_curve(server, curve) }
         draw_names(curves)
+      end
+
+      # Lays the axes so that all curves fit.
+      def scale(top, curves)
+        values = curves.flat_map(&:values)
+        @low = decade(values.min, :floor)
+        @high = decade(values.max, :ceil)
+        @top = top
+        @rightmost = curves.flat_map(&:keys).max
       end
 
       # A logarithm knows no 0 ms.

@@ -5,7 +5,7 @@ module Bench
     # A colour for each server, the same in every plot: mid tones that stand out from white and from near black.
     module Palette
       COLOURS = {
-        "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "native" => "#8b949e", "puma" => "#e5534b",
+        "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "fairlead-no-slices" => "#54aeff", "native" => "#8b949e", "puma" => "#e5534b",
         "iodine" => "#d29922", "falcon" => "#db6d28", "itsi" => "#b083f0", "unicorn" => "#46954a", "thin" => "#e275ad",
         "webrick" => "#39a0a0", "agoo" => "#a0793d", "puma-cable" => "#e5534b", "puma-faye" => "#e275ad",
         "fairlead-public" => "#2f81f7", "fairlead-busy" => "#79b8ff", "fairlead-sendfile" => "#1b5fc1", "fairlead-to-path" => "#54aeff",
@@ -13,7 +13,7 @@ module Bench
       }.freeze
 
       # Not a Ruby server, or not the default configuration: drawn so that nobody takes them for a competitor.
-      REFERENCES = %w[native fairlead-no-room fairlead-busy].freeze
+      REFERENCES = %w[native fairlead-no-room fairlead-no-slices fairlead-busy].freeze
 
       module_function
 

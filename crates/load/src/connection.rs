@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) reader: ResponseReader,
     /// The next request in the schedule of an open loop.
     pub(crate) turn: u64,
+    /// Which request of a mix is under way. With a mix there is one at a time.
+    pub(crate) kind: usize,
 }
 
 #[derive(Debug)]
@@ -66,6 +68,7 @@ impl Connection {
             broken: false,
             reader: ResponseReader::new(method),
             turn,
+            kind: 0,
         }
     }
 
@@ -82,8 +85,9 @@ impl Connection {
         self.broken
     }
 
-    /// Adds a request to be written.
-    pub(crate) fn push(&mut self, started: Started) {
+    /// Adds a request of a kind to be written.
+    pub(crate) fn push(&mut self, started: Started, kind: usize) {
+        self.kind = kind;
         self.waiting.push_back(started);
         self.unwritten += 1;
     }
@@ -140,10 +144,11 @@ impl Connection {
     }
 
     /// Writes what the socket takes, and watches for room for the rest.
-    pub(crate) fn write(&mut self, wire: &Wire, poller: &Poller, token: usize) -> io::Result<()> {
+    pub(crate) fn write(&mut self, wires: &[Wire], poller: &Poller, token: usize) -> io::Result<()> {
         let Link::Open { socket, interest } = &mut self.link else {
             return Ok(());
         };
+        let wire = &wires[self.kind];
         let mut wanted = Interest::Read;
         while self.unwritten > 0 && !self.broken {
             match net::send(&*socket, wire.slice(self.offset, self.unwritten), SendFlags::NOSIGNAL) {

@@ -18,7 +18,7 @@ use crate::pacing::{Nanos, Started};
 use hdrhistogram::Histogram;
 
 /// What is shown of latencies besides the maximum.
-pub(crate) const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
+pub(crate) const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
 /// The latencies of one thread, or of all.
 #[derive(Debug)]

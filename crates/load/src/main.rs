@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //!
-//! `options`, `url`, `request`: what was asked for · `pacing`: when to send · `dial`, `poller`, `limits`: sockets, epoll,
+//! `options`, `url`, `request`: what was asked for · `pacing`, `draw`: when to send, and what · `dial`, `poller`, `limits`: sockets, epoll,
 //! open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
 //! `progress`: how it is shown.
 //!
@@ -30,10 +30,11 @@
 //! | `bytes` | `read`, `per_second` |
 //! | `statuses` | answers by class: `1xx` to `5xx` |
 //! | `errors` | failed requests by kind: `connect`, `read`, `write`, `timeout`, `closed` (before the answer was complete), `malformed`; `status`: answers other than 2xx and 3xx |
-//! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p99`, `p99_9`, `max` |
+//! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p95`, `p99`, `p99_9`, `max` |
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
+//! | `mix` | with `--mix` only; for each name in the file: `name`, `answered`, and its `latency_ms` as `raw` above |
 //!
 //! ## WebSockets and event streams
 //!
@@ -69,6 +70,7 @@
 mod broadcast;
 mod connection;
 mod dial;
+mod draw;
 mod event_stream;
 mod fairness;
 mod json;

@@ -1,10 +1,12 @@
 //! What the user asked for: the command line, its help, its checks.
 
 mod help;
+mod mix;
 mod real_time;
 mod values;
 
 pub(crate) use help::HELP;
+pub(crate) use mix::{names, Share};
 pub(crate) use real_time::{Broadcast, Echo, RealTime, Task, Transport};
 
 use crate::url::{request_path, Url};
@@ -30,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) method: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// Kinds of requests, in place of method, path and body; empty: all are the same.
+    pub(crate) mix: Vec<Share>,
     pub(crate) json: bool,
     pub(crate) quiet: bool,
 }
@@ -98,6 +102,7 @@ const HTTP: &[&str] = &[
     "--header",
     "--body",
     "--path",
+    "--mix",
     "--json",
     "--quiet",
 ];
@@ -119,6 +124,7 @@ struct Draft {
     method: Option<String>,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
+    mix: Option<Vec<Share>>,
     json: bool,
     quiet: bool,
     size: Option<usize>,
@@ -166,6 +172,7 @@ impl Draft {
             "--method" => self.method = Some(method(&value()?)?),
             "--header" => self.headers.push(header(&value()?)?),
             "--body" => self.body = Some(body(&value()?)?),
+            "--mix" => self.mix = Some(mix::mix(&value()?)?),
             "--path" => self.path = Some(request_path(&value()?)?),
             "--json" => self.json = true,
             "--quiet" => self.quiet = true,
@@ -220,6 +227,12 @@ impl Draft {
         if self.close && pipeline > 1 {
             return Err("--pipeline needs keep-alive".into());
         }
+        if self.mix.is_some() {
+            let others = ["--pipeline", "--method", "--body", "--path"];
+            if let Some(name) = self.given.iter().find(|name| others.contains(&name.as_str())) {
+                return Err(format!("{name} does not go with --mix"));
+            }
+        }
         let connections = self.connections.unwrap_or(10);
         let body = self.body.unwrap_or_default();
         let default_method = if body.is_empty() { "GET" } else { "POST" };
@@ -238,6 +251,7 @@ impl Draft {
             method: self.method.unwrap_or_else(|| default_method.into()),
             headers: self.headers,
             body,
+            mix: self.mix.unwrap_or_default(),
             json: self.json,
             quiet: self.quiet,
         })
@@ -332,7 +346,7 @@ mod tests {
 
     #[test]
     fn wrong_usage_is_named() {
-        let table: [(&[&str], &str); 19] = [
+        let table: [(&[&str], &str); 20] = [
             (&[], "which URL"),
             (&[URL, URL], "one URL"),
             (&[URL, "-c", "0"], "--connections: 0"),
@@ -349,6 +363,7 @@ mod tests {
             (&[URL, "-H", "no colon"], "colon"),
             (&[URL, "-H", "a: b\r\nc: d"], "line break"),
             (&[URL, "--body", "@/nowhere/at/all"], "/nowhere/at/all"),
+            (&[URL, "--mix", "/nowhere/at/all"], "/nowhere/at/all"),
             (&[URL, "--turbo"], "unknown option --turbo"),
             (&[URL, "-x"], "unknown option -x"),
             (&[URL, "--size", "9"], "--size does not go with HTTP requests"),

@@ -1,12 +1,27 @@
-//! The bytes of the request, formatted once before the run.
+//! The bytes of the request, or of those of a mix, formatted once before the run.
 
-use crate::options::Options;
+use crate::options::{Options, Share};
 use crate::url::Url;
 
 /// As many copies as fit into this are kept side by side, so that pipelined requests go out in one write.
 const COPIES_BYTES: usize = 64 * 1024;
 
-/// The request, repeated: a write of `k` requests is one slice.
+/// What is sent for each kind of request; the one kind, when there is no mix.
+pub(crate) fn wires(options: &Options) -> Vec<Wire> {
+    if options.mix.is_empty() {
+        return vec![Wire::new(options)];
+    }
+    let wire = |share: &Share| {
+        let mut alone = options.clone();
+        alone.url.path.clone_from(&share.path);
+        alone.method.clone_from(&share.method);
+        alone.body.clone_from(&share.body);
+        Wire::new(&alone)
+    };
+    options.mix.iter().map(wire).collect()
+}
+
+/// One request, repeated: a write of `k` requests is one slice.
 #[derive(Debug)]
 pub(crate) struct Wire {
     bytes: Vec<u8>,
@@ -16,7 +31,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(options: &Options) -> Wire {
+    fn new(options: &Options) -> Wire {
         let one = format(options);
         let len = one.len();
         let copies = (COPIES_BYTES / len).clamp(1, options.pipeline);

@@ -2,10 +2,10 @@
 
 use crate::latencies::expected_interval;
 use crate::limits::{allow_open_files, describe};
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Nanos, Pacing};
 use crate::progress::Progress;
-use crate::request::Wire;
+use crate::request::wires;
 use crate::tally::Tally;
 use crate::worker::{Ending, Plan, Worker};
 use rustix::io;
@@ -54,13 +54,13 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<Measured, Stri
 }
 
 fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool) -> Result<Measured, String> {
-    let wire = Wire::new(options);
+    let wires = wires(options);
     let pacing = Pacing::new(options);
     let progress = Progress::new(options.quiet);
     let plan = Plan {
         options,
         addresses,
-        wire: &wire,
+        wires: &wires,
         pacing: &pacing,
         progress: &progress,
         stop,
@@ -95,7 +95,7 @@ fn shares(connections: usize, threads: usize) -> impl Iterator<Item = Range<usiz
 }
 
 fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, String> {
-    let mut tally = Tally::new(0, plan.options.rate.is_some());
+    let mut tally = Tally::new(0, plan.options.rate.is_some(), names(&plan.options.mix).len());
     let mut ended = 0;
     for (part, end, _) in &results {
         tally.merge(part);

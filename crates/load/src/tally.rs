@@ -67,10 +67,12 @@ pub(crate) struct Tally {
     /// How long the oldest of these two had been due when the run ended.
     pub(crate) longest_wait: Nanos,
     pub(crate) latencies: Latencies,
+    /// The same for each kind of request of a mix; none without a mix.
+    pub(crate) kinds: Vec<Latencies>,
 }
 
 impl Tally {
-    pub(crate) fn new(connections: usize, open_loop: bool) -> Tally {
+    pub(crate) fn new(connections: usize, open_loop: bool, kinds: usize) -> Tally {
         Tally {
             connections: vec![Served::default(); connections],
             classes: [0; 5],
@@ -81,6 +83,7 @@ impl Tally {
             unsent: 0,
             longest_wait: 0,
             latencies: Latencies::new(open_loop),
+            kinds: (0..kinds).map(|_| Latencies::new(open_loop)).collect(),
         }
     }
 
@@ -101,15 +104,22 @@ impl Tally {
         self.unsent += other.unsent;
         self.longest_wait = self.longest_wait.max(other.longest_wait);
         self.latencies.merge(&other.latencies);
+        self.kinds
+            .iter_mut()
+            .zip(&other.kinds)
+            .for_each(|(ours, theirs)| ours.merge(theirs));
     }
 
-    pub(crate) fn answer(&mut self, connection: usize, started: Started, status: u16, now: Nanos) {
+    pub(crate) fn answer(&mut self, connection: usize, kind: usize, started: Started, status: u16, now: Nanos) {
         if !started.counted {
             return;
         }
         self.connections[connection].answered += 1;
         self.classes[usize::from(status / 100).clamp(1, 5) - 1] += 1;
         self.latencies.answered(started, now);
+        if let Some(latencies) = self.kinds.get_mut(kind) {
+            latencies.answered(started, now);
+        }
     }
 
     pub(crate) fn failure(&mut self, connection: usize, started: Started, why: Failure, now: Nanos) {
@@ -170,22 +180,22 @@ mod tests {
     }
 
     fn served(answers: &[u64]) -> Tally {
-        let mut tally = Tally::new(answers.len(), false);
+        let mut tally = Tally::new(answers.len(), false, 0);
         for (connection, &answers) in answers.iter().enumerate() {
             tally.connections[connection].asked = answers + 1;
-            (0..answers).for_each(|_| tally.answer(connection, started(0), 200, MS));
+            (0..answers).for_each(|_| tally.answer(connection, 0, started(0), 200, MS));
         }
         tally
     }
 
     #[test]
     fn the_warm_up_leaves_no_trace() {
-        let mut tally = Tally::new(1, false);
+        let mut tally = Tally::new(1, false, 0);
         let warm_up = Started {
             counted: false,
             ..started(0)
         };
-        tally.answer(0, warm_up, 500, MS);
+        tally.answer(0, 0, warm_up, 500, MS);
         tally.failure(0, warm_up, Failure::Timeout, MS);
         assert_eq!(
             (tally.answered(), tally.failed(), tally.latencies.corrected(None).len()),

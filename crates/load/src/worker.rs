@@ -4,7 +4,8 @@
 //! that may be sent opens it again: at once, except where connecting itself failed.
 
 use crate::connection::{Connection, Input};
-use crate::options::Options;
+use crate::draw::Draw;
+use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Cursor, Nanos, Pacing};
 use crate::poller::{Poller, Ready};
 use crate::progress::Progress;
@@ -30,7 +31,7 @@ const BACKLOG_PAUSE: Nanos = 1_000_000;
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
     pub(crate) addresses: &'a [SocketAddrAny],
-    pub(crate) wire: &'a Wire,
+    pub(crate) wires: &'a [Wire],
     pub(crate) pacing: &'a Pacing,
     pub(crate) progress: &'a Progress,
     pub(crate) stop: &'a AtomicBool,
@@ -56,6 +57,7 @@ pub(crate) struct Worker<'a> {
     connections: Vec<Connection>,
     buffer: Box<[u8]>,
     tally: Tally,
+    draw: Draw,
     /// The open loop's way through the schedule.
     cursor: Cursor,
     /// When the poller will wake us for the next request in the schedule.
@@ -87,7 +89,8 @@ impl<'a> Worker<'a> {
             poller: Poller::new()?,
             connections: own.clone().map(connection).collect(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(own.len(), options.rate.is_some()),
+            tally: Tally::new(own.len(), options.rate.is_some(), names(&options.mix).len()),
+            draw: Draw::new(&options.mix, own.start as u64),
             cursor: Cursor::new(options.connections, own),
             alarm: None,
             now: plan.clock.now(),
@@ -228,11 +231,11 @@ impl<'a> Worker<'a> {
                 break;
             };
             self.tally.connections[index].asked += u64::from(started.counted);
-            connection.push(started);
+            connection.push(started, self.draw.next());
             self.in_flight += 1;
         }
         if connection.is_open() {
-            return connection.write(self.plan.wire, &self.poller, index);
+            return connection.write(self.plan.wires, &self.poller, index);
         }
         if connection.is_closed() && !connection.waiting.is_empty() {
             return self.open(index);
@@ -258,7 +261,7 @@ impl<'a> Worker<'a> {
 
     fn opened(&mut self, index: usize) -> io::Result<()> {
         self.tally.opened += 1;
-        self.connections[index].write(self.plan.wire, &self.poller, index)
+        self.connections[index].write(self.plan.wires, &self.poller, index)
     }
 
     /// Connecting failed: tries the next address; after the last, the request has failed.
@@ -297,7 +300,7 @@ impl<'a> Worker<'a> {
             return self.opened(index);
         }
         if ready.writable {
-            connection.write(self.plan.wire, &self.poller, index)?;
+            connection.write(self.plan.wires, &self.poller, index)?;
         }
         if ready.readable {
             self.read(index)?;
@@ -346,12 +349,14 @@ impl<'a> Worker<'a> {
 
     /// Counts an answer; `false` when the connection cannot be used for another.
     fn answered(&mut self, index: usize, answer: Answer) -> bool {
-        let Some((started, written)) = self.connections[index].pop() else {
+        let connection = &mut self.connections[index];
+        let kind = self.plan.options.mix.get(connection.kind).map_or(0, |share| share.kind);
+        let Some((started, written)) = connection.pop() else {
             return false;
         };
         self.in_flight -= 1;
         self.last_answer = self.now;
-        self.tally.answer(index, started, answer.status, self.now);
+        self.tally.answer(index, kind, started, answer.status, self.now);
         answer.keep_alive && written && self.plan.options.keep_alive
     }
 

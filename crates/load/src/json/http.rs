@@ -1,7 +1,7 @@
 //! The report of HTTP requests as a JSON document.
 
-use super::{connections, fairness, latency};
-use crate::options::Options;
+use super::{connections, distribution, fairness, latency};
+use crate::options::{names, Options};
 use crate::run::Measured;
 use crate::tally::{Failure, Tally};
 use serde_json::{json, Map, Value};
@@ -10,7 +10,7 @@ use serde_json::{json, Map, Value};
 pub(crate) fn document(options: &Options, measured: &Measured) -> Value {
     let tally = &measured.tally;
     let waiting = tally.unanswered + tally.unsent > 0;
-    json!({
+    let mut document = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "settings": settings(options),
         "seconds": measured.seconds(),
@@ -31,7 +31,20 @@ pub(crate) fn document(options: &Options, measured: &Measured) -> Value {
         "fairness": fairness(&tally.connections),
         "connections_opened": tally.opened,
         "connections": connections(&tally.connections),
-    })
+    });
+    if !options.mix.is_empty() {
+        document["mix"] = mix(options, tally);
+    }
+    document
+}
+
+fn mix(options: &Options, tally: &Tally) -> Value {
+    let kinds = names(&options.mix).into_iter().zip(&tally.kinds);
+    let each = kinds.map(|(name, latencies)| {
+        let raw = latencies.raw();
+        json!({ "name": name, "answered": raw.len(), "latency_ms": distribution(raw) })
+    });
+    each.collect()
 }
 
 fn settings(options: &Options) -> Value {

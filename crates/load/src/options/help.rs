@@ -25,6 +25,8 @@ Requests:
   -m, --method METHOD     (GET, or POST with a body)
       --body TEXT         @FILE sends the file, @- standard input
       --path PATH         request target, for unix URLs (/)
+      --mix FILE          each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET [BODY];
+                          those with the same name are reported together
   -H, --header 'N: v'     repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
 
 WebSockets and event streams:

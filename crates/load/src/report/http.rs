@@ -1,7 +1,7 @@
 //! The report of HTTP requests for people.
 
 use super::{bytes, counted, list, Leftovers, Page};
-use crate::options::Options;
+use crate::options::{names, Options};
 use crate::run::Measured;
 use crate::tally::{Failure, Tally};
 
@@ -12,14 +12,16 @@ pub(crate) fn text(options: &Options, measured: &Measured) -> String {
     summary(&mut page, measured);
     page.latency(&tally.latencies, measured.expected_interval, options.rate.is_some());
     answers(&mut page, tally);
+    kinds(&mut page, options, tally);
     page.connections(&tally.connections, "requests completed", options.quiet);
     page.0
 }
 
 fn title(options: &Options) -> String {
+    let method = if options.mix.is_empty() { &options.method } else { "mix" };
     let mut title = format!(
         "{} {}: {}",
-        options.method,
+        method,
         options.url.text,
         counted(options.connections, "connection")
     );
@@ -65,6 +67,26 @@ fn answers(page: &mut Page, tally: &Tally) {
     page.row("errors", list(failures.into_iter().chain([refusals]), "none"));
 }
 
+/// A row for each kind of request of a mix.
+fn kinds(page: &mut Page, options: &Options, tally: &Tally) {
+    if options.mix.is_empty() {
+        return;
+    }
+    page.empty_line();
+    page.line("mix           answers       50 %         99 %");
+    for (name, latencies) in names(&options.mix).into_iter().zip(&tally.kinds) {
+        let raw = latencies.raw();
+        let at = |quantile| raw.value_at_quantile(quantile) as f64 / 1e6;
+        page.line(format_args!(
+            "{:<12} {:>8} {:>9.3} ms {:>9.3} ms",
+            name,
+            raw.len(),
+            at(0.5),
+            at(0.99)
+        ));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +96,7 @@ mod tests {
     use crate::pacing::Started;
 
     fn measured(answers: &[u64]) -> Measured {
-        let mut tally = Tally::new(answers.len(), false);
+        let mut tally = Tally::new(answers.len(), false, 0);
         for (connection, &count) in answers.iter().enumerate() {
             tally.connections[connection] = Served {
                 asked: count + 1,
@@ -85,7 +107,7 @@ mod tests {
                 sent: 0,
                 counted: true,
             };
-            (0..count).for_each(|_| tally.answer(connection, started, 200, 1_000_000));
+            (0..count).for_each(|_| tally.answer(connection, 0, started, 200, 1_000_000));
         }
         let expected_interval = expected_interval(&tally.connections, 1, 1_000_000_000);
         Measured {

@@ -240,3 +240,43 @@ fn unix_sockets_work_like_tcp() {
         "{outcome:?}"
     );
 }
+
+#[test]
+fn a_mix_asks_for_its_lines_as_often_as_they_weigh() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let requests = Arc::clone(&seen);
+    let server = Server::start(move |peer| loop {
+        let request = peer.request()?;
+        let first_line = request.head.lines().next().unwrap_or_default().to_owned();
+        requests.lock().expect("unpoisoned").push((first_line, request.body));
+        peer.send(OK)?;
+    });
+    let file = std::env::temp_dir().join(format!("fairlead-load-mix-{}", std::process::id()));
+    std::fs::write(
+        &file,
+        "4 page GET /notes\n5 page GET /notes\n1 create POST /notes title=a b\n",
+    )
+    .expect("writable");
+    let report = measure(
+        0,
+        &[&server.url, "-n", "2000", "-c", "3", "--mix", &file.to_string_lossy()],
+    );
+    std::fs::remove_file(&file).expect("still there");
+
+    let seen = seen.lock().expect("unpoisoned");
+    let often = |line: &str, body: &[u8]| seen.iter().filter(|seen| seen.0 == line && seen.1 == body).count();
+    let (index, create) = (
+        often("GET /notes HTTP/1.1", b""),
+        often("POST /notes HTTP/1.1", b"title=a b"),
+    );
+    assert_eq!(index + create, 2000);
+    assert!((120..=280).contains(&create), "{create}");
+    let kinds = report["mix"].as_array().expect("a list");
+    let answered = |kind: usize| (&kinds[kind]["name"], kinds[kind]["answered"].as_u64());
+    assert_eq!(answered(0), (&"page".into(), Some(index as u64)));
+    assert_eq!(answered(1), (&"create".into(), Some(create as u64)));
+    assert!(
+        kinds.iter().all(|kind| kind["latency_ms"]["p99"].as_f64() > Some(0.0)),
+        "{report}"
+    );
+}

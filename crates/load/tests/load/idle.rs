@@ -106,7 +106,8 @@ fn documents_have_the_documented_keys() {
         /sockets/left /errors/connect /errors/refused /errors/handshake /errors/read /errors/write /errors/timeout \
         /errors/malformed /errors/wrong_echo /errors/closed /refused_with /closed_with /reasons /bytes/read \
         /bytes/per_second";
-    let latency = |key: &str| ["min", "mean", "p50", "p75", "p90", "p99", "p99_9", "max"].map(|p| format!("{key}/{p}"));
+    let latency =
+        |key: &str| ["min", "mean", "p50", "p75", "p90", "p95", "p99", "p99_9", "max"].map(|p| format!("{key}/{p}"));
     let echo = "/settings/size /settings/type /settings/duration /settings/requests /settings/warmup \
         /requests/answered /requests/per_second /requests/failed /requests/unanswered /requests/unsent \
         /requests/longest_wait /latency_ms/expected_interval /fairness/jain /fairness/least /fairness/most \

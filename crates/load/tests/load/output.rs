@@ -111,6 +111,7 @@ fn json_is_one_document_with_the_documented_keys() {
         "/latency_ms/raw/p50",
         "/latency_ms/raw/p75",
         "/latency_ms/raw/p90",
+        "/latency_ms/raw/p95",
         "/latency_ms/raw/p99",
         "/latency_ms/raw/p99_9",
         "/latency_ms/raw/max",
@@ -119,6 +120,7 @@ fn json_is_one_document_with_the_documented_keys() {
         "/latency_ms/corrected/p50",
         "/latency_ms/corrected/p75",
         "/latency_ms/corrected/p90",
+        "/latency_ms/corrected/p95",
         "/latency_ms/corrected/p99",
         "/latency_ms/corrected/p99_9",
         "/latency_ms/corrected/max",
@@ -155,7 +157,7 @@ fn percentiles_never_decrease() {
     let server = Server::answering(OK);
     let report = measure(0, &[&server.url, "-d", "0.3"]);
     for column in ["raw", "corrected"] {
-        let order = ["min", "p50", "p75", "p90", "p99", "p99_9", "max"];
+        let order = ["min", "p50", "p75", "p90", "p95", "p99", "p99_9", "max"];
         let values: Vec<f64> = order
             .iter()
             .filter_map(|key| report["latency_ms"][column][key].as_f64())

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Bench
+  module Simulation
+    # How a server hands out requests (queues), when Ruby's lock changes hands (turns), and the seconds of computing that it adds
+    # to a request of its own (overhead).
+    Model = Struct.new(:queues, :turns, :overhead, keyword_init: true)
+
+    # How often the monitor looks: it sleeps for a millisecond. And the first time that it looks after a slice of 5 ms.
+    TICK = 0.001_06
+    SLICE = 5 * TICK
+
+    OUR_TURNS = RUBY_VERSION < "3.2" ? Turns::Clock.new(SLICE) : Turns::Slices.new(SLICE, TICK)
+    RUBYS_TURNS = Turns::Ruby.new(0.1)
+    OURS = ->(calendar, workers, random) { OneQueue.new(calendar, workers, random) }
+    PUMAS = ->(calendar, workers, random) { OwnQueues.new(calendar, workers, random, in_a_row: 10) }
+
+    # Name of a server in bench/servers => its model.
+    MODELS = {
+      "fairlead" => Model.new(queues: OURS, turns: OUR_TURNS, overhead: 0.000_02),
+      "fairlead-no-slices" => Model.new(queues: OURS, turns: RUBYS_TURNS, overhead: 0.000_02),
+      "puma" => Model.new(queues: PUMAS, turns: RUBYS_TURNS, overhead: 0.000_1)
+    }.freeze
+  end
+end

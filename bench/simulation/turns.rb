@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Bench
+  module Simulation
+    # When a thread that computes loses the lock. `left` is asked when somebody begins to wait for it, and when it changes hands
+    # while others wait: how many seconds remain at `now` to a thread that has `held` it so long already.
+    module Turns
+      # Ruby's own: whoever waits first starts a timer, and the lock is taken away when it ends.
+      Ruby = Struct.new(:quantum) do
+        def left(_held, _now, _random)
+          quantum
+        end
+      end
+
+      # Time slices: a monitor looks every `tick` whether the turn has lasted for a slice and somebody waits.
+      Slices = Struct.new(:slice, :tick) do
+        def left(held, _now, random)
+          [slice - held, 0].max + random.rand * tick
+        end
+      end
+
+      # Time slices where Ruby does not tell who has the lock: it changes hands every `period`, whoever has it then.
+      Clock = Struct.new(:period) do
+        # A rest of the period that is only rounding is none.
+        def left(_held, now, _random)
+          left = period - now % period
+          left < 1e-9 ? left + period : left
+        end
+      end
+    end
+  end
+end

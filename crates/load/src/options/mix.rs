@@ -1,0 +1,103 @@
+//! `--mix`: requests of several kinds.
+
+use super::values::{count, method};
+use crate::url::request_path;
+
+/// Weights are relative, so no more is needed.
+const MAX_WEIGHT: usize = 1_000_000;
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How often it is drawn, relative to the others.
+    pub(crate) weight: u64,
+    pub(crate) name: String,
+    /// The index of the name among those of the file: requests of the same name are reported together.
+    pub(crate) kind: usize,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Reads a file with a line for each kind: weight, name, method, target, and the body, which is the rest of the line.
+pub(super) fn mix(file: &str) -> Result<Vec<Share>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("--mix: {file}: {error}"))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let mut shares: Vec<Share> = lines.map(share).collect::<Result<_, _>>()?;
+    if shares.is_empty() {
+        return Err(format!("--mix: {file} is empty"));
+    }
+    let names: Vec<String> = names(&shares).into_iter().map(str::to_owned).collect();
+    for share in &mut shares {
+        share.kind = names.iter().position(|name| *name == share.name).unwrap_or_default();
+    }
+    Ok(shares)
+}
+
+/// The names of a mix, each once, in the order of the file.
+pub(crate) fn names(mix: &[Share]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for share in mix {
+        if !names.contains(&share.name.as_str()) {
+            names.push(share.name.as_str());
+        }
+    }
+    names
+}
+
+fn share(line: &str) -> Result<Share, String> {
+    let mut words = line.splitn(5, ' ');
+    let mut word = || words.next().filter(|word| !word.is_empty());
+    let (Some(weight), Some(name), Some(verb), Some(target)) = (word(), word(), word(), word()) else {
+        return Err(format!(
+            "--mix: a line has a weight, a name, a method and a target: {line}"
+        ));
+    };
+    let method = method(verb)?;
+    if method == "HEAD" {
+        return Err("--mix: HEAD cannot be mixed with requests whose answers have content".into());
+    }
+    Ok(Share {
+        weight: count("--mix", weight, MAX_WEIGHT)? as u64,
+        name: name.into(),
+        kind: 0,
+        method,
+        path: request_path(target)?,
+        body: word().unwrap_or_default().into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_weight_a_name_a_method_a_target_and_perhaps_a_body() {
+        let found = share("5 create POST /notes?a=b title=a b").expect("right");
+        let expected = Share {
+            weight: 5,
+            name: "create".into(),
+            kind: 0,
+            method: "POST".into(),
+            path: "/notes?a=b".into(),
+            body: b"title=a b".to_vec(),
+        };
+        assert_eq!(found, expected);
+        assert_eq!(share("1 index GET /").expect("right").body, b"");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        for (line, reason) in [
+            ("1 index GET", "a weight, a name, a method and a target"),
+            ("0 index GET /", "--mix: 0"),
+            ("often index GET /", "--mix: often"),
+            ("1 index G?T /", "method"),
+            ("1 index HEAD /", "HEAD"),
+        ] {
+            let refusal = share(line).expect_err(line);
+            assert!(refusal.contains(reason), "{line}: {refusal}");
+        }
+        assert!(mix("/nowhere/at/all").expect_err("no file").contains("/nowhere/at/all"));
+    }
+}
