@@ -12,7 +12,7 @@ class StatisticsTest < Minitest::Test
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # As applications have always got them.
   OF_WORKER = %i[
-    slot connections clients queued busy_threads threads requests queue_time waiting_room_time lock_wait time_slices overtaken
+    slot connections clients queued busy_threads threads requests overtaken queue_time waiting_room_time lock_wait time_slices
     moved_out moved_in handed_off taken_over refused_requests refused_connections events dropped overflowed published delivered
     mail_waits mail_lost lost_log_lines lost_log_bytes
   ].freeze
