@@ -49,6 +49,15 @@ class OptionTypesTest < Minitest::Test
     refused Types::Seconds.new(zero: true), -0.1
   end
 
+  def test_a_time_slice_is_none_or_not_shorter_than_a_tick
+    slice = Types::TimeSlice.new
+
+    assert_equal [0, 0.001, 1, 0.02], ["0", "0.001", 1, 0.02].map { |value| slice.parse(value) }
+    refused slice, 0.0009
+    refused slice, 1.1
+    refused slice, -0.005
+  end
+
   def test_bytes_may_have_a_suffix
     bytes = Types::Bytes.new
 

@@ -3,8 +3,6 @@
 //! nothing; there only the ends of time slices count.
 
 #[cfg(ruby_gte_3_2)]
-use std::cell::Cell;
-#[cfg(ruby_gte_3_2)]
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -14,17 +12,12 @@ static WAITING: AtomicI64 = AtomicI64::new(0);
 /// How often a thread has got the GVL that was not the last to have it.
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
-/// The last thread that got it: an address that no other living thread has. Written with the GVL.
+/// The last thread that got it, as in [`has`]. Written with the GVL.
 #[cfg(ruby_gte_3_2)]
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a native thread uses what it knows of the holder, see [`while_held`].
 static IS_LOOKED_AT: AtomicBool = AtomicBool::new(false);
-
-#[cfg(ruby_gte_3_2)]
-thread_local! {
-    static ADDRESS: Cell<u8> = const { Cell::new(0) };
-}
 
 /// A thread wants the GVL. Another thread may say so, which wakes it.
 #[cfg(ruby_gte_3_2)]
@@ -32,10 +25,9 @@ pub(super) fn wants() {
     WAITING.fetch_add(1, Relaxed);
 }
 
-/// The calling thread has got the GVL that it wanted.
+/// The calling thread has got the GVL that it wanted. `me`: a number that no other living thread has.
 #[cfg(ruby_gte_3_2)]
-pub(super) fn has() {
-    let me = ADDRESS.with(|address| std::ptr::from_ref(address) as usize);
+pub(super) fn has(me: usize) {
     if HOLDER.load(Relaxed) != me {
         HOLDER.store(me, Relaxed);
         switched();

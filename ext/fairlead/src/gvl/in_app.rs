@@ -73,7 +73,7 @@ pub(crate) fn init(_: &Ruby) {
             if event == RUBY_INTERNAL_THREAD_EVENT_READY as u32 {
                 contention::wants();
             } else if event == RUBY_INTERNAL_THREAD_EVENT_RESUMED as u32 {
-                contention::has();
+                contention::has(STATE.with(|state| std::ptr::from_ref(state) as usize));
             }
             // SAFETY: the arguments of this call.
             unsafe { lock_wait::note(event, data) };
