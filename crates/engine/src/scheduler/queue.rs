@@ -63,11 +63,12 @@ enum Line<J> {
 /// A job that was taken out of the queue, to be run. Its end must be told with [`ReadyQueue::end`].
 pub(crate) struct Turn<J> {
     pub(crate) job: J,
-    pub(super) due: Due,
+    /// `None` in the usual case.
+    pub(super) due: Option<Box<Due>>,
 }
 
-/// What the end of a job settles: nothing, in the usual case.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the end of a job settles.
+#[derive(Debug)]
 pub(super) struct Due {
     /// Whether it has gone ahead of others.
     pub(super) has_overtaken: bool,
@@ -77,10 +78,7 @@ pub(super) struct Due {
 impl<J> From<J> for Turn<J> {
     /// A job that was never in the queue.
     fn from(job: J) -> Turn<J> {
-        Turn {
-            job,
-            due: Due::default(),
-        }
+        Turn { job, due: None }
     }
 }
 
@@ -105,18 +103,17 @@ impl<J: Queued> ReadyQueue<J> {
 
     pub(crate) fn push(&self, job: J) {
         let mut lines = self.lines.lock();
-        if job.is_urgent() {
-            lines.urgent.push(job);
-            self.is_held_back.store(false, SeqCst);
-        } else {
-            match &mut lines.rest {
-                Line::Arrival(line) => line.push_back(job),
-                Line::Party(line) => {
-                    line.push(job, Nanos::now());
-                    self.is_held_back.store(false, SeqCst);
-                }
+        let is_urgent = job.is_urgent();
+        match &mut lines.rest {
+            Line::Arrival(line) if !is_urgent => {
+                line.push_back(job);
+                self.length.store(line.len() + self.urgent.load(SeqCst), SeqCst);
+                return;
             }
+            Line::Party(line) if !is_urgent => line.push(job, Nanos::now()),
+            _ => lines.urgent.push(job),
         }
+        self.is_held_back.store(false, SeqCst);
         self.count(&lines);
     }
 
@@ -139,13 +136,26 @@ impl<J: Queued> ReadyQueue<J> {
         self.count(&lines);
     }
 
+    #[inline]
     pub(crate) fn pop(&self) -> Option<Turn<J>> {
         if self.is_empty() {
             return None;
         }
         let mut lines = self.lines.lock();
+        if let (Line::Arrival(line), false) = (&mut lines.rest, self.has_urgent()) {
+            let job = line.pop_front();
+            self.length.store(line.len(), SeqCst);
+            lines.urgent.give_way();
+            return job.map(Turn::from);
+        }
+        self.pop_in_turn(&mut lines)
+    }
+
+    /// As [`ReadyQueue::pop`], where there is more to it than the order of arrival.
+    #[inline(never)]
+    fn pop_in_turn(&self, lines: &mut MutexGuard<'_, Lines<J>>) -> Option<Turn<J>> {
         let turn = lines.pop();
-        self.count(&lines);
+        self.count(lines);
         if turn.is_none() && !self.is_empty() {
             self.is_held_back.store(true, SeqCst);
         }
@@ -183,10 +193,7 @@ impl<J: Queued> ReadyQueue<J> {
     }
 
     /// The job of a turn has run.
-    pub(super) fn end(&self, due: Due) {
-        if !due.has_overtaken && due.charge.is_none() {
-            return;
-        }
+    pub(super) fn end(&self, due: &Due) {
         let mut lines = self.lines.lock();
         if due.has_overtaken {
             lines.urgent.end();
@@ -317,7 +324,7 @@ impl<J: Queued> Lines<J> {
             Line::Arrival(_) => None,
             Line::Party(line) => Some(line.begin(&job, Nanos::now())),
         };
-        let due = Due { has_overtaken, charge };
+        let due = Some(Box::new(Due { has_overtaken, charge }));
         Turn { job, due }
     }
 
@@ -325,11 +332,11 @@ impl<J: Queued> Lines<J> {
         let turn = match &mut self.rest {
             Line::Arrival(line) => line.pop_front().map(Turn::from),
             Line::Party(line) => line.pop(Nanos::now()).map(|(job, charge)| {
-                let charge = Some(charge);
                 let due = Due {
                     has_overtaken: false,
-                    charge,
+                    charge: Some(charge),
                 };
+                let due = Some(Box::new(due));
                 Turn { job, due }
             }),
         }?;

@@ -17,12 +17,12 @@ const PANIC_PAUSE: Duration = Duration::from_millis(10);
 /// Settles what a job has cost, also if it panics.
 struct Bill<'a, J: Queued> {
     queue: &'a ReadyQueue<J>,
-    due: Due,
+    due: Box<Due>,
 }
 
 impl<J: Queued> Drop for Bill<'_, J> {
     fn drop(&mut self) {
-        self.queue.end(self.due);
+        self.queue.end(&self.due);
     }
 }
 
@@ -101,13 +101,13 @@ impl<J: Queued> Scheduler<J> {
         app: &impl App,
         workspace: &mut W::Workspace,
     ) {
-        let _bill = Bill {
-            queue: &self.ready,
-            due: turn.due,
-        };
-        if turn.due.has_overtaken {
-            workplace.worker().counters().overtaken.fetch_add(1, Relaxed);
-        }
+        let _bill = turn.due.map(|due| {
+            if due.has_overtaken {
+                workplace.worker().counters().overtaken.fetch_add(1, Relaxed);
+            }
+            let queue = &self.ready;
+            Bill { queue, due }
+        });
         let now = seat.becomes(Doing::Running);
         self.monitor.look();
         if now.free() == 0 && self.threads.reserve_for(self.ready.len()) && !app.start_thread() {
