@@ -22,7 +22,7 @@ step() {
   results=$("$kind" "$status" <"$log")
   add "$results"
   report "$name" "$results" "$((SECONDS - started))"
-  if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; fi
+  if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
 }
 
 # In a process group of its own, which ends as a whole: on time-out, and when the user interrupts.
@@ -79,6 +79,9 @@ show_failure() {
   tail -n 200 "$log"
   printf -- '---\n'
 }
+
+# What passed at the second attempt only, see bin/support/ruby-tests.
+show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | head -n 120; }
 
 finish() {
   summary "$passed" "$failed" "$skipped"
