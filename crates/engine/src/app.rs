@@ -55,8 +55,9 @@ pub trait Lock: Send + Sync {
     /// when a thread in [`App::call`] begins and ends to wait. If not, the monitor guesses within a millisecond.
     fn hands_over(&self) -> bool;
 
-    /// Who has it and who wants it, at this moment. Called every millisecond while something runs.
-    fn look(&self) -> LockUse;
+    /// How it is used at this moment. `users`: how many threads of the engine run the app or want the lock, for languages
+    /// that do not tell who wants it. Called every millisecond while something runs.
+    fn look(&self, users: usize) -> LockUse;
 
     /// Asks the thread that has had it since `seen` to pass it on to those that want it, as soon as it can be
     /// interrupted. Does nothing if another thread has got it meanwhile. Returns at once.
@@ -68,6 +69,6 @@ pub trait Lock: Send + Sync {
 pub struct LockUse {
     /// How often it has gone from one thread to another.
     pub switches: u64,
-    /// Whether a thread wants it, and another one has it; `None` if the language does not tell.
-    pub is_wanted: Option<bool>,
+    /// Whether a thread wants it that does not have it, as far as is known.
+    pub is_wanted: bool,
 }

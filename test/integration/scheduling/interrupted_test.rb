@@ -76,13 +76,15 @@ class InterruptedTest < Minitest::Test
       "/masked" => lambda {
         Array.new(ROUNDS) do
           order = []
+          is_raised = false
           thread = computing do |begins|
-            Thread.handle_interrupt(Wanted => :never) { begins.call; compute(0.1); order << "masked" }
+            Thread.handle_interrupt(Wanted => :never) { begins.call; nil until is_raised; compute; order << "masked" }
             order << "never"
           rescue Wanted
             order << "raised"
           end
           thread.raise(Wanted)
+          is_raised = true
           thread.join
           order
         end.uniq
@@ -90,10 +92,12 @@ class InterruptedTest < Minitest::Test
       "/on-blocking" => lambda {
         Array.new(ROUNDS) do
           order = []
+          is_raised = false
           thread = computing do |begins|
             Thread.handle_interrupt(Wanted => :on_blocking) do
               begins.call
-              compute(0.1)
+              nil until is_raised
+              compute
               order << "computed"
               sleep
             rescue Wanted
@@ -101,6 +105,7 @@ class InterruptedTest < Minitest::Test
             end
           end
           thread.raise(Wanted)
+          is_raised = true
           thread.join
           order
         end.uniq
@@ -140,6 +145,10 @@ class InterruptedTest < Minitest::Test
         50.times { 20.times { ObjectSpace.define_finalizer(Object.new, proc { count += 1 }) }; compute(0.001); GC.start }
         compute
         count >= 900
+      },
+      "/profile" => lambda {
+        require "stackprof"
+        StackProf.run(mode: :wall, interval: 1000) { compute(0.2) }[:samples] >= 20
       }
     }
 
@@ -149,7 +158,8 @@ class InterruptedTest < Minitest::Test
   EXPECTED = {
     "/timeout" => "out", "/raise" => "wanted", "/kill" => "false ensured", "/masked" => "masked raised",
     "/on-blocking" => "computed raised", "/throw" => "thrown", "/error-info" => "kept", "/fibers" => "10", "/fork" => "3",
-    "/mutex" => "80", "/trap" => "trapped", "/finalizers" => "true"
+    "/mutex" => "80", "/trap" => "trapped", "/finalizers" => "true",
+    "/profile" => "true"
   }.freeze
 
   EXPECTED.each do |path, expected|

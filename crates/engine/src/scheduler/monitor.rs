@@ -89,8 +89,10 @@ struct Watch {
     ended: u64,
     /// Processor time that the process had used at the last tick.
     used: Duration,
-    /// Whether it used a processor during the last tick. Only known if the language does not hand over.
-    computes: bool,
+    /// Processor time that it used during the last tick. Only known if the language does not hand over.
+    used_now: Duration,
+    /// The mean of some ticks.
+    used_on_average: Duration,
     /// Ticks since something ran.
     quiet: u32,
     /// Ticks since a job ended, while something ran.
@@ -104,7 +106,8 @@ impl Watch {
             slice: Slice::new(time_slice),
             ended: 0,
             used: Duration::ZERO,
-            computes: false,
+            used_now: Duration::ZERO,
+            used_on_average: Duration::ZERO,
             quiet: 0,
             stuck: 0,
         }
@@ -123,7 +126,8 @@ impl Watch {
         if !self.lock.hands_over() {
             let used = processor_time();
             let before = std::mem::replace(&mut self.used, used);
-            self.computes = used.saturating_sub(before) >= TICK / 2;
+            self.used_now = used.saturating_sub(before);
+            self.used_on_average = (self.used_on_average * 7 + self.used_now) / 8;
         }
         self.watch_slice(now, worker);
         let tick = Tick {
@@ -169,8 +173,14 @@ impl Watch {
         if !self.slice.is_limited() {
             return;
         }
-        let seen = self.lock.look();
-        let is_wanted = seen.is_wanted.unwrap_or_else(|| self.seems_wanted(now));
+        let seen = self.lock.look(now.busy() + now.count(Doing::Wanting));
+        let is_wanted = if self.lock.hands_over() {
+            seen.is_wanted
+        } else {
+            // A thread that runs the app may also wait for something else, so the lock is wanted only if somebody computes, on
+            // a processor that others may use as well.
+            self.used_on_average >= TICK / 8 && (seen.is_wanted || now.any(Doing::Wanting))
+        };
         if self.slice.is_over(seen.switches, is_wanted, Nanos::now()) {
             self.lock.claim(seen);
             worker.counters().time_slices.fetch_add(1, Relaxed);
@@ -180,13 +190,7 @@ impl Watch {
     /// Whether a thread has the lock of the language and uses it. If the language tells when a thread releases it, the
     /// states of the threads say so. Otherwise it is a guess from the processor time that the process has used.
     fn lock_is_taken(&self, now: Snapshot) -> bool {
-        now.any(Doing::Running) && (self.lock.hands_over() || self.computes)
-    }
-
-    /// Whether, as far as is known, a thread wants the lock that another one uses. A thread that runs the app may also
-    /// wait for something else.
-    fn seems_wanted(&self, now: Snapshot) -> bool {
-        self.computes && (now.busy() > 1 || now.any(Doing::Wanting))
+        now.any(Doing::Running) && (self.lock.hands_over() || self.used_now >= TICK / 2)
     }
 }
 

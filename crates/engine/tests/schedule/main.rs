@@ -110,6 +110,26 @@ fn files_are_served_while_somebody_keeps_the_lock() {
 }
 
 #[test]
+fn who_computes_until_another_request_has_run_lets_it_run() {
+    for hands_over in [true, false] {
+        check("slices", move || {
+            let mut rules = Rules::new(3, 4);
+            rules.hands_over = hands_over;
+            World::run(rules, |world| {
+                let gate = Arc::new(Gate::default());
+                let (another, opens) = (Arc::clone(&gate), Arc::clone(&gate));
+                spawn(world, |world| {
+                    world.happen(Event::Request(Job::Computes(gate)));
+                    world.happen(Event::Request(Job::Quick));
+                });
+                spawn(world, |world| world.push(Job::Computes(another)));
+                spawn(world, |world| world.happen(Event::Request(Job::Opens(opens))));
+            });
+        });
+    }
+}
+
+#[test]
 fn threads_that_are_killed_are_missed_by_nobody() {
     check("kills", || {
         World::run(Rules::new(2, 3), |world| {

@@ -22,6 +22,10 @@ impl Gate {
         self.opened.notify_all();
     }
 
+    fn is_open(&self) -> bool {
+        *self.is_open.lock()
+    }
+
     fn pass(&self) {
         let mut is_open = self.is_open.lock();
         while !*is_open {
@@ -38,6 +42,8 @@ pub(crate) enum Job {
     Blocks(Arc<Gate>),
     /// Keeps the lock until the gate is open, as C code may.
     Hogs(Arc<Gate>),
+    /// Computes until the gate is open, and passes the lock on at the end of each slice.
+    Computes(Arc<Gate>),
 }
 
 /// What the kernel tells whoever polls.
@@ -275,6 +281,11 @@ impl World {
             Job::Quick => {}
             Job::Opens(gate) => gate.open(),
             Job::Hogs(gate) => gate.pass(),
+            Job::Computes(gate) => {
+                while !gate.is_open() {
+                    lock = self.end_slice(lock);
+                }
+            }
             Job::Blocks(gate) => {
                 if self.rules.hands_over {
                     self.threads.suspend(&**self);
@@ -294,6 +305,21 @@ impl World {
             self.parking.end();
         }
         lock
+    }
+
+    /// What a thread does when the monitor asks for the lock.
+    fn end_slice<'a>(&'a self, lock: Guard<'a, ()>) -> Guard<'a, ()> {
+        if self.rules.hands_over {
+            self.threads.suspend(self);
+        } else {
+            self.threads.hand_over(self);
+        }
+        drop(lock);
+        thread::yield_now();
+        if self.rules.hands_over {
+            self.threads.resume();
+        }
+        self.lock.lock()
     }
 
     fn watch(&self, rule: fn(Tick) -> Help) {

@@ -45,10 +45,10 @@ impl Lock for NoLock {
         self.hands_over
     }
 
-    fn look(&self) -> LockUse {
+    fn look(&self, _: usize) -> LockUse {
         LockUse {
             switches: 0,
-            is_wanted: None,
+            is_wanted: false,
         }
     }
 

@@ -14,6 +14,8 @@ use fairlead_engine::{Lock, LockUse};
 use magnus::Ruby;
 use rb_sys::{rb_nogvl, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
+#[cfg(not(ruby_gte_3_2))]
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// How often the GVL had changed hands when it was claimed from the thread that had it; or [`NOTHING`].
@@ -23,13 +25,50 @@ const NOTHING: u64 = u64::MAX;
 
 /// The GVL of this process, for its engines.
 #[derive(Debug)]
-pub(crate) struct Gvl(());
+pub(crate) struct Gvl {
+    /// The threads of its engine that use the GVL or want it, when the engine looked last.
+    #[cfg(not(ruby_gte_3_2))]
+    users: AtomicUsize,
+    /// How often this process and those it comes from had forked when it was made.
+    #[cfg(not(ruby_gte_3_2))]
+    forks: u32,
+}
+
+/// Such threads of all engines.
+#[cfg(not(ruby_gte_3_2))]
+static USERS: AtomicUsize = AtomicUsize::new(0);
 
 impl Gvl {
     /// Makes it known to Ruby, once for all engines, that jobs will come.
     pub(crate) fn new(ruby: &Ruby) -> Gvl {
         postponed::announce(ruby);
-        Gvl(())
+        Gvl {
+            #[cfg(not(ruby_gte_3_2))]
+            users: AtomicUsize::new(0),
+            #[cfg(not(ruby_gte_3_2))]
+            forks: fairlead_engine::forks(),
+        }
+    }
+
+    #[cfg(ruby_gte_3_2)]
+    fn is_wanted(&self, _: usize) -> bool {
+        contention::is_wanted()
+    }
+
+    #[cfg(not(ruby_gte_3_2))]
+    fn is_wanted(&self, users: usize) -> bool {
+        let before = self.users.swap(users, SeqCst);
+        let change = users.wrapping_sub(before);
+        USERS.fetch_add(change, SeqCst).wrapping_add(change) > 1
+    }
+}
+
+#[cfg(not(ruby_gte_3_2))]
+impl Drop for Gvl {
+    fn drop(&mut self) {
+        if self.forks == fairlead_engine::forks() {
+            USERS.fetch_sub(*self.users.get_mut(), SeqCst);
+        }
     }
 }
 
@@ -38,10 +77,10 @@ impl Lock for Gvl {
         HANDS_OVER
     }
 
-    fn look(&self) -> LockUse {
+    fn look(&self, users: usize) -> LockUse {
         LockUse {
             switches: contention::switches(),
-            is_wanted: HANDS_OVER.then(contention::is_wanted),
+            is_wanted: self.is_wanted(users),
         }
     }
 
@@ -56,6 +95,8 @@ impl Lock for Gvl {
 /// This is the child of a fork: a job that was triggered before does nothing.
 pub(super) fn forget() {
     CLAIMED.store(NOTHING, SeqCst);
+    #[cfg(not(ruby_gte_3_2))]
+    USERS.store(0, SeqCst);
 }
 
 /// The job. Does nothing if the thread for which it was meant has passed the GVL on already.
