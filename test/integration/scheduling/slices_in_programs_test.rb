@@ -42,8 +42,8 @@ class SlicesInProgramsTest < Minitest::Test
     assert_more_turns("say(server, server)") { |server| adopt(TCPSocket.new("127.0.0.1", server.ports.last)) }
   end
 
-  def test_one_of_two_servers_has_slices
-    assert_more_turns("say(server, server(time_slice: 0))")
+  def test_one_of_two_servers_has_slices_and_the_other_one_computes
+    assert_more_turns("say(server, server(time_slice: 0))") { |server| adopt(TCPSocket.new("127.0.0.1", server.ports.last)) }
   end
 
   def test_a_server_that_has_ended_and_starts_again

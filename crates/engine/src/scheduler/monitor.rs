@@ -170,10 +170,11 @@ impl Watch {
 
     /// Asks for the lock if a thread keeps it for too long while others want it.
     fn watch_slice(&mut self, now: Snapshot, worker: &Worker) {
+        // Even without a limit: other engines of the process may have one.
+        let seen = self.lock.look(now.busy() + now.count(Doing::Wanting));
         if !self.slice.is_limited() {
             return;
         }
-        let seen = self.lock.look(now.busy() + now.count(Doing::Wanting));
         let is_wanted = if self.lock.hands_over() {
             seen.is_wanted
         } else {
