@@ -10,7 +10,7 @@ module Bench
     TICK = 0.001_06
     SLICE = 5 * TICK
 
-    OUR_TURNS = RUBY_VERSION < "3.2" ? Turns::Clock.new(SLICE) : Turns::Slices.new(SLICE, TICK)
+    OUR_TURNS = Turns::Clock.new(SLICE)
     RUBYS_TURNS = Turns::Ruby.new(0.1)
     OURS = ->(calendar, workers, random) { OneQueue.new(calendar, workers, random) }
     PUMAS = ->(calendar, workers, random) { OwnQueues.new(calendar, workers, random, in_a_row: 10) }

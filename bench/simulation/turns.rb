@@ -12,14 +12,7 @@ module Bench
         end
       end
 
-      # Time slices: a monitor looks every `tick` whether the turn has lasted for a slice and somebody waits.
-      Slices = Struct.new(:slice, :tick) do
-        def left(held, _now, random)
-          [slice - held, 0].max + random.rand * tick
-        end
-      end
-
-      # Time slices where Ruby does not tell who has the lock: it changes hands every `period`, whoever has it then.
+      # Time slices: the lock changes hands every `period`, whoever has it then.
       Clock = Struct.new(:period) do
         # A rest of the period that is only rounding is none.
         def left(_held, now, _random)

@@ -32,9 +32,9 @@ class SimulationTest < Minitest::Test
   end
 
   def test_threads_that_compute_share_the_lock_by_slices
-    compute(lock(Simulation::Turns::Slices.new(0.005, 0)), long: 0.02, other: 0.02, short: 0.001)
+    compute(lock(Simulation::Turns::Clock.new(0.005)), long: 0.02, other: 0.02, short: 0.001)
 
-    assert_equal({ short: 11, long: 36, other: 41 }, ended)
+    assert_equal({ short: 11, long: 41, other: 41 }, ended)
   end
 
   def test_without_slices_the_lock_changes_hands_after_rubys_quantum
@@ -43,15 +43,7 @@ class SimulationTest < Minitest::Test
     assert_equal({ short: 101, long: 151 }, ended)
   end
 
-  def test_one_that_comes_when_a_slice_is_over_gets_the_lock_at_once
-    lock = lock(Simulation::Turns::Slices.new(0.005, 0))
-    compute(lock, long: 0.02)
-    @calendar.after(0.012) { lock.compute(0.001) { note(:late) } }
-
-    assert_equal({ late: 13, long: 21 }, ended)
-  end
-
-  def test_where_nobody_knows_who_has_the_lock_it_changes_hands_by_the_clock
+  def test_whoever_comes_in_between_gets_no_slice_of_its_own
     lock = lock(Simulation::Turns::Clock.new(0.005))
     compute(lock, long: 0.02)
     @calendar.after(0.003) { lock.compute(0.004) { note(:late) } }
@@ -60,7 +52,7 @@ class SimulationTest < Minitest::Test
   end
 
   def test_a_thread_that_computes_alone_is_not_disturbed
-    turns = [Simulation::Turns::Slices.new(0.005, 0), Simulation::Turns::Clock.new(0.005), Simulation::Turns::Ruby.new(0.1)]
+    turns = [Simulation::Turns::Clock.new(0.005), Simulation::Turns::Ruby.new(0.1)]
     turns.each { |kind| compute(lock(kind), kind => 10.0) }
 
     assert_equal turns.to_h { |kind| [kind, 10_000] }, ended

@@ -1,28 +1,24 @@
-//! How long a thread keeps the lock of the language, and when it has had it for long enough.
+//! When a thread has had the lock of the language for long enough.
 
 use crate::clock::Nanos;
 use std::time::Duration;
 
-/// The time for which one thread has the lock, as the monitor sees it from tick to tick.
+/// The time since the lock was last taken from a thread, as the monitor sees it from tick to tick.
 #[derive(Debug)]
 pub(super) struct Slice {
-    /// The most while others want it; zero: no limit.
+    /// The least time between two such moments; zero: the lock is never taken.
     length: Duration,
-    /// When it was last seen before it went to the thread that has it, or was last said to be over.
+    /// When that was.
     began: Nanos,
-    /// When it was last seen.
-    seen: Nanos,
-    /// How often the lock had changed hands then.
+    /// How often the lock had changed hands at the last tick.
     switches: u64,
 }
 
 impl Slice {
     pub(super) fn new(length: Duration) -> Slice {
-        let now = Nanos::now();
         Slice {
             length,
-            began: now,
-            seen: now,
+            began: Nanos::now(),
             switches: 0,
         }
     }
@@ -32,19 +28,16 @@ impl Slice {
         !self.length.is_zero()
     }
 
-    /// Whether the thread that has the lock at `now` must pass it on: it has had it for a slice, and another one wants
-    /// it. `switches`: how often the lock has changed hands. Once it was true, another slice begins, because that
-    /// thread may be where it cannot be interrupted.
+    /// Whether the thread that has the lock at `now` must pass it on: another one wants it, a slice is over, and this
+    /// thread has had it since the last tick at least. `switches`: how often the lock has changed hands. Once it was
+    /// true, another slice begins, because that thread may be where it cannot be interrupted.
     ///
+    /// Slices go by the clock and not by the thread: when threads that wait for something take the lock in between, each
+    /// for less than a tick, whoever computes has had it several times in a slice. It does not get a new one each time.
     /// Time in which nobody wanted the lock counts too: whoever comes after that waits for a tick only.
     pub(super) fn is_over(&mut self, switches: u64, is_wanted: bool, now: Nanos) -> bool {
-        let before = std::mem::replace(&mut self.seen, now);
-        if self.switches != switches {
-            self.began = before;
-            self.switches = switches;
-            return false;
-        }
-        let is_over = is_wanted && now - self.began >= self.length;
+        let has_changed_hands = std::mem::replace(&mut self.switches, switches) != switches;
+        let is_over = is_wanted && !has_changed_hands && now - self.began >= self.length;
         if is_over {
             self.began = now;
         }
@@ -61,7 +54,7 @@ mod tests {
     /// What a slice of 5 ms says at each tick, given how often the lock has changed hands and whether it is wanted.
     fn ticks(seen: impl IntoIterator<Item = (u64, bool)>) -> Vec<u64> {
         let mut slice = Slice::new(Duration::from_millis(LENGTH));
-        (slice.began, slice.seen) = (Nanos::START, Nanos::START);
+        slice.began = Nanos::START;
         let times = (0..).map(|tick| (tick, Nanos::START + Duration::from_millis(tick)));
         let over = times
             .zip(seen)
@@ -85,8 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_that_gets_the_lock_has_a_slice_of_its_own() {
-        assert_eq!(ticks((0..100).map(|tick| (tick / 4, true))), []);
-        assert_eq!(ticks((0..14).map(|tick| (tick / 7, true))), [5, 11]);
+    fn whoever_has_it_for_less_than_a_tick_is_not_asked() {
+        assert_eq!(ticks((0..100).map(|tick| (tick, true))), []);
+    }
+
+    #[test]
+    fn whoever_gets_it_in_between_gets_no_slice_of_its_own() {
+        assert_eq!(ticks((0..14).map(|tick| (tick / 4, true))), [5, 10]);
     }
 }
