@@ -126,7 +126,7 @@ class KeptBlocksTest < Minitest::Test
 
   def test_a_thread_that_goes_on_when_the_thread_of_the_request_has_left
     WAYS.each_key do |way|
-      server = keeping(<<~RUBY)
+      server = keeping(<<~RUBY, "--threads", "1:1")
         next [200, {}, ["plain"]] if env["PATH_INFO"] == "/"
 
         body = Keeper.new("body") do |block|
@@ -136,6 +136,7 @@ class KeptBlocksTest < Minitest::Test
         end
         [200, {}, body]
       RUBY
+      # Its only thread answers when it has left the request.
       connect(server).request("GET", "/leave").read_through("began")
       wait_until("the request to be over") { get(server).body == "plain" }
       server.write("go", "")
