@@ -18,6 +18,9 @@ class ChatroomApplicationTest < Minitest::Test
     server = room
     ann = web_socket(server, "/chat/ann")
     assert_equal "Welcome, ann. There are 1 of us.", ann.receive.last
+    # What follows the welcome is over when she is answered.
+    ann.send_text("alone")
+    assert_equal "ann: alone", ann.receive.last
     bob = web_socket(server, "/chat/bob%20b")
     assert_equal "Welcome, bob b. There are 2 of us.", bob.receive.last
     assert_equal "bob b came in.", ann.receive.last

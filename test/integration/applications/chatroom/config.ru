@@ -11,8 +11,8 @@ class Chatroom
   end
 
   def on_open
-    each { |other| other.write "#{@name} came in." }
     write "Welcome, #{@name}. There are #{count} of us."
+    each { |other| other.write "#{@name} came in." }
   end
 
   def on_message(data)
