@@ -49,6 +49,18 @@ pub(crate) fn copy(_: &Ruby, hash: VALUE) -> VALUE {
     unsafe { rb_sys::rb_hash_dup(hash) }
 }
 
+/// A new Hash. Inside `protect`.
+pub(crate) fn new_hash(_: &Ruby) -> VALUE {
+    // SAFETY: the GVL is held.
+    unsafe { rb_sys::rb_hash_new() }
+}
+
+/// Sets all entries of `other` in a Hash, behind those that it has. Inside `protect`.
+pub(crate) fn update(_: &Ruby, hash: VALUE, other: VALUE) {
+    // SAFETY: the GVL is held; live Hashes.
+    unsafe { rb_sys::rb_hash_update_by(hash, other, None) };
+}
+
 /// A new Array. Inside `protect`.
 pub(crate) fn new_array(_: &Ruby) -> VALUE {
     // SAFETY: the GVL is held.

@@ -6,7 +6,7 @@
 use super::input;
 use super::shape::{Kind, Slots};
 use super::template::{text, ThreadTemplate};
-use crate::objects::{get, set};
+use crate::objects::{get, new_hash, set};
 use crate::strings::{field_keys, interned, new, strings, Strings};
 use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
@@ -31,7 +31,8 @@ impl ThreadTemplate<'_> {
     /// The env of one request, of which `hijack` is the callable. `may_last`: the application may keep it for long.
     /// Inside `protect`; takes the body out of the exchange.
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>, hijack: VALUE, may_last: bool) -> Env {
-        let env = self.head(ruby, exchange, hijack, may_last);
+        let lists = self.lists(ruby);
+        let env = self.head(ruby, exchange, [hijack, lists[0], lists[1]], may_last);
         let is_chunked = exchange.request().is_chunked();
         let body = exchange.take_body();
         if is_chunked {
@@ -47,23 +48,23 @@ impl ThreadTemplate<'_> {
                 file = input;
             }
         }
-        let [after_reply, response_finished] = self.lists();
         Env {
             hash: env,
-            after_reply,
-            response_finished,
+            after_reply: lists[0],
+            response_finished: lists[1],
             file,
         }
     }
 
-    /// All but the body. Inside `protect`.
-    fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, hijack: VALUE, may_last: bool) -> VALUE {
+    /// All but the body. `lent`: the callable of `rack.hijack`, and the lists. Inside `protect`.
+    fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, lent: [VALUE; 3], may_last: bool) -> VALUE {
         let request = exchange.request();
         let mut values = Slots::new();
-        let has_host = self.push_shared(ruby, exchange, hijack, &mut values);
+        let has_host = self.push_shared(ruby, exchange, lent, &mut values);
         let kind = Kind::of(request, has_host, exchange.is_secure());
         let may_have_shape = !may_last && !request.is_chunked();
-        if let Some(shape) = self.shapes.find(kind, request).filter(|_| may_have_shape) {
+        let shape = may_have_shape.then(|| self.shapes.find(kind, request)).flatten();
+        if let Some(shape) = shape {
             for (index, (_, value)) in request.fields().enumerate() {
                 if shape.has(index) {
                     values.push(new(ruby, value));
@@ -71,13 +72,15 @@ impl ThreadTemplate<'_> {
             }
             return shape.env(ruby, &values);
         }
-        let env = self.copy(ruby);
-        self.set_kind(ruby, env, request, kind);
+        // In the order of a shape: the slots first.
+        let env = new_hash(ruby);
         let mut keys = slot_keys(has_host);
         for (key, value) in keys.iter().zip(values.iter()) {
             set(ruby, env, key, value);
         }
         let withheld = self.set_fields(ruby, env, request, &mut keys);
+        self.complete(ruby, env);
+        self.set_kind(ruby, env, request, kind);
         if let Some(withheld) = withheld.filter(|_| may_have_shape) {
             self.shapes.learn(ruby, kind, request, env, &keys, withheld);
         }
@@ -85,7 +88,7 @@ impl ThreadTemplate<'_> {
     }
 
     /// Adds the values of [`slot_keys`]. Whether there is a `Host`. Inside `protect`.
-    fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, hijack: VALUE, values: &mut Slots) -> bool {
+    fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, lent: [VALUE; 3], values: &mut Slots) -> bool {
         let request = exchange.request();
         let path = match (request.target_form(), request.path()) {
             // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
@@ -98,9 +101,10 @@ impl ThreadTemplate<'_> {
         let has_host = server.http_host != Qnil as VALUE;
         let uri = new(ruby, request.target());
         let peer = self.peer(ruby, exchange);
-        for value in [path, path, uri, query, hijack, peer, server.name, server.port] {
+        for value in [path, path, uri, query, peer, server.name, server.port] {
             values.push(value);
         }
+        lent.into_iter().for_each(|value| values.push(value));
         if has_host {
             values.push(server.http_host);
         }
@@ -175,10 +179,12 @@ fn slot_keys(has_host: bool) -> Slots {
         keys.request_path,
         keys.request_uri,
         keys.query_string,
-        keys.rack_hijack,
         keys.remote_addr,
         keys.server_name,
         keys.server_port,
+        keys.rack_hijack,
+        keys.rack_after_reply,
+        keys.rack_response_finished,
     ] {
         slots.push(key);
     }

@@ -1,6 +1,6 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or
-//! after the head of one. Each request has a callable of its own in its env, the
-//! root of the response, which works until the application has returned.
+//! after the head of one. Each env has a callable of its own, the root of the response, which works until the application
+//! has returned.
 
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};

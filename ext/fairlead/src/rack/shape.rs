@@ -13,7 +13,7 @@
 use crate::objects::{self, set};
 use fairlead_engine::{Request, Version};
 use magnus::Ruby;
-use rb_sys::{rb_hash_tbl, rb_hash_update_by, rb_st_foreach_with_replace, st_data_t, st_retval, Qnil, VALUE};
+use rb_sys::{rb_hash_tbl, rb_st_foreach_with_replace, st_data_t, st_retval, Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
@@ -67,7 +67,7 @@ pub(super) struct Kind {
     /// A hash of all names; equal names have equal ones.
     names: u64,
     /// Whether the server's part has an `HTTP_HOST`.
-    pub(super) has_host: bool,
+    has_host: bool,
     pub(super) is_secure: bool,
     is_http10: bool,
 }
@@ -133,14 +133,6 @@ impl Shapes {
         }
     }
 
-    /// Forgets all, because something has changed that they share.
-    pub(super) fn clear(&self) {
-        for shape in &self.shapes {
-            shape.kind.set(None);
-            shape.hash.set(Qnil as VALUE);
-        }
-    }
-
     /// The shape of a request, if there is one.
     #[inline]
     pub(super) fn find(&self, kind: Kind, request: &Request) -> Option<Fitting> {
@@ -180,13 +172,9 @@ impl Shapes {
     }
 }
 
-/// The Hash of a shape: the slots first, with nil, so that no value of a request is kept; then the rest of `env`.
+/// The Hash of a shape: that of an env, whose first entries are the slots, without the values of the request.
 fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> VALUE {
-    // SAFETY: the GVL is held; live Hashes, and exceptions are stopped by `protect`.
-    let hash = unsafe { rb_sys::rb_hash_new() };
-    keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
-    // SAFETY: as above.
-    unsafe { rb_hash_update_by(hash, env, None) };
+    let hash = objects::copy(ruby, env);
     keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
     hash
 }

@@ -81,7 +81,6 @@ impl Template {
         for (key, value) in [
             (keys.request_method, keys.get),
             (keys.script_name, keys.empty),
-            (keys.query_string, keys.empty),
             (keys.server_protocol, keys.http11),
             (keys.server_software, server_software),
             (keys.gateway_interface, keys.cgi12),
@@ -92,7 +91,6 @@ impl Template {
             (keys.rack_multiprocess, flag(multiprocess)),
             (keys.rack_run_once, flag(false)),
             (keys.rack_hijack_p, flag(true)),
-            (keys.rack_hijack, Qnil as VALUE),
             (keys.rack_upgrade_p, Qnil as VALUE),
             (keys.fairlead_queue_time, requests::callable(ruby, "queue_time")),
             (
@@ -147,27 +145,22 @@ impl<'a> ThreadTemplate<'a> {
         self.template.has_version()
     }
 
-    /// The lists that the envs of this thread have: `rack.after_reply` and `rack.response_finished`.
-    pub(super) fn lists(&self) -> [VALUE; 2] {
-        self.lists.get()
-    }
-
-    /// To be called when a list was used: the next request gets other lists, and with them other shapes.
-    pub(crate) fn renew_lists(&self) {
-        self.lists.set([Qnil as VALUE; 2]);
-        self.shapes.clear();
-    }
-
-    /// A new env with what all requests of this thread share. Inside `protect`.
-    pub(super) fn copy(&self, ruby: &Ruby) -> VALUE {
-        let env = objects::copy(ruby, self.template.all);
+    /// The lists that the next env of this thread has: `rack.after_reply` and `rack.response_finished`. Inside `protect`.
+    pub(super) fn lists(&self, ruby: &Ruby) -> [VALUE; 2] {
         if self.lists.get()[0] == Qnil as VALUE {
             self.lists.set([objects::new_array(ruby), objects::new_array(ruby)]);
         }
-        let [after_reply, response_finished] = self.lists.get();
-        set(ruby, env, strings().rack_after_reply, after_reply);
-        set(ruby, env, strings().rack_response_finished, response_finished);
-        env
+        self.lists.get()
+    }
+
+    /// To be called when a list was used: the next request gets other lists.
+    pub(crate) fn renew_lists(&self) {
+        self.lists.set([Qnil as VALUE; 2]);
+    }
+
+    /// Adds what all requests share to an env. Inside `protect`.
+    pub(super) fn complete(&self, ruby: &Ruby, env: VALUE) {
+        objects::update(ruby, env, self.template.all);
     }
 
     /// What follows from `Host` and the listener. Inside `protect`.
