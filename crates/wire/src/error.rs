@@ -32,8 +32,14 @@ macro_rules! errors {
 }
 
 errors! {
-    /// The connection does not begin with a line of the PROXY protocol, although it has to.
+    /// The connection does not begin with a line of the PROXY protocol (version 1), although it has to.
     InvalidProxyLine = 400, "invalid PROXY line";
+    /// The connection does not begin with a header of the PROXY protocol that may be there, or the header is malformed.
+    InvalidProxyHeader = 400, "invalid PROXY header";
+    /// The header of the PROXY protocol is longer than the limit.
+    ProxyHeaderTooLong = 400, "PROXY header too long";
+    /// The header of the PROXY protocol has a checksum that is not its own.
+    ProxyChecksumMismatch = 400, "wrong checksum of the PROXY header";
 
     /// LF without CR. RFC 9112 §2.2 lets a recipient accept it, but then peers disagree about where lines end.
     BareLineFeed = 400, "bare line feed";
@@ -77,12 +83,20 @@ errors! {
     /// The head has more fields than the limit.
     TooManyFields = 431, "too many fields";
 
+    /// `:authority` and Host name different hosts (RFC 9113 §8.3.1).
+    HostContradictsAuthority = 400, "Host contradicts :authority";
     /// An HTTP/1.1 request without Host (RFC 9112 §3.2).
     MissingHost = 400, "missing host";
     /// More than one Host field (RFC 9112 §3.2).
     DuplicateHost = 400, "repeated host";
     /// A Host that is not `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
     InvalidHost = 400, "invalid host";
+
+    /// Forwarded, from a proxy that is trusted, is not what RFC 7239 §4 says.
+    InvalidForwarded = 400, "invalid forwarded field";
+    /// Proxies that are trusted say different things of the client, its scheme or its host in Forwarded and in the
+    /// fields X-Forwarded-*: one of them comes from the client.
+    ContradictoryForwarded = 400, "contradictory forwarded fields";
 
     /// Content-Length is not a decimal number, or is larger than any body can be (RFC 9110 §8.6).
     InvalidContentLength = 400, "invalid content length";

@@ -4,13 +4,15 @@
 //! tested and fuzzed alone. It never panics on input of a peer: each protocol violation is one [`Error`].
 //!
 //! - [`http1`]: request heads ([`Head`]), message framing, chunked bodies ([`ChunkedDecoder`]);
+//! - [`http2`]: what requests and responses of HTTP/2 are in terms of HTTP/1, and how many frames a peer may send;
 //! - [`fields`]: names, values and token lists of header fields;
 //! - [`reason`], [`has_no_body`]: what a status code implies for a response;
 //! - [`websocket`]: handshake, frames, compressed messages;
 //! - [`content_encoding`]: compressed content, and which requests accept it;
 //! - [`event_stream`]: server-sent events;
 //! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
-//! - [`ProxyLine`]: for whom a proxy speaks;
+//! - [`ProxyHeader`]: for whom a proxy speaks, at the start of a connection;
+//! - [`forwarded`]: what proxies say of the way of a request;
 //! - [`path`]: which paths may name a file, and which file;
 //! - [`pattern`]: globs and subjects.
 
@@ -20,7 +22,9 @@ pub mod conditions;
 pub mod content_encoding;
 mod error;
 pub mod event_stream;
+pub mod forwarded;
 pub mod http1;
+pub mod http2;
 pub mod multipart;
 mod parameters;
 pub mod path;
@@ -36,5 +40,5 @@ pub use http1::{
     Progress, Target, TargetForm, Version, MAX_FIELDS, MAX_METHOD_BYTES,
 };
 pub use path::{check_path, relative_path, PathFault, PathKind, PathRules};
-pub use proxy::{ProxyLine, PROXY_LINE_BYTES};
+pub use proxy::{ProxyHeader, ProxyTls, ProxyVersions, PROXY_HEADER_BYTES, PROXY_LINE_BYTES};
 pub use span::Span;

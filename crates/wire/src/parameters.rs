@@ -66,7 +66,7 @@ pub(crate) fn parameter(text: &[u8]) -> Option<Parameter<'_>> {
 }
 
 /// The content of a quoted string; `None` if its last quotation mark is escaped.
-fn unescaped(quoted: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn unescaped(quoted: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(quoted.len());
     let mut bytes = quoted.iter();
     while let Some(&byte) = bytes.next() {

@@ -1,66 +1,68 @@
-//! The line that a proxy sends before anything else on a connection, to say for whom it speaks: version 1 of HAProxy's
-//! PROXY protocol, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 80` and a line end.
+//! What a proxy sends before anything else on a connection, to say for whom it speaks: the header of HAProxy's PROXY
+//! protocol, a line of text (`v1.rs`) or a binary block (`v2.rs`).
+
+mod checksum;
+mod tlv;
+mod v1;
+mod v2;
 
 use crate::Error;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
-/// Most bytes of the line with its end.
+pub use tlv::ProxyTls;
+
+/// Most bytes of a header of version 1 with its line end.
 pub const PROXY_LINE_BYTES: usize = 107;
 
-const START: &[u8] = b"PROXY ";
-const END: &[u8] = b"\r\n";
+/// Most bytes of a header of version 2: room for a certificate of the client with many names. HAProxy can send no more
+/// than its buffer has, which is as large.
+pub const PROXY_HEADER_BYTES: usize = 16 * 1024;
 
-/// The line.
+/// The versions with which a connection may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProxyLine {
-    /// Bytes of the line with its end: what follows is HTTP.
-    pub len: usize,
-    /// The address of the client; `None` if the proxy does not tell it (`UNKNOWN`).
-    pub client: Option<SocketAddr>,
+pub enum ProxyVersions {
+    /// Version 1 only.
+    V1,
+    /// Version 2 only.
+    V2,
+    /// Either of them: they differ in their first byte.
+    Any,
 }
 
-impl ProxyLine {
-    /// Parses the line at the start of `input`; `None` if it is not complete.
+/// The header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyHeader<'a> {
+    /// Its bytes: what follows is another protocol.
+    pub len: usize,
+    /// The address of the client; `None` if the proxy does not tell it (`UNKNOWN`, `UNSPEC`), it has none (a Unix
+    /// socket), or the proxy speaks for itself (`LOCAL`).
+    pub client: Option<SocketAddr>,
+    /// The host that the client has asked for, usually by SNI.
+    pub authority: Option<&'a str>,
+    /// What the client and the proxy have agreed on, if the client has connected with TLS.
+    pub tls: Option<ProxyTls<'a>>,
+}
+
+impl<'a> ProxyHeader<'a> {
+    /// Parses the header at the start of `input`; `None` if it is not complete.
     ///
     /// # Errors
-    /// [`Error::InvalidProxyLine`], as soon as it cannot become one.
-    pub fn parse(input: &[u8]) -> Result<Option<ProxyLine>, Error> {
-        let start = START.len().min(input.len());
-        if input[..start] != START[..start] {
-            return Err(Error::InvalidProxyLine);
+    /// As soon as it cannot become a header of one of the versions. More input never changes the error.
+    pub fn parse(input: &'a [u8], versions: ProxyVersions) -> Result<Option<ProxyHeader<'a>>, Error> {
+        match (versions, input.first()) {
+            (ProxyVersions::V1, _) | (ProxyVersions::Any, Some(b'P')) => v1::parse(input),
+            (ProxyVersions::V2, _) | (ProxyVersions::Any, None | Some(b'\r')) => v2::parse(input),
+            (ProxyVersions::Any, Some(_)) => Err(Error::InvalidProxyHeader),
         }
-        let input = &input[..input.len().min(PROXY_LINE_BYTES)];
-        let Some(end) = memchr::memchr(b'\n', input) else {
-            return match input.len() {
-                PROXY_LINE_BYTES => Err(Error::InvalidProxyLine),
-                _ => Ok(None),
-            };
-        };
-        let len = end + 1;
-        let line = input[..len].strip_prefix(START).and_then(|line| line.strip_suffix(END));
-        let client = line.and_then(client).ok_or(Error::InvalidProxyLine)?;
-        Ok(Some(ProxyLine { len, client }))
     }
-}
 
-/// What stands between `PROXY` and the line end; `None` if it is malformed.
-fn client(line: &[u8]) -> Option<Option<SocketAddr>> {
-    if line.split(|byte| *byte == b' ').next() == Some(b"UNKNOWN") {
-        return Some(None); // whatever follows is to be ignored
+    /// One that tells nothing.
+    fn silent(len: usize) -> ProxyHeader<'a> {
+        ProxyHeader {
+            len,
+            client: None,
+            authority: None,
+            tls: None,
+        }
     }
-    let mut words = std::str::from_utf8(line).ok()?.split(' ');
-    let address: fn(&str) -> Option<IpAddr> = match words.next()? {
-        "TCP4" => |word| word.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
-        "TCP6" => |word| word.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
-        _ => return None,
-    };
-    let (source, _) = (address(words.next()?)?, address(words.next()?)?);
-    let (port, _) = (self::port(words.next()?)?, self::port(words.next()?)?);
-    words.next().is_none().then_some(Some((source, port).into()))
-}
-
-/// A decimal number without leading zeros.
-fn port(word: &str) -> Option<u16> {
-    let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
-    word.parse().ok().filter(|_| is_decimal)
 }

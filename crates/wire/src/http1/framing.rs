@@ -16,6 +16,8 @@ pub enum Framing {
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
+    /// The end of its stream ends it: HTTP/2 (RFC 9113 §8.1).
+    Stream,
 }
 
 impl Framing {

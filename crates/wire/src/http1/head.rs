@@ -36,6 +36,8 @@ pub enum Version {
     /// HTTP/1.1, and later minor versions, which are treated alike (RFC 9110 §2.5).
     #[default]
     Http11,
+    /// HTTP/2. Its heads are not parsed here, see [`http2`](crate::http2).
+    Http2,
 }
 
 /// A header field.
@@ -73,6 +75,8 @@ pub struct Head {
     pub host: Option<Span>,
     /// Whether the client offers another protocol: `Connection: upgrade` and Upgrade, in HTTP/1.1 (RFC 9110 §7.8).
     pub upgrade: bool,
+    /// Whether the fields ask for `100 Continue`.
+    asks_to_continue: bool,
 }
 
 impl Head {
@@ -183,9 +187,16 @@ impl Head {
         self.host = self.authority(bytes, noted.host)?;
         let http11 = self.version == Version::Http11;
         self.keep_alive = !noted.close && (http11 || noted.keep_alive);
-        self.expect_continue = noted.expect_continue && http11 && self.framing.has_body();
+        self.asks_to_continue = noted.expect_continue && http11;
+        self.expect_continue = self.asks_to_continue && self.framing.has_body();
         self.upgrade = noted.upgrade_named && noted.upgrade_offered && http11;
         Ok(())
+    }
+
+    /// The body is delimited by something else than the fields: by its stream in HTTP/2 (RFC 9113 §8.1).
+    pub fn reframe(&mut self, framing: Framing) {
+        self.framing = framing;
+        self.expect_continue = self.asks_to_continue && framing.has_body();
     }
 
     /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1. It is ignored if an absolute-form target says where the

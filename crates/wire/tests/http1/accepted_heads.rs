@@ -102,6 +102,18 @@ fn continue_is_expected_only_where_a_body_is_to_come() {
 }
 
 #[test]
+fn continue_is_expected_of_a_body_that_something_else_delimits() {
+    let mut asking = accept(post(&["Expect: 100-continue"]));
+    asking.reframe(Framing::Stream);
+    assert!(asking.expect_continue && asking.framing == Framing::Stream);
+    asking.reframe(Framing::Empty);
+    assert!(!asking.expect_continue);
+    let mut silent = accept(post(&[]));
+    silent.reframe(Framing::Stream);
+    assert!(!silent.expect_continue);
+}
+
+#[test]
 fn the_authority_of_an_absolute_form_is_the_host() {
     let request = b"GET HTTP://Example.org:80?q HTTP/1.1\r\nHost: example.ORG\r\n\r\n";
     let head = accept(request);

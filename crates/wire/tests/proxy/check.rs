@@ -1,23 +1,59 @@
 //! What must hold for any start of a connection; the fuzzer runs it, too.
 
-use super::model;
-use fairlead_wire::{Error, ProxyLine, PROXY_LINE_BYTES};
+use super::model::{self, Reading, Tls};
+use fairlead_wire::{Error, ProxyHeader, ProxyVersions, PROXY_HEADER_BYTES, PROXY_LINE_BYTES};
 
-pub(crate) fn proxy_line(bytes: &[u8]) {
-    let parsed = ProxyLine::parse(bytes);
-    assert_eq!(parsed, model::read(bytes), "{bytes:?}");
-    for length in 0..bytes.len() {
-        match (ProxyLine::parse(&bytes[..length]), parsed) {
-            (Ok(None), _) => {}
-            (Err(error), _) => assert_eq!(parsed, Err(error), "what is refused stays so"),
-            (Ok(Some(line)), _) => assert_eq!(parsed, Ok(Some(line)), "what follows changes nothing"),
+const ALL: [ProxyVersions; 3] = [ProxyVersions::V1, ProxyVersions::V2, ProxyVersions::Any];
+
+/// Cuts up to this length are tried; beyond it one in sixteen.
+const EVERY_CUT: usize = 128;
+
+pub(crate) fn proxy_header(bytes: &[u8]) {
+    for versions in ALL {
+        let parsed = ProxyHeader::parse(bytes, versions);
+        assert_eq!(
+            parsed.clone().map(|header| header.map(reading)),
+            model::read(bytes, versions),
+            "{bytes:?}"
+        );
+        let is_cut = |length: &usize| *length < EVERY_CUT || length % 16 == 0;
+        for length in (0..bytes.len()).filter(is_cut) {
+            match ProxyHeader::parse(&bytes[..length], versions) {
+                Ok(None) => {}
+                early => assert_eq!(early, parsed, "what follows changes nothing"),
+            }
         }
+        check_length(bytes, &parsed);
     }
+}
+
+fn check_length(bytes: &[u8], parsed: &Result<Option<ProxyHeader<'_>>, Error>) {
+    let is_line = bytes.starts_with(b"P");
     match parsed {
-        Ok(Some(line)) => {
-            assert!(line.len <= bytes.len().min(PROXY_LINE_BYTES) && bytes[..line.len].ends_with(b"\r\n"))
+        Ok(Some(header)) => {
+            let most = if is_line { PROXY_LINE_BYTES } else { PROXY_HEADER_BYTES };
+            assert!(header.len <= bytes.len().min(most));
+            assert!(!is_line || bytes[..header.len].ends_with(b"\r\n"));
         }
-        Ok(None) => assert!(bytes.len() < PROXY_LINE_BYTES),
-        Err(error) => assert_eq!(error, Error::InvalidProxyLine),
+        Ok(None) if is_line => assert!(bytes.len() < PROXY_LINE_BYTES),
+        Ok(None) => assert!(bytes.len() < PROXY_HEADER_BYTES),
+        Err(error) => assert_eq!(error.status(), 400),
+    }
+}
+
+fn reading(header: ProxyHeader<'_>) -> Reading {
+    let told = |text: &str| (!text.is_empty()).then(|| text.to_string());
+    Reading {
+        len: header.len,
+        client: header.client,
+        authority: header.authority.map(Into::into),
+        tls: header.tls.map(|tls| {
+            let name = tls.common_name.map(Into::into);
+            Tls(
+                [told(tls.version), told(tls.cipher), name],
+                tls.certificate.map(<[u8]>::to_vec),
+                [tls.has_certificate, tls.is_verified, tls.is_resumed],
+            )
+        }),
     }
 }
