@@ -2,6 +2,7 @@
 //! default is written here. A field has the name of its option and is read by it, so a new option needs only a field.
 
 pub(crate) mod fair_by;
+pub(crate) mod https;
 pub(crate) mod log_format;
 pub(crate) mod peers;
 
@@ -16,8 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use fair_by::FairBy;
+pub use https::{HttpsRedirect, Scheme};
 pub use log_format::Format;
-pub use peers::{RemoteAddress, Scheme, TrustedProxies};
+pub use peers::{ForwardedFields, RemoteAddress, TrustedProxies};
 
 /// Where the values of options come from: one implementation for each type that a field has.
 pub trait Setting<T> {
@@ -73,6 +75,16 @@ settings! {
         /// How long a thread may keep the lock of the language while others want it; 0: as long as the language lets
         /// it.
         pub time_slice: Duration,
+        /// Time for a whole TLS handshake.
+        pub handshake_timeout: Duration,
+        /// Most TLS handshakes at a time; above it, the one that has taken longest is given up.
+        pub max_handshakes: usize,
+        /// Whether HTTP/2 is spoken: if a client begins with its preface, or agrees on it by ALPN.
+        pub http2: bool,
+        /// Whether a WebSocket may be a stream of HTTP/2 (RFC 8441).
+        pub http2_websockets: bool,
+        /// Most requests of an HTTP/2 connection at a time.
+        pub http2_streams: u32,
         /// Time for a whole request head, counted from its first byte.
         pub head_timeout: Duration,
         /// Longest request head in bytes (431).
@@ -95,10 +107,16 @@ settings! {
         pub supported_http_methods: Vec<String>,
         /// Where the address of a client comes from.
         pub remote_address: RemoteAddress,
-        /// Whose fields tell the scheme that the client has used.
+        /// Who is believed in what it says of its clients.
         pub trusted_proxies: TrustedProxies,
+        /// In which fields they say it.
+        pub forwarded_fields: ForwardedFields,
         /// The scheme of every request, whatever its connection says.
         pub rack_url_scheme: Option<Scheme>,
+        /// Whether a request without TLS is sent to the same place with it.
+        pub redirect_to_https: HttpsRedirect,
+        /// The value of Strict-Transport-Security (RFC 6797) in responses to requests with TLS; none without it.
+        pub hsts: Option<String>,
         /// Whether a connection may carry more than one request.
         pub enable_keep_alives: bool,
         /// Most requests of a connection; 0 for no limit.
@@ -131,6 +149,8 @@ settings! {
         pub priority_paths: Vec<String>,
         /// Whether waiting requests may move to another worker.
         pub waiting_room: bool,
+        /// Where the answers to challenges of certificate authorities appear; see `acme.rs`.
+        pub acme_challenges: Option<PathBuf>,
         /// Whether the app may send 103 responses.
         pub early_hints: bool,
         /// Longest message of a client in bytes (1009).

@@ -3,7 +3,7 @@
 //! guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by the code that
 //! catches the panic.
 
-pub(crate) use injection::Faults;
+pub(crate) use injection::{Fault, Faults};
 
 mod injection {
     use parking_lot::Mutex;
@@ -41,7 +41,8 @@ mod injection {
 }
 
 mod tests {
-    use super::injection::Fault;
+    use super::Fault;
+    use crate::support::http2::Http2Client;
     use crate::support::*;
     use std::sync::atomic::Ordering::SeqCst;
     use std::time::Duration;
@@ -78,6 +79,21 @@ mod tests {
         assert!(client.is_closed());
         assert_eq!(other.get("/").text(), "ok");
         drop(other);
+        serves_on(&server);
+    }
+
+    #[test]
+    fn a_panic_ends_only_the_session_that_was_handled() {
+        let server = server();
+        let mut other = Http2Client::connect(server.address);
+        assert_eq!(other.get("/").text(), "ok");
+        let mut client = Http2Client::connect(server.address);
+        assert_eq!(client.get("/").text(), "ok");
+        server.engine.faults().plan("step a session", Fault::Panic);
+        let asked = client.ask(crate::support::http2::get("/"), false);
+        assert!(client.response(asked).is_err(), "it is gone");
+        assert_eq!(other.get("/").text(), "ok");
+        drop((client, other));
         serves_on(&server);
     }
 

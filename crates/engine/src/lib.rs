@@ -4,9 +4,11 @@
 //! From the bottom up; each uses only what stands above it here. `docs/architecture.md` has the list, and a test checks
 //! it.
 //! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: small things that many parts need.
+//! * `acme.rs`: answers to the challenges of certificate authorities.
 //! * `limits/`: the limits of all peers together (descriptors, memory, disk), and the minimum rate of each.
 //! * `config.rs`: the settings of an engine.
-//! * `transport/`: sockets, and the kernel's poll set.
+//! * `tls/`: what listeners offer, and what connections have agreed on.
+//! * `transport/`: sockets, TLS on them, and the kernel's poll set.
 //! * `http/`: requests and responses, independent of the transport.
 //! * `observe/`: the log and the access log.
 //! * `cluster/`: what all workers share: the waiting room, and the scoreboard with the statistics.
@@ -35,6 +37,7 @@ extern crate self as fairlead_engine;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+mod acme;
 mod app;
 mod clock;
 mod cluster;
@@ -47,6 +50,7 @@ mod fault;
 mod files;
 mod home;
 mod http;
+mod http2;
 mod limits;
 mod observe;
 #[cfg(test)]
@@ -58,6 +62,7 @@ mod scheduler;
 mod spool;
 mod stream;
 mod sync;
+mod tls;
 mod transport;
 mod work_queue;
 mod worker;
@@ -68,14 +73,14 @@ pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;
 pub use config::{
-    Compression, Config, FairBy, FilesConfig, Format, Logs, Overflow, RemoteAddress, Scheme, Setting, Symlinks,
-    TrustedProxies,
+    Compression, Config, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs, Overflow, RemoteAddress,
+    Scheme, Setting, Symlinks, TrustedProxies,
 };
 pub use engine::Engine;
 pub use exchange::{Coder, Exchange, Gone, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
-pub use fairlead_wire::{TargetForm, Version};
+pub use fairlead_wire::{ProxyVersions, TargetForm, Version};
 pub use home::{forks, note_fork};
 pub use http::body::Body;
 pub use http::request::{Request, Waits};
@@ -83,4 +88,8 @@ pub use http::response::FieldError;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
+pub use tls::{
+    CertificateSettings, ClientAuthentication, Details, Identity, Session, Source, TicketKeys, Tls, TlsSettings,
+    Verification,
+};
 pub use transport::listener::{Listener, Origin};

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 #[path = "../tests/requests/cases.rs"]
 mod cases;
+#[path = "../tests/requests/http1.rs"]
+mod http1;
 
 const A_BYTE_AT_A_TIME: Manners = Manners {
     receives: 1,
@@ -20,6 +22,11 @@ const A_BYTE_AT_A_TIME: Manners = Manners {
 
 fn connect(server: &Server) -> Client<Peer> {
     connect_with(server, A_BYTE_AT_A_TIME)
+}
+
+/// The client sends nothing more.
+fn half_close(client: &mut Client<Peer>) {
+    client.stream.shut_down();
 }
 
 fn connect_with(server: &Server, manners: Manners) -> Client<Peer> {

@@ -3,6 +3,7 @@
 mod support;
 
 use fairlead_engine::{Config, Exchange, FilesConfig};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{Read, Write};
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
@@ -216,6 +217,8 @@ fn write_much(exchange: &mut Exchange<'_>, bytes: usize) {
 
 /// Takes `bytes` in haste and then little by little, until `is_over`.
 fn haste_and_sip(stream: &mut std::net::TcpStream, mut bytes: usize, what: &str, is_over: impl Fn() -> bool) {
+    // Otherwise the kernel may make so much room for a hasty client that it takes the rest for it.
+    set_socket_recv_buffer_size(&*stream, 256 * 1024).expect("a buffer");
     let mut space = [0; 16_384];
     while bytes > 0 {
         bytes -= stream.read(&mut space).expect("the server sends").min(bytes);

@@ -285,3 +285,24 @@ fn a_client_that_takes_nothing_is_let_go_and_a_slow_one_is_not() {
     eventually("the silent client is gone", || server.engine.stats().connections == 1);
     slow.stream.read_exact(&mut [0; 100_000]).expect("the response goes on");
 }
+
+#[test]
+fn a_challenge_is_answered_while_its_answer_is_there_and_otherwise_left_to_others() {
+    const PATH: &str = "/.well-known/acme-challenge/token";
+    let (_folder, config) = folder(&[("page", b"a file")]);
+    let answers = tempfile::tempdir().expect("a folder");
+    fs::create_dir(answers.path().join("http-01")).expect("a folder");
+    let acme_challenges = Some(answers.path().to_path_buf());
+    let config = Config {
+        acme_challenges,
+        ..config
+    };
+    let server = Server::start(config, |exchange| reply(exchange, "app"));
+    let mut client = server.connect();
+    assert_eq!("app", client.get(PATH).text());
+    fs::write(answers.path().join("http-01/token"), "token.thumbprint").expect("a file");
+    assert_eq!("token.thumbprint", client.get(PATH).text());
+    assert_eq!("a file", client.get("/page").text());
+    client.send("POST /.well-known/acme-challenge/token HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\nx");
+    assert_eq!("app", client.response().text());
+}

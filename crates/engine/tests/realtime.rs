@@ -5,6 +5,7 @@ mod support;
 use fairlead_engine::pubsub::{Delivery, Match, Scope};
 use fairlead_engine::{App, Client as Peer, Config, Engine, Event, Exchange, Offered, Overflow};
 use fairlead_wire::websocket::Opcode;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -145,6 +146,8 @@ fn a_client_that_took_much_and_then_sips_is_cut_off() {
     };
     let (server, _) = chat(limits, Duration::ZERO);
     let mut client = WebSocket::connect(server.address);
+    // Otherwise the kernel may make so much room for a hasty client that it takes the rest for it.
+    set_socket_recv_buffer_size(&client.stream, 256 * 1024).expect("a buffer");
     eventually("the subscription", || server.hub.stats().subscriptions == 1);
     let message = "m".repeat(1 << 20);
     for _ in 0..64 {

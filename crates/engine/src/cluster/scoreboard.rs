@@ -7,6 +7,7 @@ use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::ledger::Ledger;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::cluster::waiting_room::Attendance;
+use crate::tls::TicketKeys;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// How many workers a scoreboard has room for.
@@ -28,6 +29,8 @@ pub struct Scoreboard {
     mailboxes: AtomicU64,
     /// What workers that were replaced have counted in histograms.
     past: Slot,
+    /// What session tickets are encrypted with.
+    pub ticket_keys: TicketKeys,
     /// How long the requests of each party have run.
     pub(crate) ledger: Ledger,
     /// For processes without a number: the supervisor, and what an app forks.
@@ -176,6 +179,7 @@ impl Default for Scoreboard {
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
             past: Slot::default(),
+            ticket_keys: TicketKeys::new(),
             ledger: Ledger::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),

@@ -19,6 +19,8 @@ pub enum Piece {
     Literal(String),
     /// `%h`, `%a`: the client's address.
     Host,
+    /// `%{c}a`, `%{c}h`: the address of the connection's peer.
+    Peer,
     /// `%t`: the time, in brackets.
     Time,
     /// `%r`: method, target and version.
@@ -125,6 +127,7 @@ fn pieces(mut text: &str) -> Result<Vec<Piece>, ()> {
 fn directive(name: Option<&str>, letter: char) -> Result<Piece, ()> {
     Ok(match (name, letter) {
         (None, 'h' | 'a') => Piece::Host,
+        (Some("c"), 'h' | 'a') => Piece::Peer,
         (None, 'l' | 'u') => Piece::Literal("-".into()),
         (None, 't') => Piece::Time,
         (None, 'r') => Piece::RequestLine,
@@ -165,11 +168,13 @@ mod tests {
             Piece::Status,
             Piece::Field(b"X-A".to_vec()),
             literal("}"),
+            Piece::Host,
+            Piece::Peer,
             Piece::Wait(Wait::Lock),
             literal("é"),
         ];
         assert_eq!(
-            "a %s 100%% %>s%{X-A}i}%{lock_wait}Wé".parse(),
+            "a %s 100%% %>s%{X-A}i}%a%{c}a%{lock_wait}Wé".parse(),
             Ok(Format::Text(expected))
         );
         assert_eq!("".parse(), Ok(Format::Text(Vec::new())));
@@ -189,6 +194,8 @@ mod tests {
             "%{}i",
             "%{total}W",
             "%W",
+            "%{d}a",
+            "%{c}s",
             "%i",
             "%>b",
             "%>>s",

@@ -1,56 +1,37 @@
 //! Settings about who is at the other end of a connection: where the address of a client comes from, and whose header
 //! fields count.
 
+use fairlead_wire::forwarded::Node;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 /// Where the address of a client comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RemoteAddress {
-    /// The peer of the socket.
+    /// The peer of the socket, or whoever is behind it as far as proxies tell and are trusted.
     #[default]
     Socket,
     /// Every client has this one.
     Fixed(IpAddr),
-    /// A header field of each request, if there is one: its first address.
+    /// A header field of each request, if there is one: its first address; if there are proxies that are trusted, the
+    /// last one that is none of theirs.
     Field(Box<[u8]>),
-    /// The line with which each connection begins, version 1 of the PROXY protocol.
-    ProxyLine,
 }
 
 impl FromStr for RemoteAddress {
     type Err = ();
 
-    /// `socket`, an address, `header:NAME` or `proxy_protocol:v1`.
+    /// `socket`, an address, or `header:NAME`.
     fn from_str(text: &str) -> Result<RemoteAddress, ()> {
         match text.split_once(':') {
             _ if text == "socket" => Ok(RemoteAddress::Socket),
             Some(("header", name)) => Ok(RemoteAddress::Field(name.as_bytes().into())),
-            Some(("proxy_protocol", "v1")) => Ok(RemoteAddress::ProxyLine),
             _ => text.parse().map(RemoteAddress::Fixed).map_err(|_| ()),
         }
     }
 }
 
-impl RemoteAddress {
-    /// The address of a client, given the peer of its socket.
-    pub(crate) fn of_peer(&self, peer: Option<SocketAddr>) -> Option<SocketAddr> {
-        match self {
-            RemoteAddress::Fixed(address) => Some((*address, peer.map_or(0, |peer| peer.port())).into()),
-            _ => peer,
-        }
-    }
-}
-
-/// The first address of a field value; a port may follow it.
-pub(crate) fn first_address(value: &[u8]) -> Option<IpAddr> {
-    let word = value.split(|byte| matches!(byte, b',' | b' ' | b'\t')).next()?;
-    let word = std::str::from_utf8(word).ok()?;
-    let with_port = || word.parse::<SocketAddr>().ok().map(|address| address.ip());
-    word.parse().ok().or_else(with_port)
-}
-
-/// Peers whose header fields tell how the client reached them.
+/// Peers who are believed in what they say of their clients, by the PROXY protocol or by header fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
     /// Addresses as IPv6, and how many of their first bits count.
@@ -83,8 +64,23 @@ impl TrustedProxies {
 
     /// Whether a peer is among them: one comparison if there are none.
     pub(crate) fn include(&self, peer: Option<SocketAddr>) -> bool {
-        let Some(peer) = peer else { return self.has_unix };
-        let address = as_ipv6(peer.ip());
+        match peer {
+            Some(peer) => self.include_address(peer.ip()),
+            None => self.has_unix,
+        }
+    }
+
+    /// Whether someone whom a proxy was asked by is among them.
+    pub(crate) fn include_node(&self, node: Node) -> bool {
+        match node {
+            Node::Address(address) => self.include_address(address.ip()),
+            Node::Unix => self.has_unix,
+            Node::Unknown => false,
+        }
+    }
+
+    fn include_address(&self, address: IpAddr) -> bool {
+        let address = as_ipv6(address);
         let mut networks = self.networks.iter();
         networks.any(|(network, bits)| (address ^ network).checked_shr(u128::BITS - bits).unwrap_or(0) == 0)
     }
@@ -109,13 +105,16 @@ fn as_ipv6(address: IpAddr) -> u128 {
     .to_bits()
 }
 
-/// How a client reached the server, or the proxy in front of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// `http`
-    Http,
-    /// `https`
-    Https,
+/// Which header fields of trusted proxies count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedFields {
+    /// All, as long as they do not contradict each other.
+    #[default]
+    All,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+    /// `X-Forwarded-For` and its like.
+    XForwarded,
 }
 
 #[cfg(test)]
@@ -176,32 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_field_begins_with_an_address() {
-        for (value, expected) in [
-            ("192.0.2.1", Some("192.0.2.1")),
-            ("192.0.2.1, 10.0.0.1", Some("192.0.2.1")),
-            ("192.0.2.1:80 x", Some("192.0.2.1")),
-            ("[2001:db8::1]:80", Some("2001:db8::1")),
-            ("2001:db8::1", Some("2001:db8::1")),
-            ("", None),
-            (" 192.0.2.1", None),
-            ("unknown", None),
-            ("192.0.2.1.example", None),
-        ] {
-            let expected = expected.map(|text| text.parse::<IpAddr>().expect("an address"));
-            assert_eq!(first_address(value.as_bytes()), expected, "{value}");
-        }
-    }
-
-    #[test]
     fn a_remote_address_is_read_from_its_words() {
         for (text, expected) in [
             ("socket", Ok(RemoteAddress::Socket)),
             ("127.0.0.1", Ok(RemoteAddress::Fixed([127, 0, 0, 1].into()))),
             ("::1", Ok(RemoteAddress::Fixed(Ipv6Addr::LOCALHOST.into()))),
             ("header:X-Real-IP", Ok(RemoteAddress::Field(b"X-Real-IP"[..].into()))),
-            ("proxy_protocol:v1", Ok(RemoteAddress::ProxyLine)),
-            ("proxy_protocol:v2", Err(())),
+            ("proxy_protocol:v1", Err(())),
             ("nonsense", Err(())),
         ] {
             assert_eq!(text.parse(), expected, "{text}");

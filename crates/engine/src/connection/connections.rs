@@ -5,7 +5,7 @@ use super::place::Place;
 use super::Connection;
 use crate::clock::Millis;
 use crate::stream::Stream;
-use crate::transport::listener::Origin;
+use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::Link;
 use crate::worker::Worker;
@@ -39,7 +39,7 @@ impl Connections {
         self.parked.lock()
     }
 
-    /// A connection that starts `now`, and whose transport the poller watches for `interest` (`None`: not yet).
+    /// A connection that starts `now` with `peer` at the other end of its socket, and whose transport the poller watches for `interest` (`None`: not yet).
     ///
     /// # Errors
     /// If the transport cannot be watched.
@@ -47,7 +47,7 @@ impl Connections {
         &self,
         transport: &Link,
         interest: Option<Interest>,
-        origin: &Arc<Origin>,
+        endpoint: &Arc<Endpoint>,
         peer: Option<SocketAddr>,
         now: Millis,
     ) -> io::Result<Connection> {
@@ -63,18 +63,32 @@ impl Connections {
         }
         self.parked().register(key, transport, interest);
         let config = &self.worker.config;
-        let mut stream = Stream::new(
-            Arc::clone(transport),
-            Arc::clone(origin),
-            config.remote_address.of_peer(peer),
-        );
-        stream.is_peer_trusted = config.trusted_proxies.include(peer);
-        Ok(Connection::new(place, stream, config, now))
+        let stream = Stream::new(Arc::clone(transport), Arc::clone(endpoint), peer, config);
+        Ok(Connection::new(place, stream, now))
+    }
+
+    /// A connection for one request of a session. Its transport tells of its events itself. `is_alone`: whether the session
+    /// has no other one.
+    pub(crate) fn open_stream(&self, stream: Stream, is_alone: bool, now: Millis) -> Connection {
+        let mut parked = self.parked();
+        let key = parked.reserve();
+        parked.register(key, stream.transport(), None);
+        drop(parked);
+        let connection = Connection::new(Place::of_stream(self.me.clone(), key), stream, now);
+        if is_alone {
+            connection
+        } else {
+            connection.beside_others()
+        }
     }
 
     /// Leaves a connection to the reactor until its next event or its deadline. Returns it, to be closed, if it cannot
     /// be watched or the engine has stopped.
     pub(crate) fn park(&self, mut connection: Box<Connection>, interest: Interest) -> Result<(), Box<Connection>> {
+        let interest = match interest {
+            Interest::Read if connection.stream.transport().holds_received() => Interest::ReadHeld,
+            interest => interest,
+        };
         let mut parked = self.parked();
         // Under the lock, as in `expire` and `hurry_idle`: a thread that looks for what is due either finds the
         // connection in its slot, or is told of its deadline afterwards.

@@ -1,5 +1,5 @@
 //! One peer: turns bytes into requests, and sends responses. Each step returns what its owner has to do next
-//! ([`Next`]).
+//! ([`Next`]). With TLS, a handshake comes before the first `Idle`.
 //!
 //! ```text
 //!            bytes            head complete          body complete
@@ -9,15 +9,19 @@
 //! ```
 
 pub(crate) mod connections;
+pub(crate) mod handshake;
+mod introduction;
 pub(crate) mod parked;
 pub(crate) mod place;
 mod reading;
+pub(crate) mod relayed;
 mod sending;
 mod space;
+pub(crate) mod turns;
 
 use crate::clock::{Millis, Nanos};
 use crate::cluster::waiting_room::Stage;
-use crate::config::{Config, RemoteAddress};
+use crate::config::Config;
 use crate::connection::place::Place;
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
@@ -27,6 +31,8 @@ use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::LINGER;
 use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
+use fairlead_wire::ProxyVersions;
+use handshake::HandshakeSeat;
 use reading::Disk;
 use space::Space;
 
@@ -43,8 +49,16 @@ pub(crate) enum Next {
     Send,
     /// Let the spooler store what arrives of a large body.
     Store,
+    /// Let the handshake go on, on the thread for that.
+    Shake,
+    /// The client speaks HTTP/2: make it a session.
+    Multiplex,
     /// Hand it to another worker, with what has arrived of the next request. If that is not possible, parse it.
     HandOff,
+    /// Park it until more of the answer has come from the worker that runs its request.
+    AwaitAnswer,
+    /// Let bytes go both ways between the peer and the worker that runs its request.
+    GiveAway,
     /// Refuse the request with this, and close.
     Refuse(Refusal),
     /// Close it.
@@ -53,9 +67,11 @@ pub(crate) enum Next {
 
 #[derive(Debug)]
 enum State {
+    /// TLS is being agreed on.
+    Handshake { since: Millis, _seat: HandshakeSeat },
     /// No byte of a request has arrived.
     Idle,
-    /// Part of a head, or of the line of a proxy before it, has arrived; `since` is when its first byte did.
+    /// Part of a head, or of the header of a proxy before it, has arrived; `since` is when its first byte did.
     Head { since: Millis },
     /// The head is complete, the body is not.
     Body {
@@ -75,6 +91,8 @@ enum State {
     /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
     /// takes more.
     Flush { meter: Meter, then: Then, late: bool },
+    /// Another worker runs the request, and its answer is relayed.
+    Relayed(Box<relayed::Answer>),
     /// Everything is sent; what still arrives is discarded.
     Linger,
 }
@@ -103,12 +121,17 @@ pub(crate) struct Connection {
     /// How much of an incomplete head in the input was already parsed.
     progress: HeadProgress,
     space: Space,
-    /// Whether the line in which the proxy names the client is still to come.
-    awaits_proxy_line: bool,
+    /// Whether the body of the request is not read, because it makes no difference.
+    has_unread_body: bool,
+    /// The versions of the header in which a proxy names the client, if that is still to come.
+    awaited: Option<ProxyVersions>,
+    /// Its place in the line of those that share its connection.
+    turn: Option<turns::Turn>,
 }
 
 impl Connection {
-    pub(crate) fn new(place: Place, stream: Stream, config: &Config, now: Millis) -> Connection {
+    pub(crate) fn new(place: Place, stream: Stream, now: Millis) -> Connection {
+        let awaited = stream.endpoint().proxy_protocol;
         Connection {
             place,
             stream,
@@ -117,7 +140,9 @@ impl Connection {
             served: 0,
             progress: HeadProgress::default(),
             space: Space::default(),
-            awaits_proxy_line: config.remote_address == RemoteAddress::ProxyLine,
+            has_unread_body: false,
+            awaited,
+            turn: None,
         }
     }
 
@@ -125,34 +150,37 @@ impl Connection {
     /// valid.
     pub(crate) fn adopted(
         mut self,
-        input: Vec<u8>,
-        body: Body,
+        (input, body, is_http2): (Vec<u8>, Body, bool),
         arrived: Nanos,
         served: u64,
         config: &Config,
     ) -> Option<Connection> {
-        self.awaits_proxy_line = false;
         self.served = served;
+        self.stream.input = input;
+        if !self.read_introduction(config).ok()? {
+            return None;
+        }
         let request = &mut self.stream.request;
         self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
         request.body = body;
         request.arrived = arrived;
-        let is_whole = matches!(request.head.parse(&input, &config.head_limits()), Ok(true));
-        self.stream.input = input;
+        let is_whole = matches!(request.head.parse(&self.stream.input, &config.head_limits()), Ok(true));
+        if is_http2 {
+            let has_body = !request.body.is_empty();
+            request.becomes_http2(has_body);
+        }
         let is_taken = self.take_head(config).is_ok();
         self.state = State::Ready;
         (is_whole && is_taken).then_some(self)
     }
 
-    /// Completes a connection that another worker has handed off. What has arrived of its next request must still be
-    /// parsed, if that is anything ([`Connection::parse_head`]).
-    pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64, awaits_proxy_line: bool) {
+    /// Completes a connection that another worker has handed off; [`Connection::resume`] goes on with it.
+    pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64) {
         match stage {
             Stage::Idle { since } => self.idle_since = since,
             Stage::Head { since } => self.state = State::Head { since },
             Stage::Request { .. } => {}
         }
-        self.awaits_proxy_line = awaits_proxy_line;
         self.served = served;
         self.stream.input = input;
     }
@@ -160,7 +188,7 @@ impl Connection {
     /// How far the connection is with its next request, if another worker can take it over now.
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.state {
-            State::Idle => Some(Stage::Idle { since: self.idle_since }),
+            State::Idle | State::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
             State::Head { since } => Some(Stage::Head { since }),
             State::Ready => Some(Stage::Request {
                 arrived: self.arrived(),
@@ -171,20 +199,38 @@ impl Connection {
 
     /// Whether it has no request that is complete or half complete.
     pub(crate) fn is_between_requests(&self) -> bool {
-        matches!(self.state, State::Idle | State::Head { .. })
+        matches!(self.state, State::Idle | State::Head { .. } | State::Handshake { .. })
     }
 
-    pub(crate) fn awaits_proxy_line(&self) -> bool {
-        self.awaits_proxy_line
+    /// Whether another worker can take it over now.
+    pub(crate) fn can_move(&self) -> bool {
+        self.is_between_requests() && self.stream.transport().can_move()
     }
 
     pub(crate) fn key(&self) -> Key {
         self.place.key()
     }
 
+    /// The request shares its connection with others, so each of its bytes counts.
+    fn beside_others(mut self) -> Connection {
+        self.space = Space::of_one_of_many();
+        self
+    }
+
+    /// Its place, its transport and what was received, for a session that takes its place.
+    pub(crate) fn into_session(self) -> (Place, Stream) {
+        self.place.become_session();
+        (self.place, self.stream)
+    }
+
     /// The connection's place, to decide what happens to the socket at its end.
     pub(crate) fn place(&mut self) -> &mut Place {
         &mut self.place
+    }
+
+    /// Whether the body of the current request is not read: the connection must end with the response.
+    pub(crate) fn has_unread_body(&self) -> bool {
+        self.has_unread_body
     }
 
     /// When the current request was complete.
@@ -196,19 +242,23 @@ impl Connection {
         self.served
     }
 
+    /// Whether nothing of a request has arrived.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle)
+        matches!(self.state, State::Idle | State::Handshake { .. })
     }
 
     /// When the reactor has to check the connection even without an event.
     pub(crate) fn deadline(&self, config: &Config) -> Millis {
-        match self.state {
+        match &self.state {
+            State::Handshake { since, .. } => *since + config.handshake_timeout,
             State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
             State::Idle => self.idle_since + config.keep_alive_timeout,
-            State::Head { since } => since + config.head_timeout,
-            State::Body { waits: Some(since), .. } => since + config.body_timeout,
+            State::Head { since } => *since + config.head_timeout,
+            State::Body { waits: Some(since), .. } => *since + config.body_timeout,
             State::Body { meter, .. } => meter.deadline(config.body_rate()),
+            State::Flush { .. } if self.stream.transport().is_relayed() => Millis::NEVER,
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
+            State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
             State::Ready => Millis::NEVER,
         }
@@ -223,6 +273,7 @@ impl Connection {
                 *late = true;
                 Next::Send
             }
+            State::Relayed(_) => self.relay_late(config, now),
             State::Head { .. } => Next::Refuse(Refusal::HeadTooSlow),
             State::Body { waits: Some(_), .. } => Next::Refuse(Refusal::NoDescriptorForBody),
             State::Body { .. } => Next::Refuse(Refusal::BodyTooSlow),
@@ -238,6 +289,11 @@ impl Connection {
     /// The socket is readable or writable, as was asked for.
     pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         match self.state {
+            State::Handshake { .. } if self.is_introduced_before_handshake() => {
+                self.receive_introduction(scratch, config)
+            }
+            State::Handshake { .. } => Next::Shake,
+            State::Relayed(_) => self.relay(scratch, config, now),
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
             State::Body { waits: Some(_), .. } => self.look_for_peer(),

@@ -65,11 +65,18 @@ impl Parked {
         let slot = &mut self.slots[slot(key)];
         if slot.interest != Some(interest) {
             if let Some(transport) = &slot.transport {
-                poller.change(transport, key, interest)?;
+                transport.watch_for(interest, key, poller)?;
                 slot.interest = Some(interest);
             }
         }
         Ok(())
+    }
+
+    /// What the poller watches a transport for is no longer decided here, so an event does not silence it.
+    pub(crate) fn leave_interest(&mut self, key: Key) {
+        if let Some(slot) = self.slots.get_mut(slot(key)) {
+            slot.interest = None;
+        }
     }
 
     /// Leaves a connection to the reactor until its next event or its deadline.
@@ -83,7 +90,7 @@ impl Parked {
     pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         if slot.connection.is_none() && slot.interest.take().is_some() {
-            let _ = poller.silence(slot.transport.as_ref()?, key);
+            slot.transport.as_ref()?.silence(key, poller);
         }
         slot.connection.take()
     }
@@ -164,4 +171,41 @@ impl Parked {
 
 fn slot(key: Key) -> DefaultKey {
     KeyData::from_ffi(key).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::poller::events;
+    use crate::transport::Socket;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    #[test]
+    fn an_event_on_its_way_does_not_silence_a_transport_that_somebody_else_watches() {
+        const OTHERS: Key = 1 << 30;
+        let (socket, mut peer) = UnixStream::pair().expect("sockets");
+        let transport: Link = Arc::new(Socket::uncounted(socket.into()));
+        let (poller, mut parked) = (Poller::new().expect("a poller"), Parked::default());
+        let key = parked.reserve();
+        parked.register(key, &transport, Some(Interest::Read));
+        poller.add(&transport, key, Interest::Read).expect("it is watched");
+
+        parked.leave_interest(key);
+        poller
+            .change_client(&transport, key | OTHERS, true, false)
+            .expect("it is watched");
+        assert!(parked.take(key, &poller).is_none());
+
+        peer.write_all(b"more").expect("it is open");
+        let mut space = events();
+        let seen = poller
+            .wait(&mut space, Some(Duration::from_secs(10)))
+            .expect("it can wait");
+        assert_eq!(
+            seen.iter().map(|event| event.data.u64()).collect::<Vec<_>>(),
+            [key | OTHERS]
+        );
+    }
 }

@@ -16,6 +16,9 @@ use std::sync::Weak;
 enum SocketEnd {
     /// It is shut down.
     Close,
+    /// It is shut down, too, but the peer gets what was sent and sees that the response is incomplete, if the protocol of
+    /// the transport tells that.
+    Cut,
     /// It is reset, so that the peer sees that the response is incomplete.
     Reset,
     /// It belongs to another owner: the app, or another worker.
@@ -28,6 +31,8 @@ pub(crate) struct Place {
     connections: Weak<Connections>,
     key: Key,
     ending: SocketEnd,
+    /// Whether it is one of the connections that are counted.
+    is_counted: bool,
 }
 
 impl std::fmt::Debug for Place {
@@ -43,15 +48,29 @@ impl std::fmt::Debug for Place {
 impl Place {
     /// The place of a key; given back when dropped.
     pub(super) fn new(connections: Weak<Connections>, key: Key) -> Place {
+        let (ending, is_counted) = (SocketEnd::Close, true);
         Place {
             connections,
             key,
-            ending: SocketEnd::Close,
+            ending,
+            is_counted,
         }
+    }
+
+    /// The place of one request among others of a connection that is counted by itself.
+    pub(super) fn of_stream(connections: Weak<Connections>, key: Key) -> Place {
+        let mut place = Place::new(connections, key);
+        place.is_counted = false;
+        place
     }
 
     pub(crate) fn key(&self) -> Key {
         self.key
+    }
+
+    /// The socket is shut down at the end, in the middle of a response.
+    pub(crate) fn cut(&mut self) {
+        self.ending = SocketEnd::Cut;
     }
 
     /// The socket is reset at the end: what the kernel has not sent yet is discarded.
@@ -59,9 +78,22 @@ impl Place {
         self.ending = SocketEnd::Reset;
     }
 
+    /// The socket is shut down at the end, behind what was sent.
+    pub(crate) fn close(&mut self) {
+        self.ending = SocketEnd::Close;
+    }
+
     /// The socket stays open for its new owner.
     pub(crate) fn give_away(&mut self) {
         self.ending = SocketEnd::GivenAway;
+    }
+
+    /// From now on a session decides what the socket is watched for, under a key of its own. An event that is on its way
+    /// under this one changes nothing.
+    pub(crate) fn become_session(&self) {
+        if let Some(connections) = self.connections.upgrade() {
+            connections.parked().leave_interest(self.key);
+        }
     }
 
     /// The socket stays open and registered, and the connection stays counted.
@@ -83,15 +115,20 @@ impl Drop for Place {
         if self.ending == SocketEnd::Client {
             return;
         }
-        worker.counters().connections.fetch_sub(1, SeqCst);
+        if self.is_counted {
+            worker.counters().connections.fetch_sub(1, SeqCst);
+        }
         if let Some(transport) = transport {
-            worker.poller.remove(&transport);
+            transport.unwatch(&worker.poller);
             match self.ending {
                 SocketEnd::Close => _ = transport.shut_down(Shutdown::Both),
+                SocketEnd::Cut => transport.cut(),
                 SocketEnd::Reset => transport.reset(),
                 SocketEnd::GivenAway | SocketEnd::Client => {}
             }
         }
-        worker.give_place_back();
+        if self.is_counted {
+            worker.give_place_back();
+        }
     }
 }

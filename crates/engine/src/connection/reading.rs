@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::transport::poller::Interest;
 use crate::transport::READ_TURN;
 use fairlead_wire::http1::{ChunkedDecoder, Framing};
-use fairlead_wire::ProxyLine;
+use fairlead_wire::http2::begins_with_preface;
 use rustix::io::Errno;
 
 /// Longest trailer section of a chunked body.
@@ -72,10 +72,12 @@ impl Connection {
                 return self.store_later(Vec::new(), now);
             }
             let count = match self.stream.transport().receive(&mut scratch[..most]) {
+                Ok(0) if self.ends_with_stream() => return self.complete(),
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
                 Err(Errno::INTR) => continue,
+                Err(Errno::PROTO) => return self.linger(now),
                 Err(_) => return Next::Close,
             };
             let next = self.feed(&scratch[..count], config, now);
@@ -88,6 +90,32 @@ impl Connection {
                 return next;
             }
         }
+    }
+
+    /// Whether the body ends with what is received.
+    fn ends_with_stream(&self) -> bool {
+        matches!(self.state, State::Body { .. }) && self.stream.request.head.framing == Framing::Stream
+    }
+
+    /// A request of HTTP/2, whose head is in the input. `has_body`: whether something follows it.
+    pub(crate) fn begin_stream(&mut self, has_body: bool, config: &Config, now: Millis) -> Next {
+        self.awaited = None;
+        let (memory, totals) = (self.stream.input_memory(), &config.request_totals);
+        if !self.space.has_memory(totals, memory) {
+            return Next::Refuse(Refusal::NoMemoryForHead);
+        }
+        let Stream { request, input, .. } = &mut self.stream;
+        match request.head.parse(input, &config.head_limits()) {
+            Ok(true) => {}
+            Ok(false) => return Next::Refuse(Refusal::from(fairlead_wire::Error::InvalidFieldName)),
+            Err(error) => return Next::Refuse(error.into()),
+        }
+        request.becomes_http2(has_body);
+        // The parser knows only bodies of HTTP/1. It has refused all other expectations.
+        let mut names = request.head.fields.iter().map(|field| field.name.of(input));
+        request.head.expect_continue = has_body && names.any(|name| name.eq_ignore_ascii_case(b"expect"));
+        self.state = State::Head { since: now };
+        self.begin_body(config, now)
     }
 
     /// Restarts the meter: a client that has sent more than one turn reads is not slow.
@@ -115,9 +143,22 @@ impl Connection {
         if let State::Idle = self.state {
             self.state = State::Head { since: now };
         }
-        if self.awaits_proxy_line {
-            if let Err(next) = self.read_proxy_line() {
-                return next;
+        if self.awaited.is_some() {
+            match self.read_introduction(config) {
+                Ok(true) if !self.stream.input.is_empty() => {}
+                Ok(true) => {
+                    self.state = State::Idle;
+                    return Next::Wait(Interest::Read);
+                }
+                Ok(false) => return Next::Wait(Interest::Read),
+                Err(refusal) => return Next::Refuse(refusal),
+            }
+        }
+        if config.http2 && self.served == 0 && !self.stream.transport().is_for_one_response() {
+            match begins_with_preface(&self.stream.input) {
+                Some(true) => return Next::Multiplex,
+                Some(false) => {}
+                None => return Next::Wait(Interest::Read),
             }
         }
         let limits = config.head_limits();
@@ -125,31 +166,14 @@ impl Connection {
         match request.head.parse_on(input, &limits, &mut self.progress) {
             Ok(true) => self.begin_body(config, now),
             Ok(false) => Next::Wait(Interest::Read),
+            Err(_) if is_tls(input) => Next::Refuse(Refusal::Tls),
             Err(error) => Next::Refuse(error.into()),
         }
     }
 
-    /// Reads the line that names the client, which comes before the first head. Its address is the peer's from then on.
-    fn read_proxy_line(&mut self) -> Result<(), Next> {
-        let input = &mut self.stream.input;
-        let Some(line) = ProxyLine::parse(input).map_err(|error| Next::Refuse(error.into()))? else {
-            return Err(Next::Wait(Interest::Read));
-        };
-        input.drain(..line.len);
-        self.awaits_proxy_line = false;
-        line.client
-            .into_iter()
-            .for_each(|client| self.stream.speaks_for(client));
-        if self.stream.input.is_empty() {
-            self.state = State::Idle;
-            return Err(Next::Wait(Interest::Read));
-        }
-        Ok(())
-    }
-
     /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.
     pub(super) fn take_head(&mut self, config: &Config) -> Result<(), Refusal> {
-        self.stream.take_head(config);
+        self.stream.take_head(config)?;
         let request = &mut self.stream.request;
         request.head.keep_alive &= config.persists_after(self.served);
         if config.supports(request.method()) {
@@ -165,8 +189,9 @@ impl Connection {
         }
         let decoder = match self.stream.request.head.framing {
             Framing::Empty | Framing::Length(0) => return self.complete(),
+            _ if self.stream.lacks_tls(config) => return self.complete_without_body(),
             Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
-            Framing::Length(_) => None,
+            Framing::Length(_) | Framing::Stream => None,
             Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
         self.state = State::Body {
@@ -220,6 +245,10 @@ impl Connection {
                 Ok(progress) => (progress.consumed, progress.done),
                 Err(error) => return Next::Refuse(error.into()),
             },
+            None if framing == Framing::Stream => {
+                keep(bytes);
+                (bytes.len(), false)
+            }
             None => {
                 let Framing::Length(length) = framing else {
                     return Next::Close;
@@ -281,6 +310,13 @@ impl Connection {
         }
     }
 
+    /// The client will send the request again.
+    fn complete_without_body(&mut self) -> Next {
+        self.has_unread_body = true;
+        self.stream.request.head.keep_alive = false;
+        self.complete()
+    }
+
     fn complete(&mut self) -> Next {
         if self.stream.request.body.finish().is_err() {
             return Next::Refuse(Refusal::BodyNotReadable);
@@ -293,6 +329,11 @@ impl Connection {
         self.state = State::Ready;
         Next::Ready
     }
+}
+
+/// Whether somebody begins a TLS handshake where HTTP is spoken without (RFC 8446 §5.1).
+fn is_tls(input: &[u8]) -> bool {
+    input.starts_with(&[22, 3])
 }
 
 fn is_over(length: u64, config: &Config) -> bool {

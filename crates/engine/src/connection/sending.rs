@@ -61,7 +61,11 @@ impl Connection {
         }
     }
 
-    fn linger(&mut self, now: Millis) -> Next {
+    /// Sends nothing more, and discards what still comes.
+    pub(crate) fn linger(&mut self, now: Millis) -> Next {
+        if self.stream.transport().is_for_one_response() {
+            return self.give_back(Then::Close);
+        }
         if self.stream.transport().shut_down(Shutdown::Write).is_err() {
             return Next::Close;
         }
@@ -71,7 +75,7 @@ impl Connection {
     }
 
     pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
-        let before = self.stream.output.progress();
+        let before = self.stream.progress();
         let State::Flush { then, meter, .. } = &mut self.state else {
             return Next::Close;
         };
@@ -82,7 +86,7 @@ impl Connection {
         match flushed {
             Ok(Flush::Done) => {}
             Ok(flushed) => {
-                let taken = self.stream.output.progress() - before;
+                let taken = self.stream.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
                     // The client takes everything that is offered.
                     *meter = Meter::begin(now);
@@ -97,6 +101,14 @@ impl Connection {
                 };
             }
             Err(_) => return Next::Close,
+        }
+        self.go_on_after_response(then, config, now)
+    }
+
+    /// What follows a response that is with the kernel.
+    pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        if self.stream.transport().is_for_one_response() {
+            return self.give_back(then);
         }
         match then {
             Then::NextRequest | Then::HandOff => {}
@@ -127,9 +139,9 @@ impl Connection {
         if let State::Flush { late, .. } = &mut self.state {
             *late = false;
         }
-        let before = self.stream.output.progress();
+        let before = self.stream.progress();
         let next = self.flush(config, now, files);
-        let stands_still = self.stream.output.progress() == before || self.deadline(config) <= now;
+        let stands_still = self.stream.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
             // Otherwise the kernel would keep, for minutes, megabytes that the client does not read.
             self.place.reset();

@@ -9,8 +9,9 @@ use crate::config::Config;
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Permit;
-use crate::limits::request_totals::Taken;
+use crate::limits::request_totals::{RequestTotals, Taken};
 use fairlead_wire::http1::Framing;
+use std::sync::Arc;
 
 /// Bytes of a head that are read at a time.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -21,6 +22,21 @@ const HEAD_BYTES: usize = 16 * 1024;
 pub(super) struct Space {
     pub(super) permit: Option<Permit>,
     taken: Taken,
+}
+
+impl Space {
+    /// For a request beside others of its connection.
+    pub(super) fn of_one_of_many() -> Space {
+        Space {
+            taken: Taken::of_one_of_many(),
+            ..Space::default()
+        }
+    }
+
+    /// Whether so many bytes of a request may be in memory.
+    pub(super) fn has_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
+        self.taken.memory(totals, bytes)
+    }
 }
 
 impl Connection {

@@ -12,6 +12,7 @@
 //! connections to other workers (`handoff.rs`). Both end when it has no connection any more.
 
 use super::file_sender::FileSender;
+use super::handshakes::Handshakes;
 use super::jobs::Job;
 use super::Engine;
 use crate::app::Lock;
@@ -28,6 +29,9 @@ impl Engine {
     /// If they cannot be started.
     pub fn start(self: &Arc<Self>, lock: Box<dyn Lock>) -> std::io::Result<()> {
         FileSender::start(self)?;
+        if self.endpoints.iter().any(|endpoint| endpoint.tls.is_some()) {
+            Handshakes::start(self)?;
+        }
         self.services.spool.start(&self.worker)?;
         start_monitor(self, lock)
     }
@@ -68,7 +72,13 @@ impl Engine {
     pub fn stop(&self) {
         self.worker.stop();
         let held = self.connections.parked().take_all();
-        held.into_iter().for_each(|connection| self.close(connection));
+        for connection in held {
+            match connection.is_flushing() {
+                true => self.cut(connection),
+                false => self.close(connection),
+            }
+        }
+        self.stop_sessions();
         self.stop_helpers();
         self.empty_queue();
         self.services.realtime.end_clients();
@@ -80,8 +90,10 @@ impl Engine {
     }
 
     fn stop_helpers(&self) {
-        let left = self.file_sender.stop();
-        left.into_iter().for_each(|connection| self.close(connection));
+        let sent = self.file_sender.stop();
+        sent.into_iter().for_each(|connection| self.cut(connection));
+        let begun = self.handshakes.stop();
+        begun.into_iter().for_each(|connection| self.close(connection));
         self.services.spool.stop();
     }
 

@@ -4,11 +4,12 @@ use super::Engine;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::connection::Next;
+use crate::http2::is_session;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
 use crate::realtime::{is_client, Client, Host, Scheduled};
 use crate::transport::poller::{Happened, Interest, Key};
-use crate::transport::{Link, Socket};
+use crate::transport::Link;
 use crate::worker::Worker;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,13 +46,16 @@ impl Handler for Engine {
 
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {
         let counted = Counted::new(accepted.socket, accepted.permit);
-        let transport: Link = Arc::new(Socket::new(counted));
+        let transport = accepted.endpoint.transport(counted);
         let interest = Interest::Read;
         match self
             .connections
-            .open(&transport, Some(interest), accepted.origin, accepted.peer, now)
+            .open(&transport, Some(interest), accepted.endpoint, accepted.peer, now)
         {
-            Ok(connection) => self.park_or_hand_off(Box::new(connection)),
+            Ok(mut connection) => {
+                self.await_handshake(&mut connection, now);
+                self.park_or_hand_off(Box::new(connection));
+            }
             Err(error) => return Err((transport, error)),
         }
         Ok(())
@@ -59,7 +63,10 @@ impl Handler for Engine {
 
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
         if !is_client(key) {
-            return self.step_connection(key, scratch, now);
+            return match is_session(key) {
+                true => self.step_session(key, scratch, now),
+                false => self.step_connection(key, scratch, now),
+            };
         }
         if let Some(client) = self.services.realtime.clients().get(key) {
             self.step_client(&client, happened, scratch, now);
@@ -74,10 +81,11 @@ impl Handler for Engine {
     }
 
     fn has_more_to_read(&self) -> bool {
-        self.services.realtime.intake().is_due()
+        self.services.realtime.intake().is_due() || self.sessions.is_any_due()
     }
 
     fn read_on(&self, scratch: &mut [u8], now: Millis) {
+        self.look_at_streams(scratch, now);
         let realtime = &self.services.realtime;
         if !realtime.intake().is_due() {
             return;
@@ -98,7 +106,8 @@ impl Handler for Engine {
         let realtime = &self.services.realtime;
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
-            .min(self.admission.opens_at(now));
+            .min(self.admission.opens_at(now))
+            .min(self.expire_sessions(now));
         for mut connection in expired {
             // The drain may have got a later end since the connection was parked.
             if connection.is_idle() && self.connections.deadline(&connection) > now {
@@ -107,7 +116,10 @@ impl Handler for Engine {
             }
             self.worker.guard("a connection", || {
                 self.worker.fault("expire");
-                let was_flushing = connection.is_flushing();
+                if connection.in_handshake_since().is_some() {
+                    return self.give_handshake_up(connection, "it took too long");
+                }
+                let was_flushing = connection.is_flushing() || connection.is_relayed();
                 let next = connection.expire(&self.worker.config, now);
                 if was_flushing && next == Next::Close {
                     self.tell_of_slow_client();
@@ -140,6 +152,9 @@ impl Handler for Engine {
     }
 
     fn end_of_turn(&self, now: Millis) {
+        if self.worker.is_leaving() {
+            self.leave_sessions();
+        }
         if self.worker.is_draining() {
             self.continue_drain(now);
         }
@@ -148,7 +163,7 @@ impl Handler for Engine {
     }
 
     fn polled(&self) {
-        self.scheduler.polled();
+        self.scheduler.polled(self.in_line.load(Relaxed));
     }
 }
 
@@ -156,10 +171,10 @@ impl Engine {
     /// Takes in a connection that no listener accepted.
     #[cfg(test)]
     pub(crate) fn attach(&self, transport: Link) {
-        let (interest, origin) = (Interest::Read, &self.origins[0]);
+        let (interest, endpoint) = (Interest::Read, &self.endpoints[0]);
         let peer = Some(([127, 0, 0, 1], 1).into());
         let now = Millis::now();
-        let connection = self.connections.open(&transport, Some(interest), origin, peer, now);
+        let connection = self.connections.open(&transport, Some(interest), endpoint, peer, now);
         self.park(Box::new(connection.expect("it can be watched")), interest);
     }
 

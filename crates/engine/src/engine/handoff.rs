@@ -13,7 +13,8 @@
 use super::Engine;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::{Received, Sent, Transfer, WaitingRoom};
-use crate::connection::{Connection, Next, Then};
+use crate::connection::{Connection, Then};
+use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Engine {
 
     /// Parks a connection that waits for its peer, unless another worker takes it over.
     pub(super) fn park_or_hand_off(&self, connection: Box<Connection>) {
-        if !self.worker.is_retiring() {
+        if !self.worker.is_retiring() || !connection.can_move() {
             return self.park(connection, Interest::Read);
         }
         if let Err((connection, _)) = self.hand_off(connection) {
@@ -135,10 +136,7 @@ impl Engine {
         if !self.worker.hands_off() {
             return self.hurry(now + DRAIN_IDLE);
         }
-        let found = self
-            .connections
-            .parked()
-            .take_some(TURN, Connection::is_between_requests);
+        let found = self.connections.parked().take_some(TURN, Connection::can_move);
         let has_more = found.len() == TURN;
         let mut is_full = false;
         for connection in found {
@@ -192,7 +190,8 @@ impl Engine {
         let Transfer {
             socket, origin, peer, ..
         } = transfer;
-        let mut connection = match self.connection_of(socket, origin, peer, Some(Interest::Read)) {
+        let interest = Some(Interest::Read);
+        let mut connection = match self.connection_of((socket, origin, peer), interest, Endpoint::transport) {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {
                 return self.log_transfer(&format!("closed a connection that was handed off: {reason}"))
@@ -200,19 +199,11 @@ impl Engine {
         };
         self.counters().taken_over.fetch_add(1, Relaxed);
         self.worker.put_off_drain_deadline(now + DRAIN_IDLE);
-        connection.stream.is_peer_trusted = transfer.is_peer_trusted;
-        connection.taken_over(
-            transfer.stage,
-            transfer.input,
-            transfer.served,
-            transfer.awaits_proxy_line,
-        );
+        connection.await_introduction(transfer.awaited);
+        connection.taken_over(transfer.stage, transfer.input, transfer.served);
+        self.await_handshake(&mut connection, now);
         self.worker.guard("a connection", || {
-            let next = if connection.stream.input.is_empty() {
-                Next::Wait(Interest::Read)
-            } else {
-                connection.parse_head(&self.worker.config, now)
-            };
+            let next = connection.resume(&self.worker.config, now);
             self.settle(connection, next);
         });
     }

@@ -9,6 +9,7 @@ use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
 use crate::scheduler::{Queued, Scheduler, Workplace};
+use crate::transport::Afterwards;
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -71,6 +72,11 @@ impl Engine {
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
         connection.stream.request.begin(Nanos::now());
+        self.end_turn(&mut connection);
+        if connection.is_abandoned() {
+            return self.close(connection);
+        }
+        connection.stream.transport().begin();
         let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             self.worker
@@ -90,7 +96,7 @@ impl Engine {
         match outcome {
             Outcome::Client(client) => self.open_client(connection, &client),
             Outcome::Hijacked => self.let_go(connection),
-            Outcome::Gone => self.close(connection),
+            Outcome::Gone => self.cut(connection),
             Outcome::Aborted => self.abort(connection),
             Outcome::Responded { close } => {
                 let then = self.after_response(close);
@@ -102,6 +108,10 @@ impl Engine {
 
     /// Turns a connection into a client, after the app has returned.
     fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
+        // The end of a response that goes on is still to be said.
+        if !client.is_response() {
+            connection.stream.transport().give_back(Afterwards::GivenAway);
+        }
         let head = connection.stream.output.take_unsent();
         let ahead = std::mem::take(&mut connection.stream.input);
         connection.place().become_client();
@@ -225,6 +235,7 @@ impl Workplace for Engine {
     }
 
     fn tick(&self) {
+        self.send_delayed();
         self.check_promise();
         self.check_if_given_up();
     }
@@ -243,6 +254,7 @@ impl Site for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
+        self.send_delayed();
         let watches_room = self.serves_room();
         self.watch_room(&mut reactor, watches_room);
         if begin() {

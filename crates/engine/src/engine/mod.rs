@@ -1,27 +1,36 @@
 //! One worker's server, as the embedding program sees it. Puts the parts together; none of them knows the engine.
 //!
 //! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
-//! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`: requests that never reach the app.
-//! * `file_sender.rs`, `uploads.rs`: connections that native threads work on.
+//! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`, `challenges.rs`, `redirect.rs`: requests
+//!   that never reach the app.
+//! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
+//! * `file_sender.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
-//! * `transfers.rs`: requests that come from other workers and go to them; `handoff.rs`: the same for connections without
+//! * `transfers.rs`: requests that come from other workers and go to them; `relays.rs`: those of connections that have to
+//!   stay; `handoff.rs`: the same for connections without
 //!   a request, in a drain.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `stats.rs`: statistics.
 
+mod challenges;
 mod drain;
 mod events;
 mod file_sender;
 mod handoff;
+mod handshakes;
+mod http2;
 mod jobs;
 mod memory;
 mod moves;
 mod parties;
 mod record;
+mod redirect;
+mod relays;
 mod static_files;
 mod stats;
 mod transfers;
 mod uploads;
 
+use crate::acme::Challenges;
 use crate::app::App;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::waiting_room::WaitingRoom;
@@ -29,20 +38,22 @@ use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
 use crate::files::Files;
+use crate::http2::Sessions;
 use crate::pubsub::Hub;
 use crate::reactor::Reactor;
 use crate::realtime::{Host, ProcessSubscription, Realtime};
 use crate::scheduler::Scheduler;
 use crate::spool::{Relief, Spool};
-use crate::transport::listener::{Listener, Origin};
+use crate::transport::listener::{Endpoint, Listener};
 use crate::worker::Worker;
 use file_sender::FileSender;
 use handoff::Handoff;
+use handshakes::Handshakes;
 use jobs::Job;
 use memory::Memory;
 use parking_lot::{Condvar, Mutex};
 use parties::Parties;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use transfers::Admission;
 use uploads::Uploads;
@@ -53,14 +64,19 @@ pub struct Engine {
     worker: Arc<Worker>,
     services: Arc<Services>,
     connections: Arc<Connections>,
+    sessions: Sessions,
+    /// Requests that wait behind others of their session.
+    in_line: Arc<AtomicUsize>,
     scheduler: Scheduler<Job>,
     /// Tells the parties of requests apart; `None` if neither turns by party nor paths with priority are set.
     parties: Option<Parties>,
     /// Locked by the one thread that polls.
     reactor: Mutex<Reactor>,
-    /// The addresses of the listeners, in the order that all workers share. The reactor has the sockets.
-    origins: Vec<Arc<Origin>>,
+    /// Those of the listeners, in the order that all workers share. The reactor has the sockets.
+    endpoints: Vec<Arc<Endpoint>>,
+    challenges: Option<Challenges>,
     file_sender: Arc<FileSender>,
+    handshakes: Arc<Handshakes>,
     uploads: Uploads,
     memory: Memory,
     /// What all workers share; `None` for a single process.
@@ -105,12 +121,19 @@ impl Engine {
                 me: me.clone(),
                 services: Arc::new(services),
                 connections: Connections::new(Arc::clone(&worker)),
+                sessions: Sessions::default(),
+                in_line: Arc::default(),
                 scheduler: Scheduler::new(worker.config.max_threads, &parties::order(&worker.config, ledger)),
                 parties,
+                challenges: worker.config.acme_challenges.clone().map(Challenges::new),
                 worker,
-                origins: listeners.iter().map(|listener| Arc::clone(listener.origin())).collect(),
+                endpoints: listeners
+                    .iter()
+                    .map(|listener| Arc::clone(listener.endpoint()))
+                    .collect(),
                 reactor: Mutex::new(Reactor::new(listeners)),
                 file_sender: Arc::default(),
+                handshakes: Arc::default(),
                 uploads: Uploads::default(),
                 memory: Memory::default(),
                 waiting_room: room.clone().filter(|_| has_room),
@@ -176,12 +199,14 @@ impl Engine {
     /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
     /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
+        self.send_delayed();
         self.scheduler.threads().hand_over(self);
     }
 
     /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
     /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
+        self.send_delayed();
         self.scheduler.threads().suspend(self);
     }
 

@@ -20,19 +20,27 @@ impl Engine {
     pub(super) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
         self.tell_uploads();
         if next == Next::Ready {
-            next = self.serve_files(&mut connection);
+            next = self.serve_without_app(&mut connection);
         }
         if let Next::Refuse(refusal) = next {
             next = self.refuse(&mut connection, refusal);
         }
         if let Next::Send | Next::Wait(Interest::Write) = next {
-            connection.stream.output.settle(&self.services.spool);
+            // What is relayed is little, and the worker that has made it has counted it.
+            if !connection.is_relayed() {
+                connection.stream.output.settle(&self.services.spool);
+            }
         }
         match next {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.hand_to_file_sender(connection),
             Next::Store => self.hand_to_spooler(connection),
+            Next::Shake => self.hand_to_handshakes(connection),
+            Next::Multiplex => self.begin_session(*connection),
             Next::Wait(Interest::Read) if connection.is_between_requests() => self.park_or_hand_off(connection),
+            Next::Wait(Interest::Write) if connection.is_relayed() => self.park_for_answer(connection, false),
+            Next::AwaitAnswer => self.park_for_answer(connection, true),
+            Next::GiveAway => self.relay_both_ways(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
@@ -59,7 +67,12 @@ impl Engine {
 
     fn enqueue(&self, mut connection: Box<Connection>) {
         self.rank(&mut connection);
-        self.scheduler.ready().push(Job::Request(connection));
+        if connection.stream.is_urgent {
+            connection.end_turn();
+        }
+        if let Some(connection) = connection.or_in_line() {
+            self.scheduler.ready().push(Job::Request(connection));
+        }
         if self.worker.is_stopped() {
             self.empty_queue();
         }
@@ -75,14 +88,11 @@ impl Engine {
     /// Responds to a request without the app.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
-        let peer = connection
-            .stream
-            .peer()
-            .map_or_else(|| "a local client".to_string(), |peer| peer.to_string());
         self.worker.log.error(format_args!(
-            "refused {} ({}) from {peer}",
+            "refused {} ({}) from {}",
             refusal.status(),
-            refusal.reason()
+            refusal.reason(),
+            connection.stream.peers
         ));
         let status = refusal.status();
         let plain = format!("{}\n", reason(status));
@@ -113,6 +123,12 @@ impl Engine {
     pub(super) fn close(&self, connection: Box<Connection>) {
         drop(connection);
         self.finish_if_drained();
+    }
+
+    /// Closes a connection whose response is incomplete.
+    pub(super) fn cut(&self, mut connection: Box<Connection>) {
+        connection.place().cut();
+        self.close(connection);
     }
 
     /// Aborts a connection to relieve others: resets it, and what the kernel still holds is not sent.

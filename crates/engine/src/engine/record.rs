@@ -5,6 +5,7 @@ use crate::clock::Nanos;
 use crate::connection::Connection;
 use crate::exchange::Ended;
 use crate::observe::access_log::{escaped, LogLine};
+use crate::stream::peers::Peers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ impl Engine {
             let target = escaped(stream.request.target());
             self.worker.log.error(format_args!("{fault} ({target})"));
         }
-        self.record_access(stream.peer(), |host| LogLine {
+        self.record_access(&stream.peers, |[host, peer]| LogLine {
             host,
+            peer,
             request: Some(&stream.request),
             status: ended.status,
             bytes: ended.body_bytes,
@@ -29,8 +31,9 @@ impl Engine {
 
     /// Logs a request that the server refused. Its target and fields are left out, because it may be incomplete.
     pub(super) fn record_refusal(&self, connection: &Connection, status: u16, bytes: u64) {
-        self.record_access(connection.stream.peer(), |host| LogLine {
+        self.record_access(&connection.stream.peers, |[host, peer]| LogLine {
             host,
+            peer,
             request: None,
             status,
             bytes,
@@ -39,12 +42,15 @@ impl Engine {
         });
     }
 
-    fn record_access<'a>(&self, peer: Option<SocketAddr>, line: impl FnOnce(String) -> LogLine<'a>) {
+    fn record_access<'a>(&self, peers: &Peers, line: impl FnOnce([String; 2]) -> LogLine<'a>) {
         let Some(format) = self.worker.log.access_format() else {
             return;
         };
-        let host = peer.map_or_else(|| "-".to_string(), |peer| peer.ip().to_canonical().to_string());
-        let line = line(host);
+        let text = |address: Option<SocketAddr>| match address {
+            Some(address) => address.ip().to_canonical().to_string(),
+            None => "-".to_string(),
+        };
+        let line = line([peers.client(), peers.socket()].map(text));
         self.worker.log.access(|out| line.write(format, out));
     }
 }

@@ -1,8 +1,10 @@
-//! Requests for files of the public folder: served before the ready queue, without the app.
+//! Requests that the engine answers itself: for files of the public folder, and those of `challenges.rs` and
+//! `redirect.rs`. They are served before the ready queue, without the app.
 
 use super::Engine;
 use crate::clock::Millis;
-use crate::connection::{Connection, Next};
+use crate::config::HttpsRedirect;
+use crate::connection::{Connection, Next, Then};
 use crate::exchange::{upgrade_offer, Exchange, Outcome, Workspace};
 use crate::files::{Found, Public, UNREACHABLE};
 use fairlead_wire::TargetForm;
@@ -10,7 +12,7 @@ use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How many requests for files of one connection are served before others get their turn.
+/// How many such requests of one connection are served before others get their turn.
 const TURN: usize = 16;
 
 thread_local! {
@@ -18,24 +20,35 @@ thread_local! {
 }
 
 impl Engine {
-    /// Serves the request that is ready on `connection`, and those that follow it, as long as they name files of the
-    /// public folder. `Ready` for a request that does not.
-    pub(super) fn serve_files(&self, connection: &mut Connection) -> Next {
-        let Some(public) = self.services.files.public() else {
+    /// Serves the request that is ready on `connection`, and those that follow it, as long as they are none for the app.
+    /// `Ready` for a request that is.
+    pub(super) fn serve_without_app(&self, connection: &mut Connection) -> Next {
+        let (challenges, public) = (self.challenges.as_ref(), self.services.files.public());
+        let redirects = self.worker.config.redirect_to_https != HttpsRedirect::Never;
+        if !redirects && challenges.is_none() && public.is_none() {
             return Next::Ready;
+        }
+        let serve = |connection: &mut Connection| {
+            let answered = challenges.and_then(|challenges| self.answer_challenge(challenges, connection));
+            let answered = answered.or_else(|| redirects.then(|| self.redirect_to_https(connection)).flatten());
+            answered.or_else(|| public.and_then(|public| self.serve_file(public, connection)))
         };
         for turn in 1.. {
-            let close = match catch_unwind(AssertUnwindSafe(|| self.serve_file(public, connection))) {
+            let close = match catch_unwind(AssertUnwindSafe(|| serve(connection))) {
                 Ok(Some(close)) => close,
                 Ok(None) => break,
                 Err(_) => {
                     self.worker.log.error(format_args!(
-                        "[BUG] the server panicked while it served a file; the connection is closed"
+                        "[BUG] the server panicked while it served a request without the application; the connection is closed"
                     ));
                     return Next::Close;
                 }
             };
-            let (then, now) = (self.after_response(close), Millis::now());
+            let then = match connection.has_unread_body() {
+                true => Then::Linger,
+                false => self.after_response(close),
+            };
+            let now = Millis::now();
             let next = if turn == TURN {
                 connection.respond_later(then, now)
             } else {
@@ -66,22 +79,28 @@ impl Engine {
         if let Ok(Found::Nothing) = found {
             return None;
         }
+        self.counters().files.fetch_add(1, Relaxed);
+        Some(self.respond_without_app(connection, |exchange| match found {
+            Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
+            Ok(Found::Folder) => exchange.redirect_to_folder(),
+            Ok(Found::Nothing) => {}
+            Err(_) => {
+                exchange.blame(UNREACHABLE);
+                exchange.respond_plainly_with(503, &[(b"retry-after", b"1")]);
+            }
+        }))
+    }
+
+    /// Counts the request that is ready, writes the response to it and logs it; returns whether the connection ends with
+    /// it.
+    pub(super) fn respond_without_app(&self, connection: &mut Connection, respond: impl FnOnce(&mut Exchange)) -> bool {
         let (ended, outcome) = WORKSPACE.with_borrow_mut(|workspace| {
             let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
-            match found {
-                Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
-                Ok(Found::Folder) => exchange.redirect_to_folder(),
-                Ok(Found::Nothing) => {}
-                Err(_) => {
-                    exchange.blame(UNREACHABLE);
-                    exchange.respond_plainly_with(503, &[(b"retry-after", b"1")]);
-                }
-            }
+            respond(&mut exchange);
             exchange.end()
         });
         self.counters().requests.fetch_add(1, Relaxed);
-        self.counters().files.fetch_add(1, Relaxed);
         self.record(connection, &ended, None);
-        Some(!matches!(outcome, Outcome::Responded { close: false }))
+        !matches!(outcome, Outcome::Responded { close: false })
     }
 }

@@ -31,7 +31,8 @@ impl Engine {
     /// Stores the gauges that are not updated as they change.
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.counters(), self.scheduler.now());
-        counters.queued.store(self.scheduler.ready().len() as i64, Relaxed);
+        let queued = self.scheduler.ready().len() + self.in_line.load(Relaxed);
+        counters.queued.store(queued as i64, Relaxed);
         let parties = self.scheduler.ready().waiting_parties();
         counters.queued_clients.store(parties as i64, Relaxed);
         counters.threads.store(threads.begun() as i64, Relaxed);

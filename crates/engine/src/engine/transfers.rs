@@ -11,12 +11,12 @@ use super::Engine;
 use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Departure, Received, Sent, Stage, Transfer, WaitingRoom};
 use crate::connection::Connection;
-use crate::http::http1::NO_PLACE;
 use crate::limits::descriptors::Counted;
 use crate::reactor::Reactor;
-use crate::transport::listener::refuse;
+use crate::transport::listener::{refuse, Endpoint, NO_PLACE};
 use crate::transport::poller::Interest;
-use crate::transport::{Link, Socket};
+use crate::transport::{Afterwards, Link, RelayedSocket, Socket};
+use fairlead_wire::Version;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -251,40 +251,74 @@ impl Engine {
         };
         let mut skipped = 0;
         while let Some(Job::Request(connection)) = self.next_to_leave(time, skipped) {
-            let sent = match self.departure(&connection) {
-                Some(departure) => room.send(&departure, slot),
-                None => Sent::TooLong,
-            };
-            match sent {
-                Sent::Done => {
+            let (connection, sent) = match self.send_out(connection, room, slot) {
+                Ok(()) => {
                     self.worker.counters().moved_out.fetch_add(1, Relaxed);
-                    self.let_go(connection);
                     return true;
                 }
+                Err(unsent) => unsent,
+            };
+            match sent {
                 Sent::TooLong => skipped += 1,
-                Sent::Full => skipped = usize::MAX,
+                _ => skipped = usize::MAX,
             }
             self.scheduler.ready().put_back(Job::Request(connection));
         }
         false
     }
 
+    /// Sends a connection with its request, or the request alone, if the connection has to stay.
+    fn send_out(
+        &self,
+        connection: Box<Connection>,
+        room: &WaitingRoom,
+        slot: usize,
+    ) -> Result<(), (Box<Connection>, Sent)> {
+        let Some(departure) = self.departure(&connection) else {
+            return self.lend(connection);
+        };
+        match room.send(&departure, slot) {
+            Sent::Done => {
+                self.let_go(connection);
+                Ok(())
+            }
+            sent => Err((connection, sent)),
+        }
+    }
+
     /// What another worker has to know to go on with a connection. `None` if it cannot take over the transport, or not at
     /// this stage.
     pub(super) fn departure<'a>(&self, connection: &'a Connection) -> Option<Departure<'a>> {
-        let stream = &connection.stream;
+        let transport = connection.stream.transport();
+        let departure = self.departure_with(connection, transport.as_plain()?)?;
         Some(Departure {
-            socket: stream.transport().as_plain()?.as_fd(),
+            // What another worker has lent goes on as it came.
+            afterwards: transport.word(),
+            session: transport.session().map(|session| &**session),
+            is_last: transport.is_relayed() && !connection.stream.request.head.keep_alive,
+            ..departure
+        })
+    }
+
+    /// The same with another socket.
+    pub(super) fn departure_with<'a>(&self, connection: &'a Connection, socket: &'a OwnedFd) -> Option<Departure<'a>> {
+        let stream = &connection.stream;
+        let (introduction, awaited) = connection.introduction();
+        Some(Departure {
+            socket: socket.as_fd(),
+            afterwards: None,
+            is_last: false,
+            session: None,
             origin: stream.origin().fingerprint(),
-            peer: stream.connection_peer(),
-            is_peer_trusted: stream.is_peer_trusted,
-            awaits_proxy_line: connection.awaits_proxy_line(),
+            peer: stream.peers.socket(),
+            awaited,
             stage: connection.stage()?,
             body_wait: stream.request.body_wait,
             entered: Nanos::now() - stream.request.waits.waiting_room,
             served: connection.served(),
-            input: [stream.request.head_bytes(), &stream.input],
+            input: [introduction, stream.request.head_bytes(), &stream.input],
             body: &stream.request.body,
+            is_http2: stream.request.version() == Version::Http2,
         })
     }
 
@@ -330,41 +364,58 @@ impl Engine {
             ..
         } = transfer;
         let Stage::Request { arrived } = stage else { return None };
-        let mut connection = match self.connection_of(socket, origin, peer, None) {
+        let (afterwards, session) = (transfer.afterwards, transfer.session);
+        let to_link = |_: &Endpoint, socket| -> Link {
+            let socket = Socket::new(socket);
+            match afterwards {
+                Some(afterwards) => {
+                    Arc::new(RelayedSocket::new(socket, afterwards, session).in_turn(transfer.is_http2))
+                }
+                None => Arc::new(socket),
+            }
+        };
+        let mut connection = match self.connection_of((socket, origin, peer), None, to_link) {
             Ok(connection) => connection,
             Err((transport, reason)) => {
+                transport.give_back(Afterwards::Close);
                 self.refuse_transfer(Some(transport), reason);
                 return None;
             }
         };
-        connection.stream.is_peer_trusted = transfer.is_peer_trusted;
+        connection.await_introduction(transfer.awaited);
         connection.stream.request.body_wait = transfer.body_wait;
         connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
         let config = &self.worker.config;
-        let adopted = connection.adopted(transfer.input, transfer.body, arrived, transfer.served, config);
-        let Some(connection) = adopted else {
+        let request = (transfer.input, transfer.body, transfer.is_http2);
+        let adopted = connection.adopted(request, arrived, transfer.served, config);
+        let Some(mut connection) = adopted else {
             self.refuse_transfer(None::<OwnedFd>, "it cannot be read");
             return None;
         };
+        connection.stream.request.head.keep_alive &= !transfer.is_last;
         self.counters().moved_in.fetch_add(1, Relaxed);
         Some(Box::new(connection))
     }
 
-    /// A connection that another worker had, on its socket; or the socket, and what is wrong with it.
+    /// A connection that another worker had: its socket, the fingerprint of its origin, and its peer. Or the socket, and
+    /// what is wrong with it.
     pub(super) fn connection_of(
         &self,
-        socket: OwnedFd,
-        origin: u32,
-        peer: Option<SocketAddr>,
+        (socket, origin, peer): (OwnedFd, u32, Option<SocketAddr>),
         interest: Option<Interest>,
+        to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Link,
     ) -> Result<Connection, (Link, &'static str)> {
-        let permit = self.worker.config.descriptors.for_transfer();
-        let transport: Link = Arc::new(Socket::new(Counted::new(socket, permit)));
-        let known = self.origins.iter().find(|one| one.fingerprint() == origin);
-        let Some(origin) = known.filter(|origin| origin.unix || peer.is_some()) else {
-            return Err((transport, "its origin is unknown"));
+        let socket = Counted::new(socket, self.worker.config.descriptors.for_transfer());
+        let mut known = self.endpoints.iter();
+        let known = known.find(|one| one.origin.fingerprint() == origin);
+        let Some(endpoint) = known.filter(|endpoint| endpoint.origin.unix || peer.is_some()) else {
+            return Err((Arc::new(Socket::new(socket)), "its origin is unknown"));
         };
-        match self.connections.open(&transport, interest, origin, peer, Millis::now()) {
+        let transport = to_link(endpoint, socket);
+        match self
+            .connections
+            .open(&transport, interest, endpoint, peer, Millis::now())
+        {
             Ok(connection) => Ok(connection),
             Err(_) => Err((transport, "it cannot be watched")),
         }

@@ -4,8 +4,6 @@ use super::{Exchange, Gone, ResponsePhase, Wait};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::limits::descriptors::Counted;
 use crate::stream::output::FileParts;
-use crate::transport::Link;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::File;
 use std::sync::Arc;
 
@@ -121,7 +119,7 @@ impl Exchange<'_> {
     /// the socket is full.
     pub fn flush_apart(&mut self) -> Option<Wait> {
         let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
-        (is_due && is_writable(self.stream.transport())).then(|| self.lend(0))
+        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
     }
 
     /// Whether the kernel has everything that was written.
@@ -137,9 +135,4 @@ impl Exchange<'_> {
             _ => None,
         }
     }
-}
-
-fn is_writable(transport: &Link) -> bool {
-    let now = Timespec::default();
-    matches!(poll(&mut [PollFd::new(transport, PollFlags::OUT)], Some(&now)), Ok(1..))
 }

@@ -11,6 +11,8 @@ use fairlead_wire::{fields, has_no_body, Version};
 /// The status of an interim response with fields of the final one (RFC 8297).
 const EARLY_HINTS: u16 = 103;
 
+const HSTS: &[u8] = b"strict-transport-security";
+
 impl Exchange<'_> {
     /// Begins an interim response (RFC 8297), whose fields follow. False if it cannot be sent: they are switched off,
     /// the client speaks HTTP/1.0, or the final response has begun.
@@ -103,7 +105,7 @@ impl Exchange<'_> {
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 self.announced.note_coding(value);
                 // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
-                let may_be_sent = self.request().version() != Version::Http10 && !has_no_body(self.response.status);
+                let may_be_sent = self.request().version() == Version::Http11 && !has_no_body(self.response.status);
                 Ok(may_be_sent)
             }
             _ => Ok(true),
@@ -147,17 +149,39 @@ impl Exchange<'_> {
         self.announced.chunked.is_some()
     }
 
+    /// Whether the connection ends because this worker does.
+    fn ends_connection(&self) -> bool {
+        let (worker, transport) = (&self.services.worker, self.stream.transport());
+        match transport.can_move() {
+            // It belongs to another worker.
+            true if transport.is_relayed() => false,
+            true => worker.ends_connections(),
+            false => worker.is_leaving(),
+        }
+    }
+
     /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
     /// ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
+        self.add_hsts();
         let version = self.request().version();
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         self.close |= self.announced.ends_connection(framing, version);
         // A response that began before that also ends its connection.
-        self.close |= self.services.worker.ends_connections();
+        self.close |= self.ends_connection();
         self.write_head(Some(framing), ConnectionField::of(version, self.close));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
+    }
+
+    /// Tells browsers to come with TLS only, in responses that have it: without it anybody could have added the field, so
+    /// they ignore it (RFC 6797 §8.1).
+    fn add_hsts(&mut self) {
+        if let Some(value) = &self.services.config().hsts {
+            if self.is_secure() && !self.response.fields.has(HSTS) {
+                self.response.fields.add(HSTS, value.as_bytes());
+            }
+        }
     }
 
     /// Writes the head to the output.
@@ -170,6 +194,19 @@ impl Exchange<'_> {
             date: (!has_date).then(|| self.date.text()),
         };
         write_head(self.response, end, self.stream.output.buffer());
+    }
+
+    /// Accepts a protocol that the client has offered, in a head that was begun: its status becomes 101, which over HTTP/2
+    /// is sent as 200 (RFC 8441 §5). False if the client has not offered it.
+    pub fn accept_protocol(&mut self, protocol: &[u8]) -> bool {
+        if !self.request().offered_protocols().any(|offered| offered == protocol) {
+            return false;
+        }
+        self.response.status = 101;
+        if !self.response.fields.has(b"upgrade") {
+            self.response.fields.add(b"upgrade", protocol);
+        }
+        true
     }
 
     /// Ends the head of a 101 response, after which the app speaks another protocol on the socket

@@ -9,7 +9,7 @@ mod compression;
 mod file;
 mod head;
 mod plain;
-mod relay;
+pub(crate) mod relay;
 mod sendfile;
 mod services;
 mod upgrade;
@@ -23,7 +23,6 @@ pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
 use crate::clock::DateCache;
-use crate::config::Scheme;
 use crate::files::Named;
 use crate::http::body::Body;
 use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
@@ -31,7 +30,10 @@ use crate::http::request::Request;
 use crate::http::response::ResponseHead;
 use crate::realtime::Client;
 use crate::stream::Stream;
+use crate::tls::Session;
 use crate::transport::listener::Origin;
+use crate::transport::Afterwards;
+use fairlead_wire::Version;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -140,15 +142,32 @@ impl<'a> Exchange<'a> {
 
     /// Whether the scheme of the request is `https`.
     pub fn is_secure(&self) -> bool {
-        match self.services.config().rack_url_scheme {
-            Some(scheme) => scheme == Scheme::Https,
-            None => self.origin().scheme == "https" || self.stream.is_forwarded_secure(),
-        }
+        self.stream.is_secure(self.services.config())
+    }
+
+    /// The host that the client has asked for, and perhaps a port, if a trusted proxy tells it. It is a valid one.
+    pub fn forwarded_host(&self) -> Option<&[u8]> {
+        self.stream.peers.host()
+    }
+
+    /// The port that the client has asked, if a trusted proxy tells it by itself.
+    pub fn forwarded_port(&self) -> Option<u16> {
+        self.stream.peers.port()
     }
 
     /// Another descriptor of the socket, for an app that wants to look at it; `None` if there is none that it can use.
     pub fn socket(&self) -> Option<OwnedFd> {
-        self.stream.transport().as_plain()?.try_clone().ok()
+        let transport = self.stream.transport();
+        transport
+            .as_plain()
+            .filter(|_| !transport.is_relayed())?
+            .try_clone()
+            .ok()
+    }
+
+    /// What TLS has agreed on with the client; `None` without TLS.
+    pub fn session(&self) -> Option<&Arc<Session>> {
+        self.stream.session()
     }
 
     /// The client's address; `None` for a Unix socket.
@@ -174,18 +193,29 @@ impl<'a> Exchange<'a> {
         ) && !self.gone
     }
 
+    /// Whether the app may take the socket: not that of HTTP/2, which others share. But a tunnel becomes one of its own.
+    pub fn can_hijack(&self) -> bool {
+        self.request().version() != Version::Http2 || self.request().offers_upgrade()
+    }
+
     /// Gives the socket to the app (Rack SPEC, "Hijacking"). Bytes that were read beyond the request can be read from
     /// it first. The engine forgets the connection once the app has returned.
     ///
     /// # Errors
-    /// If there are no descriptors left.
+    /// If there are no descriptors left, or not [`Exchange::can_hijack`].
     pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
+        if !self.can_hijack() {
+            let why = "a request of HTTP/2 has no socket of its own to hijack";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
+        }
         let ahead = std::mem::take(&mut self.stream.input);
         let transport = self.stream.transport();
         let socket = match transport.as_plain() {
             Some(plain) if ahead.is_empty() => plain.try_clone()?,
             _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
         };
+        transport.give_back(Afterwards::GivenAway);
+        transport.hijacked();
         self.hijacked = true;
         self.phase = ResponsePhase::Ended;
         Ok(socket)

@@ -28,6 +28,14 @@ impl Exchange<'_> {
         self.write_few(b"\n");
     }
 
+    /// Writes a complete response with a few bytes of this type.
+    pub(crate) fn respond_with_bytes(&mut self, content_type: &[u8], bytes: &[u8]) {
+        self.start(200);
+        let _ = self.field(b"content-type", content_type);
+        self.end_head(Some(bytes.len() as u64));
+        self.write_few(bytes);
+    }
+
     /// Writes a complete response with the error page for `status`. False, with nothing begun, if there is none.
     pub fn respond_with_error_page(&mut self, status: u16) -> bool {
         let has_page = self.services.files.page(status).is_some();

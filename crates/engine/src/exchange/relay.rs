@@ -3,10 +3,10 @@
 //! then whatever the peer sends; the other direction is forwarded as well. One native thread serves all relays of a
 //! process, in turn. It starts with the first relay and ends with the last.
 
-use crate::limits::descriptors::{Counted, Descriptors};
+use crate::limits::descriptors::{Counted, Descriptors, Permit};
 use crate::transport::{Link, Shutdown, Socket};
 use parking_lot::Mutex;
-use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::{self, Errno};
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use std::os::fd::OwnedFd;
@@ -59,6 +59,8 @@ struct Pipe {
     to: Link,
     bytes: Vec<u8>,
     sent: usize,
+    /// Whether `to` has taken something that the kernel does not have.
+    has_rest: bool,
     /// The end was read, but not yet forwarded.
     is_over: bool,
     has_ended: bool,
@@ -66,6 +68,8 @@ struct Pipe {
 
 struct Relay {
     pipes: [Pipe; 2],
+    /// For the signal of a peer that has no descriptor of its own.
+    _signal: Option<Permit>,
 }
 
 /// Opens a relay to the peer of `transport` and returns its other end, from which `ahead` is read first.
@@ -74,14 +78,32 @@ struct Relay {
 /// If there are no descriptors left, or no thread can be started.
 pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descriptors>) -> std::io::Result<OwnedFd> {
     let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
+    let signal = match transport.own_events() {
+        Some(_) => Some(descriptors.for_file().ok_or(Errno::MFILE)?),
+        None => None,
+    };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let ours: Link = Arc::new(Socket::new(Counted::new(ours, permit)));
-    let mut inward = Pipe::new(transport, &ours);
-    inward.bytes = ahead;
-    let relay = Relay {
-        pipes: [inward, Pipe::new(&ours, transport)],
-    };
+    let relay = Relay::between(transport, &ours, ahead, Vec::new());
+    begin(Relay {
+        _signal: signal,
+        ..relay
+    })?;
+    Ok(theirs)
+}
+
+/// Opens a relay between the peer of `transport` and `socket`. `ahead` was received from that peer before, and `behind`
+/// from the socket.
+///
+/// # Errors
+/// If no thread can be started.
+pub(crate) fn join(transport: &Link, socket: &Link, ahead: Vec<u8>, behind: Vec<u8>) -> std::io::Result<()> {
+    begin(Relay::between(transport, socket, ahead, behind))
+}
+
+/// Leaves a relay to the thread.
+fn begin(relay: Relay) -> std::io::Result<()> {
     let relays = Relays::of(std::process::id());
     let mut entrance = relays.entrance.lock();
     match &mut *entrance {
@@ -101,7 +123,62 @@ pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descripto
             });
         }
     }
-    Ok(theirs)
+    Ok(())
+}
+
+impl Relay {
+    /// `ahead` is for `ours`, and `behind` for the peer.
+    fn between(peer: &Link, ours: &Link, ahead: Vec<u8>, behind: Vec<u8>) -> Relay {
+        let (mut inward, mut outward) = (Pipe::new(peer, ours), Pipe::new(ours, peer));
+        (inward.bytes, outward.bytes) = (ahead, behind);
+        // Whoever had the connection may have left something of it.
+        outward.has_rest = true;
+        Relay {
+            pipes: [inward, outward],
+            _signal: None,
+        }
+    }
+
+    /// The socket of the owner, if that has ended its direction and the peer has not: whoever closes a socket does not
+    /// wait for the peer to do so, too.
+    fn left(&self) -> Option<&Link> {
+        let [inward, outward] = &self.pipes;
+        (outward.has_ended && !inward.has_ended).then_some(&outward.from)
+    }
+
+    /// What to poll for on both sides, until a pipe can continue.
+    fn waits_for(&self) -> impl Iterator<Item = (&Link, PollFlags)> {
+        let [inward, outward] = &self.pipes;
+        let peer = inward.waits_for(PollFlags::IN) | outward.waits_for(PollFlags::OUT);
+        let ours = outward.waits_for(PollFlags::IN) | inward.waits_for(PollFlags::OUT);
+        // Of the owner's socket the end is of interest in any case.
+        let is_any = |(_, wanted): &(&Link, PollFlags)| !wanted.is_empty();
+        let peer = Some((&inward.from, peer)).filter(is_any);
+        let ours = Some((&outward.from, ours)).filter(|ours| is_any(ours) || self.left().is_some());
+        peer.into_iter().chain(ours)
+    }
+
+    /// Whether both directions have ended. A stream of HTTP/2 then is not watched any more.
+    fn end_if_over(&self) -> bool {
+        let is_over = self.pipes.iter().all(|pipe| pipe.has_ended);
+        if is_over {
+            let [inward, _] = &self.pipes;
+            let _ = inward.from.shut_down(Shutdown::Both);
+        }
+        is_over
+    }
+
+    fn end_if_left(&mut self) {
+        let is_closed = |socket: &Link| {
+            let mut fds = [PollFd::new(socket, PollFlags::empty())];
+            poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+        };
+        if self.left().is_some_and(is_closed) {
+            let [inward, _] = &mut self.pipes;
+            let _ = inward.from.shut_down(Shutdown::Both);
+            inward.has_ended = true;
+        }
+    }
 }
 
 fn carry(shared: &Relays, waker: &OwnedFd) {
@@ -126,21 +203,20 @@ fn carry(shared: &Relays, waker: &OwnedFd) {
                 let _ = pipe.to.shut_down(Shutdown::Both);
             }
         }
-        relays.retain(|relay| !relay.pipes.iter().all(|pipe| pipe.has_ended));
+        relays.iter_mut().for_each(Relay::end_if_left);
+        relays.retain(|relay| !relay.end_if_over());
     }
 }
 
 /// Waits until one of the pipes can continue.
 fn wait(waker: &OwnedFd, relays: &[Relay]) {
+    let sides = relays.iter().flat_map(Relay::waits_for);
+    let signals: Vec<_> = sides.map(|(side, wanted)| side.signal(wanted)).collect();
     let mut fds = vec![PollFd::new(waker, PollFlags::IN)];
-    for pipe in relays.iter().flat_map(|relay| &relay.pipes) {
-        match pipe.waits_for() {
-            Some(PollFlags::OUT) => fds.push(PollFd::new(&pipe.to, PollFlags::OUT)),
-            Some(flags) => fds.push(PollFd::new(&pipe.from, flags)),
-            None => {}
-        }
-    }
-    let _ = poll(&mut fds, None);
+    fds.extend(signals.iter().map(|(signal, event)| PollFd::new(signal, *event)));
+    let mut pipes = relays.iter().flat_map(|relay| &relay.pipes);
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = poll(&mut fds, pipes.any(Pipe::holds_received).then_some(&at_once));
 }
 
 impl Pipe {
@@ -150,19 +226,27 @@ impl Pipe {
             to: Arc::clone(to),
             bytes: Vec::new(),
             sent: 0,
+            has_rest: false,
             is_over: false,
             has_ended: false,
         }
     }
 
-    fn waits_for(&self) -> Option<PollFlags> {
-        if self.has_ended {
-            None
-        } else if self.sent < self.bytes.len() {
-            Some(PollFlags::OUT)
+    /// `side`, if it waits for that: `IN` of `from`, or `OUT` of `to`.
+    fn waits_for(&self, side: PollFlags) -> PollFlags {
+        let wanted = if self.has_ended {
+            PollFlags::empty()
+        } else if self.sent < self.bytes.len() || self.has_rest {
+            PollFlags::OUT
         } else {
-            Some(PollFlags::IN)
-        }
+            PollFlags::IN
+        };
+        wanted & side
+    }
+
+    /// Whether it can go on although the poller sees nothing.
+    fn holds_received(&self) -> bool {
+        self.waits_for(PollFlags::IN) == PollFlags::IN && self.from.holds_received()
     }
 
     /// Carries as much as possible in one turn without waiting.
@@ -179,6 +263,10 @@ impl Pipe {
                     Err(Errno::INTR) => {}
                     Err(error) => return Err(error),
                 }
+            }
+            self.has_rest = self.to.send_rest() == Err(Errno::AGAIN);
+            if self.has_rest {
+                return Ok(());
             }
             if self.is_over {
                 let _ = self.to.shut_down(Shutdown::Write);

@@ -126,6 +126,9 @@ impl Exchange<'_> {
 
     /// Whether the client keeps the minimum rate over all waits; the last of them began at `began`.
     fn is_fast_enough(&mut self, began: Millis) -> bool {
+        if self.stream.transport().is_relayed() {
+            return true;
+        }
         let rate = self.services.config().write_rate();
         let now = Millis::now();
         let taken = self.body_bytes.saturating_sub(self.stream.output.pending());
@@ -186,7 +189,9 @@ impl Wait {
     }
 
     fn wait_for_room(&mut self, output: &mut Output) -> End {
-        let until = Millis::now() + self.services.worker.write_timeout();
+        let patience = self.services.worker.write_timeout();
+        let mut until = Millis::now() + patience;
+        let mut carried = self.transport.carried();
         loop {
             // Poll reports a socket as writable only when a third of its buffer is free, so a slow reader is offered
             // more.
@@ -212,6 +217,10 @@ impl Wait {
                     }
                 }
             }
+            let before = std::mem::replace(&mut carried, self.transport.carried());
+            if carried > before || self.transport.is_relayed() {
+                until = now + patience;
+            }
             if now >= until {
                 return End::Gone;
             }
@@ -231,7 +240,8 @@ impl Wait {
             tv_nsec: most.subsec_nanos() as _,
         };
         let signal = claim.and_then(Claim::signal);
-        let mut waits_for = vec![PollFd::new(&self.transport, PollFlags::OUT)];
+        let (descriptor, event) = self.transport.signal(PollFlags::OUT);
+        let mut waits_for = vec![PollFd::new(&descriptor, event)];
         waits_for.extend(signal.as_deref().map(|signal| PollFd::new(signal, PollFlags::IN)));
         poll(&mut waits_for, Some(&timeout))
     }

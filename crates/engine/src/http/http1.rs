@@ -13,10 +13,6 @@ pub(crate) const CHUNK_END: &[u8] = b"\r\n";
 /// An interim response that lets the client send its body (RFC 9110 §15.2.1).
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Sent to a client for which there is no place.
-pub(crate) const NO_PLACE: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-
 /// How the body of a response is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFraming {
@@ -71,15 +67,15 @@ impl Announced {
         }
         match self.length.or(total) {
             Some(length) => BodyFraming::Length(length),
-            None if version == Version::Http10 => BodyFraming::Raw,
-            None => BodyFraming::Chunked,
+            None if version == Version::Http11 => BodyFraming::Chunked,
+            None => BodyFraming::Raw,
         }
     }
 
     /// Whether a body with that framing ends only with the connection: for HTTP/1.0, and if `chunked` is not the last
-    /// coding (RFC 9112 §6.3).
+    /// coding (RFC 9112 §6.3). In HTTP/2 the stream ends.
     pub(crate) fn ends_connection(self, framing: BodyFraming, version: Version) -> bool {
-        framing == BodyFraming::Raw && (version == Version::Http10 || self.chunked != Some(true))
+        framing == BodyFraming::Raw && (version != Version::Http11 || self.chunked != Some(true))
     }
 }
 
@@ -96,6 +92,7 @@ pub(crate) enum ConnectionField {
 impl ConnectionField {
     pub(crate) fn of(version: Version, close: bool) -> ConnectionField {
         match version {
+            Version::Http2 => ConnectionField::Implied,
             _ if close => ConnectionField::Close,
             Version::Http10 => ConnectionField::KeepAlive,
             Version::Http11 => ConnectionField::Implied,

@@ -7,6 +7,8 @@ use fairlead_wire::Error;
 pub(crate) enum Refusal {
     /// The peer has violated the protocol, or a limit that the protocol lets a server set.
     Malformed(Error),
+    /// The peer speaks TLS, and the listener does not.
+    Tls,
     MethodNotSupported,
     HeadTooSlow,
     BodyTooSlow,
@@ -25,6 +27,7 @@ impl Refusal {
     pub(crate) fn status(self) -> u16 {
         match self {
             Refusal::Malformed(error) => error.status(),
+            Refusal::Tls => 400,
             Refusal::HeadTooSlow | Refusal::BodyTooSlow => 408,
             Refusal::BodyTooLarge => 413,
             Refusal::BodyNotReadable => 500,
@@ -38,6 +41,7 @@ impl Refusal {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Refusal::Malformed(error) => error.name(),
+            Refusal::Tls => "TLS, which this listener does not speak",
             Refusal::MethodNotSupported => "method not supported",
             Refusal::HeadTooSlow => "head took too long",
             Refusal::BodyTooSlow => "body arrived too slowly",

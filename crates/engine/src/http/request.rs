@@ -7,7 +7,7 @@ use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
 use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
-use fairlead_wire::{Framing, Head, Span, TargetForm, Version};
+use fairlead_wire::{fields, Framing, Head, Span, TargetForm, Version};
 use std::time::Duration;
 
 /// See the head of this file. Methods and field names are as they were sent.
@@ -42,6 +42,18 @@ impl Request {
             Vec::new()
         };
         self.bytes = std::mem::replace(input, rest);
+    }
+
+    /// The head that was parsed stands for one of HTTP/2. Its body ends with its stream, if no field tells its length.
+    pub(crate) fn becomes_http2(&mut self, has_body: bool) {
+        self.head.version = Version::Http2;
+        // What follows the response is not the next request.
+        self.head.keep_alive = false;
+        self.head.reframe(match self.head.framing {
+            Framing::Length(length) if has_body => Framing::Length(length),
+            _ if has_body => Framing::Stream,
+            _ => Framing::Empty,
+        });
     }
 
     /// Resets this for the next request. Returns an empty buffer.
@@ -115,9 +127,9 @@ impl Request {
         fields.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value))
     }
 
-    /// Whether the body was chunked, so that no field states its length.
+    /// Whether the body was chunked, or ended with its stream, so that no field states its length.
     pub fn is_chunked(&self) -> bool {
-        self.head.framing == Framing::Chunked
+        matches!(self.head.framing, Framing::Chunked | Framing::Stream)
     }
 
     /// The time between the end of the head and the end of the body.
@@ -135,15 +147,6 @@ impl Request {
         self.waits
     }
 
-    /// Whether a proxy says that it was reached by https.
-    pub(crate) fn is_forwarded_secure(&self) -> bool {
-        let is = |name: &[u8], text: &[u8]| self.field(name).is_some_and(|value| value.eq_ignore_ascii_case(text));
-        let begins = |value: &[u8]| value.len() >= 5 && value[..5].eq_ignore_ascii_case(b"https");
-        self.field(b"x-forwarded-proto").is_some_and(begins)
-            || is(b"x-forwarded-scheme", b"https")
-            || is(b"x-forwarded-ssl", b"on")
-    }
-
     /// Whether the head announces a body.
     pub(crate) fn has_body(&self) -> bool {
         !matches!(self.head.framing, Framing::Empty | Framing::Length(0))
@@ -157,6 +160,14 @@ impl Request {
     /// Whether the client offers another protocol (RFC 9110 §7.8).
     pub fn offers_upgrade(&self) -> bool {
         self.head.upgrade
+    }
+
+    /// The protocols that the client offers, if [`Request::offers_upgrade`]; over HTTP/2 that of an extended CONNECT (RFC 8441
+    /// §4).
+    pub fn offered_protocols(&self) -> impl Iterator<Item = &[u8]> {
+        let fields = self.fields().filter(|_| self.offers_upgrade());
+        let offers = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"upgrade"));
+        offers.flat_map(|(_, value)| fields::members(value))
     }
 
     /// The WebSocket handshake, if the request is a valid one (RFC 6455 §4.2.1).

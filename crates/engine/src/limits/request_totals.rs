@@ -2,13 +2,16 @@
 //! WebSocket messages. A limit per request alone would be multiplied by the number of clients.
 //!
 //! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
-//! whatever others do.
+//! whatever others do. If a connection has many requests at a time, that is for one of them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// Memory that a request may take without being counted.
 const FREE_BYTES: usize = 32 * 1024;
+
+/// What a request takes apart from its bytes, about.
+const REQUEST_BYTES: usize = 2 * 1024;
 
 /// How many bytes may be taken, and how many are.
 #[derive(Debug)]
@@ -93,12 +96,25 @@ pub(crate) struct Taken {
     totals: Option<Arc<RequestTotals>>,
     memory: u64,
     disk: u64,
+    /// Whether even a little is counted, and what the request takes apart from its bytes.
+    counts_all: bool,
 }
 
 impl Taken {
+    /// For a request beside others of its connection.
+    pub(crate) fn of_one_of_many() -> Taken {
+        let mut taken = Taken::default();
+        taken.counts_all = true;
+        taken
+    }
+
     /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
-        let wanted = if bytes > FREE_BYTES { bytes as u64 } else { 0 };
+        let wanted = match bytes {
+            _ if self.counts_all => bytes + REQUEST_BYTES,
+            ..=FREE_BYTES => 0,
+            _ => bytes,
+        } as u64;
         if wanted == self.memory {
             return true;
         }
@@ -153,6 +169,17 @@ mod tests {
         assert!(one.memory(&totals, 50_000) && other.memory(&totals, 50_000));
         drop((one, other));
         assert_eq!(totals.used(), (0, 0));
+    }
+
+    #[test]
+    fn of_many_requests_of_a_connection_each_byte_counts() {
+        let totals = RequestTotals::new(10_000, 0);
+        let mut taken = Taken::of_one_of_many();
+        assert!(taken.memory(&totals, 10));
+        assert_eq!(totals.used().0, 10 + REQUEST_BYTES as u64);
+        assert!(!taken.memory(&totals, 10_000));
+        drop(taken);
+        assert_eq!(totals.used().0, 0);
     }
 
     #[test]

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 /// The contents of one line.
 pub(crate) struct LogLine<'a> {
+    /// The client.
     pub(crate) host: String,
+    /// The peer of its connection.
+    pub(crate) peer: String,
     /// `None` for a request that was refused.
     pub(crate) request: Option<&'a Request>,
     pub(crate) status: u16,
@@ -35,6 +38,7 @@ impl LogLine<'_> {
         match piece {
             Piece::Literal(text) => write!(out, "{text}"),
             Piece::Host => write!(out, "{}", self.host),
+            Piece::Peer => write!(out, "{}", self.peer),
             Piece::Time => write!(out, "[{}]", local_time()),
             Piece::RequestLine => {
                 let (method, target) = (escaped(self.method()), escaped(self.target()));
@@ -63,10 +67,11 @@ impl LogLine<'_> {
     fn write_json(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         write!(
             out,
-            "{{\"time\":{},\"remote\":\"{}\",\"method\":\"{}\",\"target\":\"{}\",\"protocol\":\"{}\",\"status\":{},\
+            "{{\"time\":{},\"remote\":\"{}\",\"peer\":\"{}\",\"method\":\"{}\",\"target\":\"{}\",\"protocol\":\"{}\",\"status\":{},\
              \"bytes\":{},\"seconds\":{:.6},\"referer\":\"{}\",\"user_agent\":\"{}\"",
             unix_seconds(),
             self.host,
+            self.peer,
             json(self.method()),
             json(self.target()),
             self.protocol(),
@@ -110,6 +115,7 @@ impl LogLine<'_> {
             None => "-",
             Some(Version::Http10) => "HTTP/1.0",
             Some(Version::Http11) => "HTTP/1.1",
+            Some(Version::Http2) => "HTTP/2.0",
         }
     }
 

@@ -3,7 +3,6 @@
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
 use crate::clock::{Millis, Nanos};
-use crate::http::http1::NO_PLACE;
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
 use rustix::io::Errno;
@@ -116,26 +115,26 @@ impl Accepting {
                     let permit = match handler.permit() {
                         Ok(permit) => permit,
                         Err(reason) => {
-                            refuse(&socket, NO_PLACE);
+                            refuse(&socket, listener.refusal());
                             self.complain(handler, now, reason);
                             continue;
                         }
                     };
-                    let origin = listener.origin();
+                    let (endpoint, refusal) = (listener.endpoint(), listener.refusal());
                     let accepted = Accepted {
                         socket,
                         permit,
                         peer,
-                        origin,
+                        endpoint,
                     };
                     if let Err((transport, error)) = handler.admit(accepted, now) {
-                        refuse(&transport, NO_PLACE);
+                        refuse(&transport, refusal);
                         self.complain(handler, now, &error.to_string());
                     }
                 }
                 Incoming::Nobody => return,
                 Incoming::OutOfResources(error) => {
-                    if !self.reserve.refuse_one(listener, NO_PLACE) {
+                    if !self.reserve.refuse_one(listener) {
                         self.pause(handler, now);
                     }
                     return self.complain(handler, now, &error.to_string());

@@ -9,7 +9,7 @@ mod handoffs;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::limits::descriptors::Permit;
-use crate::transport::listener::{Listener, Origin};
+use crate::transport::listener::{Endpoint, Listener};
 use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
 use crate::transport::Link;
 use crate::transport::SCRATCH_BYTES;
@@ -91,7 +91,7 @@ pub(crate) struct Accepted<'a> {
     pub(crate) socket: OwnedFd,
     pub(crate) permit: Permit,
     pub(crate) peer: Option<SocketAddr>,
-    pub(crate) origin: &'a Arc<Origin>,
+    pub(crate) endpoint: &'a Arc<Endpoint>,
 }
 
 impl Reactor {

@@ -207,6 +207,11 @@ impl Client {
         self.protocol
     }
 
+    /// Whether it is the rest of a response, whose end has to be told from a breach.
+    pub(crate) fn is_response(&self) -> bool {
+        matches!(self.protocol, Protocol::Stream { .. })
+    }
+
     /// Whether something that is written now may still arrive.
     pub fn is_open(&self) -> bool {
         self.state() == State::Open

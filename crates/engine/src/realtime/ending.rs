@@ -15,7 +15,7 @@ use super::outbox::Frame;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
-use crate::transport::{Shutdown, Transport, LINGER};
+use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -152,6 +152,9 @@ impl Client {
         let awaits_response = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
         if !awaits_response && !std::mem::replace(&mut ending.is_shut, true) {
             if let Some(transport) = &outbox.transport {
+                if self.is_response() {
+                    transport.give_back(Afterwards::Close);
+                }
                 return transport.shut_down(Shutdown::Write).is_err();
             }
         }
@@ -167,7 +170,11 @@ impl Client {
 
     /// Ends the connection, even if others have the socket, too. False if that has happened before.
     pub(super) fn end_now(&self) -> bool {
-        self.end_by(|transport| _ = transport.shut_down(Shutdown::Both))
+        let is_cut = self.is_response() && self.outbox.lock().ending.is_none();
+        self.end_by(|transport| match is_cut {
+            true => transport.cut(),
+            false => _ = transport.shut_down(Shutdown::Both),
+        })
     }
 
     fn end_by(&self, how: impl FnOnce(&dyn Transport)) -> bool {
@@ -178,7 +185,7 @@ impl Client {
         outbox.frames.clear();
         if let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) {
             if realtime.worker.is_at_home() {
-                realtime.worker.poller.remove(transport);
+                transport.unwatch(&realtime.worker.poller);
                 how(&**transport);
             }
         }

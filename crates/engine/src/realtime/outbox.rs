@@ -48,11 +48,13 @@ pub(crate) struct Frames {
     sent: usize,
     /// Unsent bytes.
     bytes: usize,
+    /// Whether the transport has taken something that the kernel does not have.
+    has_rest: bool,
 }
 
 impl Frames {
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.frames.is_empty() && !self.has_rest
     }
 
     /// Frames that are not completely sent.
@@ -114,7 +116,12 @@ impl Frames {
         if self.frames.capacity() > SPARE_PLACES {
             self.frames = VecDeque::new();
         }
-        Ok(Flushed::Everything)
+        self.has_rest = transport.send_rest() == Err(Errno::AGAIN);
+        Ok(if self.has_rest {
+            Flushed::Part
+        } else {
+            Flushed::Everything
+        })
     }
 
     fn send(&self, transport: &dyn Transport) -> io::Result<usize> {

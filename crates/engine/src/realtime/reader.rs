@@ -98,7 +98,9 @@ impl Client {
         if self.keeps_messages() && realtime.intake.room() == 0 {
             self.pause(realtime);
         }
-        if !reader.rest.is_empty() && !self.paused.load(SeqCst) {
+        if reader.rest.is_empty() {
+            self.is_behind.store(false, SeqCst);
+        } else if !self.paused.load(SeqCst) {
             schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
         while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
@@ -125,6 +127,9 @@ impl Client {
                 }
             }
         }
+        if reader.rest.is_empty() && transport.holds_received() {
+            self.stay_behind(realtime);
+        }
         schedule
     }
 
@@ -135,10 +140,19 @@ impl Client {
     }
 
     /// The poller reads from now on, unless the app has enough to do already.
-    pub(super) fn start_reading(&self) {
+    pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
         outbox.reads = !self.paused.load(SeqCst);
         self.watch(&mut outbox);
+        drop(outbox);
+        let reader = self.reader.lock();
+        if reader
+            .transport
+            .as_ref()
+            .is_some_and(|transport| transport.holds_received())
+        {
+            self.stay_behind(realtime);
+        }
     }
 
     /// Decodes what was just read, and keeps the rest.
@@ -174,7 +188,7 @@ impl Client {
         schedule
     }
 
-    /// Undecoded bytes are left. They are decoded in the next turn, or, if the client is paused, when it is resumed.
+    /// Something is left for which the poller sees no event. It is decoded in the next turn, or, if the client is paused, when it is resumed.
     fn stay_behind(&self, realtime: &Realtime) {
         self.is_behind.store(true, SeqCst);
         if !self.paused.load(SeqCst) {

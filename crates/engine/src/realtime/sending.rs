@@ -1,7 +1,7 @@
 //! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
 //! unsent is bounded.
 
-use super::client::{Client, Events, Outbox, Protocol};
+use super::client::{Client, Events, Outbox, Protocol, State};
 use super::encoding;
 use super::inbox::Event;
 use super::outbox::{Flushed, Frame};
@@ -76,14 +76,17 @@ impl Client {
     /// Blocks for a moment, until the socket takes something or is closed. To be called without the lock of the
     /// language.
     pub fn wait_for_room(&self) {
-        let Some(transport) = self.outbox.lock().transport.clone() else {
+        let outbox = self.outbox.lock();
+        let Some(transport) = outbox.transport.clone().filter(|_| self.may_watch()) else {
             return;
         };
         let step = Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,
         };
-        let _ = poll(&mut [PollFd::new(&transport, PollFlags::OUT)], Some(&step));
+        let (descriptor, event) = transport.signal(PollFlags::OUT);
+        drop(outbox);
+        let _ = poll(&mut [PollFd::new(&descriptor, event)], Some(&step));
         self.flush_locked(self.outbox.lock());
     }
 
@@ -225,14 +228,20 @@ impl Client {
         let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
             return;
         };
-        let _ = realtime
-            .worker
-            .poller
-            .change_client(transport, self.key, outbox.reads, outbox.writes);
+        if !self.may_watch() {
+            return;
+        }
+        let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
         if outbox.writes {
             let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
             realtime.expect(deadline);
         }
+    }
+
+    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
+    /// lock afterwards, and nobody would do so again.
+    fn may_watch(&self) -> bool {
+        self.state() != State::Closed
     }
 
     fn published(&self, publication: &Arc<Publication>, delivery: Delivery, outbox: &mut Outbox) -> Frame {

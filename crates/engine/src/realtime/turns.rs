@@ -65,7 +65,7 @@ impl Realtime {
         let is_there = client.inbox.lock().push(Event::Open);
         client.send_first(client.outbox.lock(), Frame::Own(head));
         let has_more = !ahead.is_empty() && client.read_ahead(&mut ahead, self);
-        client.start_reading();
+        client.start_reading(self);
         if is_there || has_more {
             self.schedule(Scheduled::Client(Arc::clone(client)));
         }

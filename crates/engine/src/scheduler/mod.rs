@@ -9,7 +9,7 @@ mod serve;
 mod slice;
 pub(crate) mod states;
 
-pub(crate) use monitor::start as start_monitor;
+pub(crate) use monitor::{start as start_monitor, PATIENCE};
 pub(crate) use queue::{Order, Queued, Turn};
 
 use crate::app::App;
@@ -120,8 +120,9 @@ impl<J: Queued> Scheduler<J> {
         self.monitor.release_reactor(&worker.poller);
     }
 
-    /// A poll is over: what is in the ready queue may run before the next one.
-    pub(crate) fn polled(&self) {
-        self.cadence.polled(self.ready.len());
+    /// A poll is over: what is in the ready queue may run before the next one, and `others`, which come into it as these
+    /// begin.
+    pub(crate) fn polled(&self, others: usize) {
+        self.cadence.polled(self.ready.len() + others);
     }
 }

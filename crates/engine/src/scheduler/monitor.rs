@@ -29,7 +29,7 @@ const QUIET_TICKS: u32 = 50;
 const PATIENT_TICKS: u32 = 5;
 
 /// How long a request waits in a worker where no thread can run it, before it goes to the waiting room.
-const PATIENCE: Duration = Duration::from_nanos(1_000_000);
+pub(crate) const PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
 /// The same while jobs do end, but too slowly for those that wait.
 const LONG_PATIENCE: Duration = Duration::from_nanos(20_000_000);

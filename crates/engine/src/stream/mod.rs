@@ -1,29 +1,32 @@
 //! A stream: one request after another, and their responses, over a transport. An HTTP/1 connection has exactly one
 //! stream.
 
+mod forwarded;
 pub(crate) mod output;
+pub(crate) mod peers;
 
 use crate::config::fair_by::Party;
-use crate::config::peers::first_address;
-use crate::config::{Config, RemoteAddress};
+use crate::config::{Config, HttpsRedirect, Scheme};
 use crate::http::request::Request;
-use crate::transport::listener::Origin;
+use crate::tls::Session;
+use crate::transport::listener::{Endpoint, Origin};
 use crate::transport::Link;
+use fairlead_wire::Error;
 use output::{FileParts, Flush, Output, Spill};
+use peers::Peers;
 use rustix::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// Paths of requests of certificate authorities.
+const CHALLENGES: &[u8] = b"/.well-known/acme-challenge/";
 
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Stream {
     transport: Link,
-    origin: Arc<Origin>,
-    peer: Option<SocketAddr>,
-    /// The client that a field of the request names.
-    named: Option<SocketAddr>,
-    /// Whether fields of the peer tell how the client has reached it.
-    pub(crate) is_peer_trusted: bool,
+    endpoint: Arc<Endpoint>,
+    pub(crate) peers: Peers,
     /// Whom the request counts for, if turns go by party.
     pub(crate) party: Option<Party>,
     /// Whether the request may go ahead of the others.
@@ -35,13 +38,12 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(transport: Link, origin: Arc<Origin>, peer: Option<SocketAddr>) -> Stream {
+    /// `peer`: that of the socket.
+    pub(crate) fn new(transport: Link, endpoint: Arc<Endpoint>, peer: Option<SocketAddr>, config: &Config) -> Stream {
         Stream {
             transport,
-            origin,
-            peer,
-            named: None,
-            is_peer_trusted: false,
+            endpoint,
+            peers: Peers::new(peer, config),
             party: None,
             is_urgent: false,
             input: Vec::new(),
@@ -50,48 +52,69 @@ impl Stream {
         }
     }
 
+    /// What is known of the other end, for the requests of a session.
+    pub(crate) fn into_peers(self) -> (Arc<Endpoint>, Peers) {
+        (self.endpoint, self.peers)
+    }
+
     pub(crate) fn transport(&self) -> &Link {
         &self.transport
     }
 
-    pub(crate) fn origin(&self) -> &Arc<Origin> {
-        &self.origin
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    /// The client's address: that of the peer when the connection was accepted, unless the settings say otherwise.
-    /// `None` for a Unix socket.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.endpoint.origin
+    }
+
+    /// The client's address: that of the peer when the connection was accepted, unless proxies or the settings say
+    /// otherwise. `None` for a Unix socket.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
-        self.named.or(self.peer)
+        self.peers.client()
     }
 
-    /// The same without what the request says.
-    pub(crate) fn connection_peer(&self) -> Option<SocketAddr> {
-        self.peer
+    /// What TLS has agreed on with the client, here or in front of a proxy that speaks for it.
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        self.peers.session().or_else(|| self.transport.session())
     }
 
-    /// The proxy in front has said for whom it speaks.
-    pub(crate) fn speaks_for(&mut self, client: SocketAddr) {
-        self.peer = Some(client);
-    }
-
-    /// Moves the head at the start of the input to the request.
-    pub(crate) fn take_head(&mut self, config: &Config) {
-        self.request.take_head(&mut self.input);
-        if let RemoteAddress::Field(name) = &config.remote_address {
-            let counts = config.trusted_proxies.is_empty() || self.is_peer_trusted;
-            let value = self.request.field(name).filter(|_| counts);
-            self.named = value.and_then(first_address).map(|address| (address, 0).into());
+    /// Whether the client has used https, as far as is known.
+    pub(crate) fn is_secure(&self, config: &Config) -> bool {
+        match config.rack_url_scheme.or(self.peers.scheme()) {
+            Some(scheme) => scheme == Scheme::Https,
+            None => self.origin().scheme == "https" || self.peers.session().is_some(),
         }
     }
 
-    /// Whether a proxy that is trusted says that the client has reached it by https.
-    pub(crate) fn is_forwarded_secure(&self) -> bool {
-        self.is_peer_trusted && self.request.is_forwarded_secure()
+    /// Whether the client is to send the request again with TLS. Certificate authorities ask without TLS whether a host
+    /// is ours, because it may not have any yet (RFC 8555 §8.3); load balancers ask without it for paths with priority.
+    pub(crate) fn lacks_tls(&self, config: &Config) -> bool {
+        let path = self.request.path();
+        config.redirect_to_https != HttpsRedirect::Never
+            && !self.is_secure(config)
+            && !path.starts_with(CHALLENGES)
+            && !config.priority_paths.iter().any(|own| own.as_bytes() == path)
+    }
+
+    /// The host that the client has asked for, and perhaps a port: what trusted proxies say, or the request.
+    pub(crate) fn authority(&self) -> Option<&[u8]> {
+        self.peers.host().or_else(|| self.request.host())
+    }
+
+    /// Moves the head at the start of the input to the request.
+    ///
+    /// # Errors
+    /// If nobody can tell what proxies say in it.
+    pub(crate) fn take_head(&mut self, config: &Config) -> Result<(), Error> {
+        self.request.take_head(&mut self.input);
+        self.peers.read(&self.request, config)
     }
 
     /// Ends the request. Its buffer is kept for the next one.
     pub(crate) fn forget_request(&mut self) {
-        self.named = None;
+        self.peers.forget_request();
         let buffer = self.request.forget();
         if self.input.capacity() == 0 {
             self.input = buffer;
@@ -106,6 +129,11 @@ impl Stream {
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
+    }
+
+    /// Counts the bytes that the kernel has taken, since the output was last empty or before. Only differences count.
+    pub(crate) fn progress(&self) -> u64 {
+        self.transport.carried().unwrap_or(self.output.progress())
     }
 
     /// Sends as much of the output as the transport takes without waiting.

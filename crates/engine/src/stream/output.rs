@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::limits::descriptors::Counted;
 use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
 use crate::transport::Transport;
-use rustix::io;
+use rustix::io::{self, Errno};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
@@ -329,7 +329,7 @@ impl Output {
         if self.segments.is_empty() {
             self.sent = 0;
             self.buffer.clear();
-            return Ok(self.done());
+            return self.finish(transport);
         }
         self.forget_buffer();
         let mut slice = FILE_SLICE;
@@ -350,14 +350,19 @@ impl Output {
                 return Ok(Flush::Turn);
             }
         }
-        Ok(self.done())
+        self.finish(transport)
     }
 
-    fn done(&mut self) -> Flush {
+    /// The transport has taken everything; the kernel may not have.
+    fn finish(&mut self, transport: &dyn Transport) -> io::Result<Flush> {
+        if transport.send_rest() == Err(Errno::AGAIN) {
+            self.note_full();
+            return Ok(Flush::Pending);
+        }
         self.progress = 0;
         self.full = None;
         self.counted = None;
-        Flush::Done
+        Ok(Flush::Done)
     }
 }
 

@@ -1,5 +1,9 @@
 //! A listening socket, and what the app is told about it; accepting, and what to do when descriptors run out.
 
+use super::{Link, Socket, TlsSocket};
+use crate::limits::descriptors::Counted;
+use crate::tls::Tls;
+use fairlead_wire::ProxyVersions;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustix::net::{self, SocketFlags};
@@ -7,10 +11,17 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+/// Sent to a client for which there is no place.
+pub(crate) const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// The same before a handshake: the fatal alert `internal_error` (RFC 8446 §6.2); there is none that says more.
+const INTERNAL_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
+
 /// What the app is told about the address at which a connection was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// `http` (later also `https`).
+    /// `http` or `https`.
     pub scheme: String,
     /// Host or address; `localhost` for a Unix socket.
     pub host: String,
@@ -40,7 +51,28 @@ impl Origin {
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
-    origin: Arc<Origin>,
+    endpoint: Arc<Endpoint>,
+}
+
+/// What the connections of a listener have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) origin: Origin,
+    /// `None` without TLS.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// The header of the PROXY protocol with which they begin; `None` without one.
+    pub(crate) proxy_protocol: Option<ProxyVersions>,
+}
+
+impl Endpoint {
+    /// The transport of a connection that has just been accepted on `socket`.
+    pub(crate) fn transport(&self, socket: Counted<OwnedFd>) -> Link {
+        let socket = Socket::new(socket);
+        match &self.tls {
+            Some(tls) => Arc::new(TlsSocket::new(socket, Arc::clone(tls))),
+            None => Arc::new(socket),
+        }
+    }
 }
 
 /// The result of an attempt to accept.
@@ -64,16 +96,47 @@ impl Listener {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Listener {
             socket,
-            origin: Arc::new(origin),
+            endpoint: Arc::new(Endpoint {
+                origin,
+                tls: None,
+                proxy_protocol: None,
+            }),
         })
     }
 
-    pub(crate) fn origin(&self) -> &Arc<Origin> {
-        &self.origin
+    /// Its connections begin with a TLS handshake.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<Tls>) -> Listener {
+        Arc::make_mut(&mut self.endpoint).tls = Some(tls);
+        self
+    }
+
+    /// Its connections begin with a header of the PROXY protocol, before all else; without one they are refused.
+    #[must_use]
+    pub fn with_proxy_protocol(mut self, versions: ProxyVersions) -> Listener {
+        Arc::make_mut(&mut self.endpoint).proxy_protocol = Some(versions);
+        self
+    }
+
+    /// Where it listens; `None` for a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        net::getsockname(&self.socket).ok()?.try_into().ok()
+    }
+
+    pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket
+    }
+
+    /// What a connection is sent for which there is no place.
+    pub(crate) fn refusal(&self) -> &'static [u8] {
+        match self.endpoint.tls {
+            Some(_) => &INTERNAL_ERROR,
+            None => NO_PLACE,
+        }
     }
 
     pub(crate) fn accept(&self) -> Incoming {
@@ -81,7 +144,7 @@ impl Listener {
             return match net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok((socket, address)) => {
                     let peer = address.and_then(|address| address.try_into().ok());
-                    if peer.is_none() && !self.origin.unix {
+                    if peer.is_none() && !self.endpoint.origin.unix {
                         continue;
                     }
                     Incoming::Connection(socket, peer)
@@ -109,13 +172,13 @@ impl Reserve {
     }
 
     /// Refuses one waiting connection. False if there was no reserve, or no connection was waiting.
-    pub(crate) fn refuse_one(&mut self, listener: &Listener, response: &[u8]) -> bool {
+    pub(crate) fn refuse_one(&mut self, listener: &Listener) -> bool {
         if self.0.take().is_none() {
             return false;
         }
         let refused = match listener.accept() {
             Incoming::Connection(socket, _) => {
-                refuse(&socket, response);
+                refuse(&socket, listener.refusal());
                 true
             }
             _ => false,

@@ -1,14 +1,18 @@
-//! Sockets and the kernel's poll set: sending to and receiving from a peer ([`Transport`]), polling, the time-outs that
+//! Sockets, with TLS or without, and the kernel's poll set: sending to and receiving from a peer ([`Transport`]), polling, the time-outs that
 //! a poll waits for, and listening sockets.
 
 pub(crate) mod listener;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod poller;
+mod relayed;
 mod socket;
 pub(crate) mod timer;
+mod tls;
 
-pub(crate) use socket::{Shutdown, Socket, Transport};
+pub(crate) use relayed::{Afterwards, Lender, Lent, RelayedSocket};
+pub(crate) use socket::{Handshake, HandshakeError, OwnEvents, Shutdown, Socket, Transport};
+pub(crate) use tls::TlsSocket;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -74,15 +74,26 @@ impl From<EventFlags> for Happened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     Read,
+    /// As `Read`, and the transport holds something: the socket can be written to, so the next poll ends at once.
+    ReadHeld,
     Write,
     /// Only for a hang-up, which is reported once.
     Nothing,
 }
 
 impl Interest {
+    pub(super) fn reads(self) -> bool {
+        matches!(self, Interest::Read | Interest::ReadHeld)
+    }
+
+    pub(super) fn writes(self) -> bool {
+        self == Interest::Write
+    }
+
     fn flags(self) -> EventFlags {
         match self {
             Interest::Read => EventFlags::IN,
+            Interest::ReadHeld => EventFlags::IN | EventFlags::OUT,
             Interest::Write => EventFlags::OUT,
             Interest::Nothing => SILENT,
         }

@@ -2,14 +2,20 @@
 //! `src/over_memory.rs`.
 
 mod cases;
+mod http1;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use support::{config, Client, Server};
 
 fn connect(server: &Server) -> Client<TcpStream> {
     server.connect()
+}
+
+/// The client sends nothing more.
+fn half_close(client: &mut Client<TcpStream>) {
+    client.stream.shutdown(Shutdown::Write).expect("an open socket");
 }
 
 #[test]

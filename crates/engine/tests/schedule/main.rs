@@ -7,6 +7,7 @@
 
 #[path = "../../src/scheduler/states/mod.rs"]
 mod schedule;
+mod signal;
 mod sync;
 mod world;
 

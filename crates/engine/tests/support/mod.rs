@@ -7,12 +7,16 @@
     reason = "each test file uses a part"
 )]
 
+pub mod frames;
+pub mod http2;
+pub mod tls;
 pub mod web_socket;
 
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
-    App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, Listener, Lock, LockUse, Logs, Origin,
-    Overflow, RemoteAddress, RequestTotals, Scoreboard, TrustedProxies, WaitingRoom,
+    App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
+    Lock, LockUse, Logs, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard, TrustedProxies,
+    WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -60,6 +64,7 @@ pub struct Server {
     pub engine: Arc<Engine>,
     pub hub: Arc<Hub>,
     pub totals: Arc<RequestTotals>,
+    pub descriptors: Arc<Descriptors>,
     pub address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
@@ -69,6 +74,11 @@ pub fn config() -> Config {
         min_threads: 1,
         max_threads: 1,
         time_slice: Duration::ZERO,
+        handshake_timeout: Duration::from_secs(10),
+        max_handshakes: 1_000,
+        http2: true,
+        http2_websockets: true,
+        http2_streams: 100,
         head_timeout: Duration::from_secs(30),
         head_max_bytes: 16_384,
         head_max_fields: 64,
@@ -81,7 +91,10 @@ pub fn config() -> Config {
         supported_http_methods: Vec::new(),
         remote_address: RemoteAddress::Socket,
         trusted_proxies: TrustedProxies::default(),
+        forwarded_fields: ForwardedFields::All,
         rack_url_scheme: None,
+        redirect_to_https: HttpsRedirect::Never,
+        hsts: None,
         enable_keep_alives: true,
         max_keep_alive: 0,
         keep_alive_timeout: Duration::from_secs(65),
@@ -98,6 +111,7 @@ pub fn config() -> Config {
         fair_by: FairBy::Connection,
         priority_paths: Vec::new(),
         waiting_room: true,
+        acme_challenges: None,
         early_hints: false,
         message_max_bytes: 1 << 20,
         client_pending_bytes: 1 << 20,
@@ -128,6 +142,17 @@ pub fn room() -> (Arc<WaitingRoom>, &'static Scoreboard) {
     )
 }
 
+fn listener(socket: &TcpListener, scheme: &str) -> Listener {
+    let origin = Origin {
+        scheme: scheme.into(),
+        host: "127.0.0.1".into(),
+        // Workers know an address by this, and those of a test have sockets of their own.
+        port: 80,
+        unix: false,
+    };
+    Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener")
+}
+
 impl Server {
     pub fn start(config: Config, call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static) -> Server {
         Server::on(&listen(), config, None, Arc::new(call))
@@ -148,12 +173,7 @@ impl Server {
         shared: Option<(Arc<WaitingRoom>, usize)>,
         app: Arc<A>,
     ) -> Server {
-        let server = Server::without_monitor(socket, config, shared, app);
-        server
-            .engine
-            .start(Box::new(NoLock { hands_over: false }))
-            .expect("a monitor");
-        server
+        Server::listening(listener(socket, "http"), config, shared, app)
     }
 
     /// Without the native threads: nobody polls but the threads that serve the app.
@@ -163,16 +183,63 @@ impl Server {
         shared: Option<(Arc<WaitingRoom>, usize)>,
         app: Arc<A>,
     ) -> Server {
-        let address = socket.local_addr().expect("an address");
-        let origin = Origin {
-            scheme: "http".into(),
-            host: "127.0.0.1".into(),
-            // Workers know an address by this, and those of a test have sockets of their own.
-            port: 80,
-            unix: false,
+        Server::at(listener(socket, "http"), config, shared, app)
+    }
+
+    /// As [`Server::on`], with TLS.
+    pub fn with_tls(
+        socket: &TcpListener,
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        call: Arc<Call>,
+    ) -> Server {
+        Server::listening(
+            listener(socket, "https").with_tls(tls::server()),
+            config,
+            shared,
+            Arc::new(Closure { call }),
+        )
+    }
+
+    /// Behind a proxy that speaks the PROXY protocol, with TLS after that or without.
+    pub fn behind_proxy(
+        (versions, has_tls): (ProxyVersions, bool),
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
+    ) -> Server {
+        let socket = listen();
+        let listener = match has_tls {
+            true => listener(&socket, "https").with_tls(tls::server()),
+            false => listener(&socket, "http"),
         };
-        let listener = Listener::new(socket.try_clone().expect("a descriptor").into(), origin).expect("a listener");
+        let app = Arc::new(Closure { call: Arc::new(call) });
+        Server::listening(listener.with_proxy_protocol(versions), config, shared, app)
+    }
+
+    fn listening<A: App + Send + Sync + 'static>(
+        listener: Listener,
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        app: Arc<A>,
+    ) -> Server {
+        let server = Server::at(listener, config, shared, app);
+        server
+            .engine
+            .start(Box::new(NoLock { hands_over: false }))
+            .expect("a monitor");
+        server
+    }
+
+    fn at<A: App + Send + Sync + 'static>(
+        listener: Listener,
+        config: Config,
+        shared: Option<(Arc<WaitingRoom>, usize)>,
+        app: Arc<A>,
+    ) -> Server {
+        let address = listener.address().expect("an address");
         let (count, totals) = (config.max_threads, Arc::clone(&config.request_totals));
+        let descriptors = Arc::clone(&config.descriptors);
         let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a dispatcher");
         let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
@@ -186,6 +253,7 @@ impl Server {
             engine,
             hub,
             totals,
+            descriptors,
             address,
             threads,
         }
@@ -254,8 +322,13 @@ impl<S: Read + Write> Client<S> {
 
     /// The next response; it must have a content-length.
     pub fn response(&mut self) -> Response {
+        self.response_to("GET")
+    }
+
+    /// The next response, to a request with this method.
+    pub fn response_to(&mut self, method: &str) -> Response {
         loop {
-            if let Some(response) = self.take_answer() {
+            if let Some(response) = self.take_answer(method != "HEAD") {
                 return response;
             }
             assert!(
@@ -266,14 +339,14 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    fn take_answer(&mut self) -> Option<Response> {
+    fn take_answer(&mut self, has_body: bool) -> Option<Response> {
         let text = String::from_utf8_lossy(&self.buffer).into_owned();
         let end = text.find("\r\n\r\n")? + 4;
         let head = text[..end].to_string();
         let status = head[9..12].parse().expect("a status");
         let length = head
             .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
+            .find_map(|line| line.strip_prefix("content-length: ").filter(|_| has_body))
             .map_or(0, |length| length.parse().expect("a length"));
         if self.buffer.len() < end + length {
             return None;

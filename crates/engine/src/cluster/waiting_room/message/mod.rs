@@ -1,0 +1,183 @@
+//! The format of a connection in the waiting room, with its request or without one: one datagram with its metadata and
+//! the bytes that were read, and the descriptor of its socket. A body in a temporary file travels as a second descriptor.
+//! If the connection stays where it is, the socket is one end of a pair, and there is one more descriptor for the end of
+//! the response. Long input travels in a file in memory (memfd), which is one more descriptor, because the kernel only takes short
+//! datagrams. `numbers.rs`: what it begins with; `reading.rs`: how it becomes a connection again.
+
+mod numbers;
+mod reading;
+
+pub(crate) use numbers::Stage;
+pub(super) use reading::open;
+
+use crate::clock::Nanos;
+use crate::http::body::Body;
+use crate::tls::Session;
+use fairlead_wire::ProxyVersions;
+use numbers::{kind, peer_numbers, versions_kind};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{memfd_create, MemfdFlags};
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest datagram.
+pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
+
+/// Most descriptors of a message.
+pub(crate) const DESCRIPTORS: usize = 4;
+
+/// The number of this format. Whoever changes the format changes it, so that processes of two versions do not share a
+/// room.
+pub(super) const FORMAT: u32 = 5;
+
+/// How many numbers it begins with: since when it is where it is ([`Stage`]), requests served, lengths of input and body,
+/// origin and kind, the peer (three numbers), how long the body was waited for, when it went into the room, and the length
+/// of the session.
+const NUMBERS: usize = 11;
+const HEADER: usize = 8 * NUMBERS;
+
+/// Offset of the byte that holds the kind.
+const KIND: usize = 32;
+
+/// What was received, before it becomes a connection again.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    pub(crate) socket: OwnedFd,
+    /// See [`Origin::fingerprint`](crate::Origin::fingerprint).
+    pub(crate) origin: u32,
+    /// The peer of the socket; `None` for a Unix socket.
+    pub(crate) peer: Option<SocketAddr>,
+    /// The header of a proxy with which the input begins, or which is still to come.
+    pub(crate) awaited: Option<ProxyVersions>,
+    pub(crate) stage: Stage,
+    /// When it went into the room; as much earlier as it has been there before.
+    pub(crate) entered: Nanos,
+    pub(crate) body_wait: Duration,
+    pub(crate) served: u64,
+    pub(crate) input: Vec<u8>,
+    pub(crate) body: Body,
+    /// Whether the head stands for one of HTTP/2.
+    pub(crate) is_http2: bool,
+    /// What TLS has agreed on where the connection is.
+    pub(crate) session: Option<Arc<Session>>,
+    /// Where the worker that has the connection is told what comes after the response, if the socket was lent.
+    pub(crate) afterwards: Option<OwnedFd>,
+    /// Whether the response is to end the connection, because the worker that has it ends.
+    pub(crate) is_last: bool,
+}
+
+/// What is about to be sent.
+#[derive(Debug)]
+pub(crate) struct Departure<'a> {
+    pub(crate) socket: BorrowedFd<'a>,
+    pub(crate) origin: u32,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) awaited: Option<ProxyVersions>,
+    pub(crate) stage: Stage,
+    /// When it went into the room; as much earlier as it has been there before.
+    pub(crate) entered: Nanos,
+    pub(crate) body_wait: Duration,
+    pub(crate) served: u64,
+    /// The header of the proxy, the bytes of the head, and those that came after the request.
+    pub(crate) input: [&'a [u8]; 3],
+    pub(crate) body: &'a Body,
+    pub(crate) is_http2: bool,
+    pub(crate) session: Option<&'a Session>,
+    pub(crate) afterwards: Option<&'a OwnedFd>,
+    /// Whether the response is to end the connection.
+    pub(crate) is_last: bool,
+}
+
+/// A message to be sent.
+pub(super) struct Message<'a> {
+    header: [u8; HEADER],
+    input: [&'a [u8]; 3],
+    body: &'a [u8],
+    session: Vec<u8>,
+    socket: BorrowedFd<'a>,
+    /// The file with input, body and session, if they do not travel in the datagram.
+    long: Option<OwnedFd>,
+    file: Option<BorrowedFd<'a>>,
+    afterwards: Option<BorrowedFd<'a>>,
+}
+
+impl<'a> Message<'a> {
+    pub(super) fn new(request: &Departure<'a>) -> Message<'a> {
+        let (body_kind, body, file): (u64, &[u8], Option<&File>) = match request.body {
+            Body::Empty => (0, &[], None),
+            Body::Memory(bytes) => (kind::MEMORY, bytes, None),
+            Body::File(file, _) => (kind::FILE, &[], Some(file)),
+        };
+        let [peer, address_high, address_low] = peer_numbers(request.peer);
+        let proxy = versions_kind(request.awaited);
+        let lent = if request.afterwards.is_some() { kind::LENT } else { 0 };
+        let http2 = if request.is_http2 { kind::HTTP2 } else { 0 };
+        let last = if request.is_last { kind::LAST } else { 0 };
+        let session = request.session.map_or_else(Vec::new, Session::to_bytes);
+        let numbers = [
+            request.stage.moment(),
+            request.served,
+            request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
+            request.body.len(),
+            u64::from(request.origin) << 8 | body_kind | proxy | lent | http2 | last | request.stage.kind(),
+            peer,
+            address_high,
+            address_low,
+            request.body_wait.as_millis() as u64,
+            request.entered.to_number(),
+            session.len() as u64,
+        ];
+        let mut header = [0; HEADER];
+        for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
+            space.copy_from_slice(&number.to_le_bytes());
+        }
+        Message {
+            header,
+            input: request.input,
+            body,
+            session,
+            socket: request.socket,
+            long: None,
+            file: file.map(AsFd::as_fd),
+            afterwards: request.afterwards.map(AsFd::as_fd),
+        }
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        let parts = [self.input[0], self.input[1], self.input[2], self.body, &self.session];
+        self.long.is_none() && HEADER + parts.map(<[u8]>::len).iter().sum::<usize>() <= DATAGRAM_BYTES
+    }
+
+    /// Moves input, body and session to a file in memory.
+    pub(super) fn lengthen(&mut self) -> io::Result<()> {
+        let mut long = File::from(memfd_create("fairlead request", MemfdFlags::CLOEXEC)?);
+        self.input.iter().try_for_each(|part| long.write_all(part))?;
+        long.write_all(self.body)?;
+        long.write_all(&self.session)?;
+        self.long = Some(long.into());
+        self.header[KIND] |= kind::LONG as u8;
+        Ok(())
+    }
+
+    pub(super) fn datagram(&self) -> [IoSlice<'_>; 6] {
+        let [proxy, head, ahead, body, session] = match self.long {
+            Some(_) => [&[][..]; 5],
+            None => [self.input[0], self.input[1], self.input[2], self.body, &self.session],
+        };
+        [&self.header, proxy, head, ahead, body, session].map(IoSlice::new)
+    }
+
+    /// In this order: the socket, the file in memory, the file with the body, and where the worker that has the
+    /// connection is told of the end.
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let long = self.long.as_ref().map(AsFd::as_fd);
+        let all = [Some(self.socket), long, self.file, self.afterwards];
+        all.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What the numbers at the beginning of a message mean.
+
+use crate::clock::{Millis, Nanos};
+use fairlead_wire::ProxyVersions;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+/// Where the body is, whether input and body travel in a file in memory, and how far the connection is.
+pub(super) mod kind {
+    pub(in crate::cluster::waiting_room::message) const MEMORY: u64 = 1;
+    pub(in crate::cluster::waiting_room::message) const FILE: u64 = 2;
+    pub(in crate::cluster::waiting_room::message) const BODY: u64 = 3;
+    pub(in crate::cluster::waiting_room::message) const LONG: u64 = 4;
+    /// No byte of a request is here.
+    pub(in crate::cluster::waiting_room::message) const IDLE: u64 = 16;
+    /// Not all of a head, or not known to be all of it.
+    pub(in crate::cluster::waiting_room::message) const HEAD: u64 = 32;
+    /// The connection stays where it is: see `transport/relayed.rs`.
+    pub(in crate::cluster::waiting_room::message) const LENT: u64 = 128;
+    /// The input begins with the header of a proxy, or that is still to come: version 1, version 2, or either.
+    pub(in crate::cluster::waiting_room::message) const PROXY_V1: u64 = 8;
+    pub(in crate::cluster::waiting_room::message) const PROXY_V2: u64 = 64;
+    /// The response ends the connection. Above the origin.
+    pub(in crate::cluster::waiting_room::message) const LAST: u64 = 1 << 40;
+    /// The head stands for one of HTTP/2. Above the origin.
+    pub(in crate::cluster::waiting_room::message) const HTTP2: u64 = 1 << 41;
+}
+
+/// How far a connection is with its next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The request is complete.
+    Request {
+        /// When it was.
+        arrived: Nanos,
+    },
+    /// Nothing of it has arrived.
+    Idle {
+        /// When the connection became idle.
+        since: Millis,
+    },
+    /// Some bytes of its head have arrived.
+    Head {
+        /// When the first one did.
+        since: Millis,
+    },
+}
+
+impl Stage {
+    pub(super) fn kind(self) -> u64 {
+        match self {
+            Stage::Request { .. } => 0,
+            Stage::Idle { .. } => kind::IDLE,
+            Stage::Head { .. } => kind::HEAD,
+        }
+    }
+
+    pub(super) fn moment(self) -> u64 {
+        match self {
+            Stage::Request { arrived } => arrived.to_number(),
+            Stage::Idle { since } | Stage::Head { since } => since.to_number(),
+        }
+    }
+
+    pub(super) fn of(kind: u64, moment: u64) -> Stage {
+        let since = Millis::from_number(moment);
+        match kind {
+            _ if kind & kind::IDLE != 0 => Stage::Idle { since },
+            _ if kind & kind::HEAD != 0 => Stage::Head { since },
+            _ => Stage::Request {
+                arrived: Nanos::from_number(moment),
+            },
+        }
+    }
+}
+
+pub(super) fn versions_kind(versions: Option<ProxyVersions>) -> u64 {
+    match versions {
+        None => 0,
+        Some(ProxyVersions::V1) => kind::PROXY_V1,
+        Some(ProxyVersions::V2) => kind::PROXY_V2,
+        Some(ProxyVersions::Any) => kind::PROXY_V1 | kind::PROXY_V2,
+    }
+}
+
+pub(super) fn versions(kind: u64) -> Option<ProxyVersions> {
+    match (kind & kind::PROXY_V1 != 0, kind & kind::PROXY_V2 != 0) {
+        (false, false) => None,
+        (true, false) => Some(ProxyVersions::V1),
+        (false, true) => Some(ProxyVersions::V2),
+        (true, true) => Some(ProxyVersions::Any),
+    }
+}
+
+/// First the scope, port and family (0: a Unix socket), then the address; IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
+pub(super) fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
+    let Some(peer) = peer else { return [0; 3] };
+    let (family, scope, address) = match peer {
+        SocketAddr::V4(peer) => (4, 0, peer.ip().to_ipv6_mapped()),
+        SocketAddr::V6(peer) => (6, u64::from(peer.scope_id()), *peer.ip()),
+    };
+    let bits = address.to_bits();
+    [
+        scope << 32 | u64::from(peer.port()) << 8 | family,
+        (bits >> 64) as u64,
+        bits as u64,
+    ]
+}
+
+pub(super) fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
+    let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+    let (scope, port) = ((numbers >> 32) as u32, (numbers >> 8) as u16);
+    match (numbers & 0xff, address.to_ipv4_mapped()) {
+        (4, Some(address)) => Some((IpAddr::V4(address), port).into()),
+        (6, _) => Some(SocketAddrV6::new(address, port, 0, scope).into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Reads a message.
+
+use super::numbers::{self, kind, versions};
+use super::{Stage, Transfer, HEADER, NUMBERS};
+use crate::clock::Nanos;
+use crate::http::body::Body;
+use crate::tls::Session;
+use rustix::fd::OwnedFd;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Parses a message. If it is incomplete, returns the socket, provided that it has arrived.
+pub(in crate::cluster::waiting_room) fn open(
+    datagram: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> Result<Transfer, Option<OwnedFd>> {
+    let mut descriptors = descriptors.into_iter();
+    let Some(socket) = descriptors.next() else {
+        return Err(None);
+    };
+    match read(datagram, descriptors) {
+        Some(request) => Ok(request.of(socket)),
+        None => Err(Some(socket)),
+    }
+}
+
+/// A transfer without its socket.
+struct Contents {
+    numbers: [u64; NUMBERS],
+    input: Vec<u8>,
+    body: Body,
+    session: Option<Arc<Session>>,
+    afterwards: Option<OwnedFd>,
+}
+
+impl Contents {
+    fn of(self, socket: OwnedFd) -> Transfer {
+        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, _] = self.numbers;
+        Transfer {
+            socket,
+            origin: (origin_and_kind >> 8) as u32,
+            peer: numbers::peer([peer, high, low]),
+            awaited: versions(origin_and_kind),
+            stage: Stage::of(origin_and_kind, moment),
+            body_wait: Duration::from_millis(wait),
+            entered: Nanos::from_number(entered),
+            served,
+            input: self.input,
+            body: self.body,
+            is_http2: origin_and_kind & kind::HTTP2 != 0,
+            session: self.session,
+            afterwards: self.afterwards,
+            is_last: origin_and_kind & kind::LAST != 0,
+        }
+    }
+}
+
+fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Contents> {
+    let (header, bytes) = datagram.split_first_chunk::<HEADER>()?;
+    let mut numbers = [0; NUMBERS];
+    for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
+        *number = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    let [_, _, input_length, body_length, origin_and_kind, ..] = numbers;
+    let long = match origin_and_kind & kind::LONG {
+        0 => None,
+        _ => Some(read_file(&files.next()?.into())?),
+    };
+    let bytes = long.as_deref().unwrap_or(bytes);
+    let session_length = usize::try_from(numbers[NUMBERS - 1]).ok()?;
+    let (input, rest) = bytes.split_at_checked(usize::try_from(input_length).ok()?)?;
+    let (body, session) = rest.split_at_checked(rest.len().checked_sub(session_length)?)?;
+    let body = match origin_and_kind & kind::BODY {
+        0 => Body::Empty,
+        kind::MEMORY => Body::Memory(body.to_vec()),
+        _ => Body::File(File::from(files.next()?), body_length),
+    };
+    let afterwards = match origin_and_kind & kind::LENT {
+        0 => None,
+        _ => Some(files.next()?),
+    };
+    let session = match session {
+        [] => None,
+        session => Some(Arc::new(Session::from_bytes(session)?)),
+    };
+    (body.len() == body_length).then(|| Contents {
+        numbers,
+        input: input.to_vec(),
+        body,
+        session,
+        afterwards,
+    })
+}
+
+fn read_file(file: &File) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(file.metadata().ok()?.len()).ok()?];
+    file.read_exact_at(&mut bytes, 0).ok()?;
+    Some(bytes)
+}

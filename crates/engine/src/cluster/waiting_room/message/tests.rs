@@ -1,0 +1,179 @@
+use super::numbers::peer;
+use super::*;
+use crate::clock::Millis;
+use rustix::event::{eventfd, EventfdFlags};
+use std::io::{Read, Seek};
+
+const PEER: &str = "[fe80::1%7]:9292";
+
+fn descriptor() -> OwnedFd {
+    eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
+}
+
+fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> Departure<'a> {
+    Departure {
+        socket: socket.as_fd(),
+        origin: u32::MAX,
+        peer: Some(PEER.parse().expect("an address")),
+        awaited: Some(ProxyVersions::V2),
+        stage: Stage::Request { arrived: Nanos::START },
+        entered: Nanos::START + Duration::from_nanos(9),
+        body_wait: Duration::from_millis(7),
+        served: 2,
+        input,
+        body,
+        is_http2: true,
+        session: None,
+        afterwards: None,
+        is_last: true,
+    }
+}
+
+fn sent(message: &Message<'_>) -> (Vec<u8>, Vec<OwnedFd>) {
+    let copy = |one: BorrowedFd<'_>| one.try_clone_to_owned().expect("a copy");
+    (
+        message.datagram().iter().flat_map(|part| part.to_vec()).collect(),
+        message.descriptors().into_iter().map(copy).collect(),
+    )
+}
+
+fn file(text: &str) -> Body {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(text.as_bytes()).expect("written");
+    file.rewind().expect("rewound");
+    Body::File(file, text.len() as u64)
+}
+
+#[test]
+fn a_message_is_read_as_it_was_written() {
+    let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
+    for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
+        let (socket, stored) = (descriptor(), body());
+        let departure = departure(&socket, [b"PROXY", b"GET /", b" and more"], &stored);
+        let mut message = Message::new(&departure);
+        if is_long {
+            message.lengthen().expect("a file in memory");
+        }
+        let (datagram, descriptors) = sent(&message);
+        let transfer = open(&datagram, descriptors).expect("whole");
+        assert_eq!((transfer.origin, transfer.peer), (u32::MAX, departure.peer));
+        assert!(transfer.is_last);
+        assert_eq!((transfer.stage, transfer.served), (departure.stage, 2));
+        assert_eq!(transfer.entered, departure.entered);
+        assert!(transfer.is_http2);
+        assert_eq!(
+            (transfer.awaited, transfer.body_wait),
+            (departure.awaited, departure.body_wait)
+        );
+        assert_eq!(transfer.input, departure.input.concat());
+        let mut text = String::new();
+        match (transfer.body, body()) {
+            (Body::Empty, Body::Empty) => continue,
+            (Body::Memory(bytes), Body::Memory(_)) => text = String::from_utf8(bytes).expect("text"),
+            (Body::File(mut file, 4), Body::File(..)) => _ = file.read_to_string(&mut text).expect("text"),
+            (got, sent) => panic!("{got:?} instead of {sent:?}"),
+        }
+        assert_eq!(text, "body");
+    }
+}
+
+#[test]
+fn a_request_whose_connection_stays_takes_its_session_and_a_place_for_the_last_word() {
+    let session = Session {
+        version: "TLSv1.3".into(),
+        client_chain: vec![vec![7; 2_000]],
+        ..Session::default()
+    };
+    let (socket, afterwards) = (descriptor(), descriptor());
+    for (body, is_long) in [(Body::Memory(b"body".to_vec()), false), (file("body"), true)] {
+        let departure = Departure {
+            session: Some(&session),
+            afterwards: Some(&afterwards),
+            ..departure(&socket, [b"", b"GET /", b""], &body)
+        };
+        let mut message = Message::new(&departure);
+        if is_long {
+            message.lengthen().expect("a file in memory");
+        }
+        let (datagram, descriptors) = sent(&message);
+        let transfer = open(&datagram, descriptors).expect("whole");
+        assert_eq!(transfer.session.as_deref(), Some(&session));
+        assert_eq!((transfer.input, transfer.body.len()), (b"GET /".to_vec(), 4));
+        let last_word = transfer.afterwards.expect("its descriptor");
+        rustix::io::write(&last_word, &1u64.to_ne_bytes()).expect("an eventfd");
+        let mut heard = [0; 8];
+        rustix::io::read(&afterwards, &mut heard).expect("the same eventfd");
+        let without = message.descriptors().len() - 1;
+        let (datagram, descriptors) = sent(&message);
+        let fewer = descriptors.into_iter().take(without).collect();
+        assert!(open(&datagram, fewer).is_err());
+    }
+}
+
+#[test]
+fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
+    let since = Millis::START;
+    for (stage, awaited) in [
+        (Stage::Idle { since }, None),
+        (Stage::Idle { since }, Some(ProxyVersions::V1)),
+        (Stage::Idle { since }, Some(ProxyVersions::Any)),
+        (Stage::Head { since }, None),
+        (Stage::Head { since }, Some(ProxyVersions::V2)),
+        (Stage::Head { since }, Some(ProxyVersions::Any)),
+    ] {
+        let socket = descriptor();
+        let departure = Departure {
+            stage,
+            awaited,
+            ..departure(&socket, [b"", b"", b"GET /"], &Body::Empty)
+        };
+        let (datagram, descriptors) = sent(&Message::new(&departure));
+        let transfer = open(&datagram, descriptors).expect("whole");
+        assert_eq!((transfer.stage, transfer.awaited, transfer.served), (stage, awaited, 2));
+        assert_eq!((&transfer.input[..], transfer.body.len()), (&b"GET /"[..], 0));
+    }
+}
+
+#[test]
+fn a_message_longer_than_a_datagram_is_not_short() {
+    for (length, is_short) in [(DATAGRAM_BYTES - HEADER, true), (DATAGRAM_BYTES - HEADER + 1, false)] {
+        let (socket, body) = (descriptor(), Body::Memory(vec![7; length - length / 2]));
+        let input = vec![7; length / 4];
+        let rest = vec![7; length / 2 - length / 4];
+        assert_eq!(
+            Message::new(&departure(&socket, [&[], &input, &rest], &body)).is_short(),
+            is_short
+        );
+    }
+}
+
+#[test]
+fn an_incomplete_message_gives_back_its_socket() {
+    let (socket, afterwards, body) = (descriptor(), descriptor(), file("body"));
+    let departure = Departure {
+        afterwards: Some(&afterwards),
+        ..departure(&socket, [b"", b"GET /", b""], &body)
+    };
+    let mut message = Message::new(&departure);
+    message.lengthen().expect("a file in memory");
+    for count in 0..message.descriptors().len() {
+        let (datagram, mut descriptors) = sent(&message);
+        descriptors.truncate(count);
+        let rest = open(&datagram, descriptors).expect_err("not whole");
+        assert_eq!(rest.is_some(), count > 0);
+    }
+    let short = Message::new(&departure);
+    for length in 0..HEADER + departure.input.concat().len() {
+        let (datagram, descriptors) = sent(&short);
+        assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
+fn a_peer_address_survives_the_round_trip() {
+    for text in ["127.0.0.2:80", "[2001:db8::7]:65535", "[::ffff:10.0.0.1]:1", PEER] {
+        let one: SocketAddr = text.parse().expect("an address");
+        assert_eq!(peer(peer_numbers(Some(one))), Some(one));
+    }
+    assert_eq!(peer(peer_numbers(None)), None);
+}

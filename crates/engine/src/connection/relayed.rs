@@ -1,0 +1,265 @@
+//! A connection whose request runs in another worker: what is sent there is relayed to the peer, as fast as the peer
+//! takes it. See `transport/relayed.rs`.
+
+use super::{Connection, Next, State, Then};
+use crate::clock::Millis;
+use crate::config::Config;
+use crate::limits::meter::Meter;
+use crate::stream::output::{FileParts, Flush};
+use crate::transport::poller::{Interest, Key};
+use crate::transport::{Afterwards, Lender, Link, Shutdown, Transport, READ_TURN};
+use crate::worker::Worker;
+use rustix::io::{self, Errno};
+use std::sync::Arc;
+
+/// The response of another worker.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    lender: Watched,
+    afterwards: Option<Afterwards>,
+    /// Measures how fast the client takes what has come.
+    meter: Meter,
+}
+
+/// The poller watches it. No more once it is dropped, and the other worker sees the end, even if other processes have its
+/// descriptors, too.
+struct Watched {
+    lender: Lender,
+    worker: Arc<Worker>,
+    key: Key,
+    is_read: bool,
+    /// Whether somebody else goes on with the socket.
+    is_given: bool,
+}
+
+impl std::fmt::Debug for Watched {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.lender.fmt(formatter)
+    }
+}
+
+impl Watched {
+    fn new(lender: Lender, worker: &Arc<Worker>, key: Key) -> io::Result<Watched> {
+        // What was lent is ended even if the poller cannot watch it.
+        let watched = Watched {
+            lender,
+            worker: Arc::clone(worker),
+            key,
+            is_read: true,
+            is_given: false,
+        };
+        worker.poller.add(&watched.lender.answer, key, Interest::Read)?;
+        worker.poller.add(watched.lender.word(), key, Interest::Read)?;
+        Ok(watched)
+    }
+
+    /// Whether the poller is to look for more of the response.
+    fn read(&mut self, reads: bool) -> io::Result<()> {
+        if self.is_read != reads {
+            let interest = if reads { Interest::Read } else { Interest::Nothing };
+            self.worker.poller.change(&self.lender.answer, self.key, interest)?;
+            self.is_read = reads;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.worker.is_at_home() {
+            self.worker.poller.remove(&self.lender.answer);
+            self.worker.poller.remove(self.lender.word());
+            if !self.is_given {
+                let _ = self.lender.answer.shut_down(Shutdown::Both);
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// What comes through `lender` is for the connection with that key.
+    ///
+    /// # Errors
+    /// If the poller cannot watch it.
+    pub(crate) fn of(lender: Lender, worker: &Arc<Worker>, key: Key, now: Millis) -> io::Result<Answer> {
+        Ok(Answer {
+            lender: Watched::new(lender, worker, key)?,
+            afterwards: None,
+            meter: Meter::begin(now),
+        })
+    }
+
+    /// When the client has taken too little for too long, if it has something to take.
+    pub(super) fn deadline(&self, config: &Config) -> Millis {
+        match self.lender.is_read {
+            true => Millis::NEVER,
+            false => self.meter.deadline(config.write_rate()),
+        }
+    }
+
+    /// Notes what comes after the response, once that is said. Whether the request has begun since the last time.
+    fn hear(&mut self) -> bool {
+        if self.afterwards.is_some() {
+            return false;
+        }
+        let heard = self.lender.lender.heard();
+        self.afterwards = heard.afterwards;
+        heard.begun
+    }
+
+    /// The socket to the other worker, for somebody else to go on with.
+    fn give_socket(&mut self) -> Link {
+        self.lender.is_given = true;
+        Arc::clone(&self.lender.lender.answer) as Link
+    }
+}
+
+impl Connection {
+    /// Another worker has the request: its answer is relayed from now on. Until that is complete, whatever ends the
+    /// connection resets it.
+    pub(crate) fn await_answer(&mut self, answer: Answer) {
+        self.forget_request();
+        self.place.reset();
+        self.state = State::Relayed(Box::new(answer));
+    }
+
+    /// Whether an answer is relayed.
+    pub(crate) fn is_relayed(&self) -> bool {
+        matches!(self.state, State::Relayed(_))
+    }
+
+    /// The socket to the worker that has made the answer, for somebody else to go on with.
+    pub(crate) fn give_socket(&mut self) -> Option<Link> {
+        match &mut self.state {
+            State::Relayed(answer) => Some(answer.give_socket()),
+            _ => None,
+        }
+    }
+
+    /// Before the connection is parked: whether the poller looks for more of the answer, or for room.
+    ///
+    /// # Errors
+    /// If the poller fails.
+    pub(crate) fn watch_answer(&mut self, reads: bool) -> io::Result<()> {
+        match &mut self.state {
+            State::Relayed(answer) => answer.lender.read(reads),
+            _ => Ok(()),
+        }
+    }
+
+    /// One turn: relays what has come of the answer. What comes afterwards is heard even if the client takes nothing:
+    /// otherwise the poller would tell of it again and again.
+    pub(super) fn relay(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
+        let State::Relayed(answer) = &mut self.state else {
+            return Next::Close;
+        };
+        if answer.lender.is_read {
+            // So far there was nothing for the client to take.
+            answer.meter = Meter::begin(now);
+        }
+        let mut turn = 0;
+        loop {
+            let is_sent = self.pass_on(config, now);
+            let State::Relayed(answer) = &mut self.state else {
+                return Next::Close;
+            };
+            if answer.hear() {
+                self.turn = None;
+            }
+            match is_sent {
+                Ok(true) if turn >= READ_TURN => return Next::AwaitAnswer,
+                Ok(true) => {}
+                Ok(false) if self.is_given_away() => return Next::GiveAway,
+                Ok(false) => return Next::Wait(Interest::Write),
+                Err(_) => return Next::Close,
+            }
+            let State::Relayed(answer) = &mut self.state else {
+                return Next::Close;
+            };
+            let received = answer.lender.lender.answer.receive(scratch);
+            if answer.hear() {
+                self.turn = None;
+            }
+            match received {
+                Ok(0) => return self.answered(config, now),
+                Ok(count) => {
+                    turn += count;
+                    self.stream.output.buffer().extend_from_slice(&scratch[..count]);
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) if self.is_given_away() => {}
+                Err(Errno::AGAIN) => return self.unless_gone(Next::AwaitAnswer),
+                Err(_) => return Next::Close,
+            }
+            if self.is_given_away() {
+                return Next::GiveAway;
+            }
+        }
+    }
+
+    /// Whether bytes go both ways from now on. A stream of HTTP/2 has one direction then: that of the response.
+    fn is_given_away(&self) -> bool {
+        let is_alone = self.stream.transport().own_events().is_none();
+        matches!(&self.state, State::Relayed(answer) if answer.afterwards == Some(Afterwards::GivenAway) && is_alone)
+    }
+
+    /// Sends what has come, as far as the client takes it, and measures that; whether that is everything.
+    fn pass_on(&mut self, config: &Config, now: Millis) -> io::Result<bool> {
+        let before = (self.stream.progress(), self.stream.output.pending());
+        let flushed = self.stream.flush(FileParts::Leave)?;
+        let is_sent = flushed == Flush::Done;
+        let taken = match is_sent {
+            true => before.1,
+            false => self.stream.progress() - before.0,
+        };
+        if let State::Relayed(answer) = &mut self.state {
+            answer.meter.moved(taken, now, config.write_rate());
+        }
+        Ok(is_sent)
+    }
+
+    /// The client seems to have taken too little. As the poller may not have told of room for a little more, it is
+    /// offered that: see [`Connection::flush_late`].
+    pub(super) fn relay_late(&mut self, config: &Config, now: Millis) -> Next {
+        let before = self.stream.progress();
+        match self.pass_on(config, now) {
+            Ok(true) => Next::AwaitAnswer,
+            Ok(false) if self.stream.progress() > before && self.deadline(config) > now => Next::Wait(Interest::Write),
+            _ => Next::Close,
+        }
+    }
+
+    /// `next`, unless the peer has gone.
+    fn unless_gone(&self, next: Next) -> Next {
+        match self.stream.transport().has_received() {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => next,
+            Err(_) => Next::Close,
+        }
+    }
+
+    /// The other worker has closed its end.
+    fn answered(&mut self, config: &Config, now: Millis) -> Next {
+        let afterwards = match &self.state {
+            State::Relayed(answer) => answer.afterwards,
+            _ => None,
+        };
+        let then = match afterwards {
+            Some(Afterwards::NextRequest) => Then::NextRequest,
+            Some(_) => Then::Close,
+            // The answer is incomplete, and the peer sees that.
+            None => return Next::Close,
+        };
+        self.place.close();
+        self.served += 1;
+        self.go_on_after_response(then, config, now)
+    }
+
+    /// The response to a request that another worker has lent is with that worker.
+    pub(super) fn give_back(&self, then: Then) -> Next {
+        self.stream.transport().give_back(match then {
+            Then::NextRequest | Then::HandOff => Afterwards::NextRequest,
+            Then::Close | Then::Linger => Afterwards::Close,
+        });
+        Next::Close
+    }
+}

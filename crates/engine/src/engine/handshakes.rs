@@ -1,0 +1,171 @@
+//! TLS handshakes: one native thread of each worker computes them, one step of each connection in turn, so that neither
+//! the app nor those whose handshakes are over wait for it.
+//!
+//! A peer that begins a handshake and does not go on costs memory. Of `max_handshakes` and one more, the one that has
+//! taken longest is given up: those of peers that go on take milliseconds.
+
+use super::Engine;
+use crate::clock::{AtomicMillis, Millis};
+use crate::connection::handshake::HandshakeSeat;
+use crate::connection::Connection;
+use crate::transport::listener::refuse;
+use crate::transport::HandshakeError;
+use crate::work_queue::{Turn, WorkQueue, LOOK};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The response to HTTP without TLS.
+const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 71\r\n\
+    connection: close\r\n\r\nThis port speaks HTTPS, and the request came without TLS. Use https://\n";
+
+/// Most log lines about failures in a second.
+const LINES: u32 = 10;
+
+/// The connections that wait for a step, in order.
+#[derive(Default)]
+pub(super) struct Handshakes {
+    queue: WorkQueue<Box<Connection>>,
+    /// Connections in their handshakes.
+    count: Arc<AtomicUsize>,
+    lines: Lines,
+}
+
+/// Bounds the log lines.
+struct Lines {
+    since: AtomicMillis,
+    count: AtomicU32,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines {
+            since: AtomicMillis::new(Millis::LONG_AGO),
+            count: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Lines {
+    /// Whether one more line may be written now.
+    fn admit(&self, now: Millis) -> bool {
+        if now - self.since.load(Relaxed) >= Duration::from_secs(1) {
+            self.since.store(now, Relaxed);
+            self.count.store(0, Relaxed);
+        }
+        self.count.fetch_add(1, Relaxed) < LINES
+    }
+}
+
+impl Handshakes {
+    /// Starts the thread, which does not keep the engine alive.
+    pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
+        let handshakes = Arc::clone(&engine.handshakes);
+        let engine = Arc::downgrade(engine);
+        std::thread::Builder::new()
+            .name("fairlead tls".into())
+            .spawn(move || handshakes.run(&engine))?;
+        Ok(())
+    }
+
+    /// Ends the thread; returns the connections that are left.
+    pub(super) fn stop(&self) -> VecDeque<Box<Connection>> {
+        self.queue.stop()
+    }
+
+    fn run(&self, engine: &Weak<Engine>) {
+        loop {
+            let next = self.queue.next(LOOK);
+            let Some(engine) = engine.upgrade() else { return };
+            match next {
+                Turn::Of(connection) => engine.shake_hands(connection),
+                Turn::Idle => {}
+                Turn::Over => return,
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// A new connection begins with a handshake, if it has TLS.
+    pub(super) fn await_handshake(&self, connection: &mut Connection, now: Millis) {
+        if !connection.stream.transport().awaits_handshake() {
+            return;
+        }
+        let count = &self.handshakes.count;
+        connection.await_handshake(HandshakeSeat::take(count), now);
+        if count.load(Relaxed) > self.worker.config.max_handshakes {
+            let age = |connection: &Connection| connection.in_handshake_since().map(|since| now - since);
+            let oldest = self.connections.parked().take_worst(age);
+            if let Some((connection, _)) = oldest {
+                self.give_handshake_up(connection, "there are too many at a time");
+            }
+        }
+    }
+
+    /// Leaves a connection to the thread for handshakes.
+    pub(super) fn hand_to_handshakes(&self, connection: Box<Connection>) {
+        if let Err(connection) = self.handshakes.queue.push(connection) {
+            self.close(connection);
+        }
+    }
+
+    fn shake_hands(&self, mut connection: Box<Connection>) {
+        self.worker.guard("a handshake", || {
+            self.worker.fault("shake hands");
+            match connection.shake_hands(Millis::now()) {
+                Ok(next) => {
+                    if connection.in_handshake_since().is_none() {
+                        self.count_handshake(&connection);
+                    }
+                    self.settle_elsewhere(connection, next);
+                }
+                Err(error) => self.handshake_has_failed(connection, &error),
+            }
+        });
+    }
+
+    fn count_handshake(&self, connection: &Connection) {
+        self.counters().handshakes.fetch_add(1, Relaxed);
+        if connection.stream.session().is_some_and(|session| session.is_resumed) {
+            self.counters().resumed_handshakes.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn handshake_has_failed(&self, mut connection: Box<Connection>, error: &HandshakeError) {
+        let text;
+        let why = match error {
+            HandshakeError::Gone | HandshakeError::Socket(_) => return self.give_handshake_up(connection, ""),
+            HandshakeError::PlainHttp => "it speaks plain HTTP: refused 400",
+            HandshakeError::NoCertificate => "there is no certificate yet",
+            HandshakeError::NoTls => "it does not speak TLS",
+            HandshakeError::Tls(error) => {
+                text = error.to_string();
+                &text
+            }
+        };
+        if let HandshakeError::PlainHttp = error {
+            refuse(connection.stream.transport(), PLAIN_HTTP);
+        }
+        self.note_failed_handshake(&connection, why);
+        // The peer may still be sending, and has to hear what was wrong.
+        let next = connection.linger(Millis::now());
+        self.settle_elsewhere(connection, next);
+    }
+
+    /// Closes a connection in its handshake. `why`: for the log, if it is of interest.
+    pub(super) fn give_handshake_up(&self, connection: Box<Connection>, why: &str) {
+        self.note_failed_handshake(&connection, why);
+        self.close(connection);
+    }
+
+    fn note_failed_handshake(&self, connection: &Connection, why: &str) {
+        self.counters().failed_handshakes.fetch_add(1, Relaxed);
+        if !why.is_empty() && self.handshakes.lines.admit(Millis::now()) {
+            let peers = &connection.stream.peers;
+            let log = &self.worker.log;
+            log.error(format_args!("no TLS handshake with {peers} ({why})"));
+        }
+    }
+}

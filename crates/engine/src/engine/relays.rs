@@ -1,0 +1,194 @@
+//! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process, but its
+//! requests can: the worker that has the connection lends whoever runs the request one end of a socket pair, and relays
+//! the response. To the other worker it is a connection for one response.
+//!
+//! ```text
+//!   worker A (has the state)            waiting room            worker B (has a free thread)
+//!     request waits ──▶ its bytes, one end of a socket pair ──▶ runs it, sends the response there
+//!     encrypts it for the peer ◀──────────────────────────────────────┘
+//! ```
+//! WebSockets and event streams begin where their connections are: they may stay for days, and one that is relayed would
+//! end with either worker.
+
+use super::Engine;
+use crate::clock::Millis;
+use crate::cluster::waiting_room::{Departure, Sent};
+use crate::connection::relayed::Answer;
+use crate::connection::{Connection, Next};
+use crate::exchange::relay;
+use crate::transport::poller::Interest;
+use crate::transport::{Lender, Lent};
+use std::sync::Arc;
+
+impl Engine {
+    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, it gets the
+    /// connection back, and what went wrong.
+    pub(super) fn lend(&self, mut connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
+        let may_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
+        let room = self.waiting_room.as_ref().zip(self.worker.shared());
+        let Some((room, (_, slot))) = room.filter(|_| !may_stay) else {
+            return Err((connection, Sent::TooLong));
+        };
+        let Some((lender, lent)) = self.open_lender() else {
+            return Err((connection, Sent::TooLong));
+        };
+        let sent = match self.loan(&connection, &lent) {
+            Some(departure) => room.send(&departure, slot),
+            None => Sent::TooLong,
+        };
+        if sent != Sent::Done {
+            return Err((connection, sent));
+        }
+        drop(lent);
+        match Answer::of(lender, &self.worker, connection.key(), Millis::now()) {
+            Ok(answer) => {
+                connection.await_answer(answer);
+                connection.pass_turn();
+                self.settle(connection, Next::AwaitAnswer);
+            }
+            Err(_) => self.abort(connection),
+        }
+        Ok(())
+    }
+
+    fn open_lender(&self) -> Option<(Lender, Lent)> {
+        let descriptors = &self.worker.config.descriptors;
+        let permits = [descriptors.for_file()?, descriptors.for_file()?];
+        Lender::new(permits).ok()
+    }
+
+    /// Parks a connection whose answer comes from another worker. `reads`: until there is more of it; otherwise until the
+    /// peer takes more.
+    pub(super) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
+        let interest = if reads { Interest::Nothing } else { Interest::Write };
+        match connection.watch_answer(reads) {
+            Ok(()) => self.park(connection, interest),
+            Err(_) => self.abort(connection),
+        }
+    }
+
+    /// The app in the other worker has taken its end of the socket pair: from now on bytes go both ways, and a native
+    /// thread carries them.
+    pub(super) fn relay_both_ways(&self, mut connection: Box<Connection>) {
+        let ahead = std::mem::take(&mut connection.stream.input);
+        let answered = connection.stream.output.take_unsent();
+        let joined = connection.give_socket().map(|socket| {
+            let transport = Arc::clone(connection.stream.transport());
+            relay::join(&transport, &socket, ahead, answered)
+        });
+        match joined {
+            Some(Ok(())) => self.let_go(connection),
+            _ => self.abort(connection),
+        }
+    }
+
+    /// What another worker has to know to run the request of a connection that stays here.
+    fn loan<'a>(&self, connection: &'a Connection, lent: &'a Lent) -> Option<Departure<'a>> {
+        let departure = self.departure_with(connection, &lent.socket)?;
+        let [proxy, head, _] = departure.input;
+        Some(Departure {
+            input: [proxy, head, &[]],
+            afterwards: Some(&lent.afterwards),
+            is_last: self.worker.is_leaving(),
+            session: connection.stream.transport().session().map(|session| &**session),
+            ..departure
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Nanos;
+    use crate::cluster::waiting_room::Received;
+    use crate::fault::Fault;
+    use crate::http::body::Body;
+    use crate::support::*;
+    use crate::transport::{Afterwards, Link, RelayedSocket, Socket, Transport};
+    use crate::Exchange;
+    use std::io::Read as _;
+    use std::sync::{mpsc, Mutex};
+
+    #[test]
+    fn a_client_that_takes_nothing_costs_its_worker_nothing() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let shared = |slot| Some((Arc::clone(&room), slot));
+        let busy = Server::with_tls(&listen(), config(), shared(0), Arc::new(wait));
+        let mut first = tls::connect(&busy);
+        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is busy", || busy.engine.stats().busy_threads == 1);
+        // Fills all that is between it and a client that reads nothing. The word that it is given away comes behind that.
+        let (give, _given) = mpsc::channel();
+        let fill = move |exchange: &mut Exchange<'_>| {
+            if path(exchange) != "/full" {
+                return reply(exchange, "short");
+            }
+            exchange.start(200);
+            exchange.end_head(Some(u64::MAX));
+            let is_full = |exchange: &mut Exchange<'_>| {
+                exchange.write(&[b'x'; 16 * 1024]).expect("the client is there");
+                !exchange.is_flushed()
+            };
+            let mut looks = 0;
+            while looks < 50 {
+                looks = if is_full(exchange) { looks + 1 } else { 0 };
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            let _ = give.send(exchange.hijack().expect("a socket"));
+        };
+        let free = Server::with_tls(&listen(), config(), shared(1), Arc::new(fill));
+        let (mut full, mut other) = (tls::connect(&busy), tls::connect(&busy));
+        full.send("GET /full HTTP/1.1\r\nHost: test\r\n\r\n");
+        full.stream.read_exact(&mut [0; 9]).expect("it begins");
+        eventually("the other worker has given it away", || {
+            free.engine.stats().connections == 0
+        });
+        (0..1_000).for_each(|_| busy.engine.faults().plan("step", Fault::Failure));
+        (0..20).for_each(|_| assert_eq!(other.get("/short").text(), "short"));
+        assert!(!busy.engine.faults().are_over(), "it was looked at again and again");
+        release.send(()).expect("it waits");
+    }
+
+    #[test]
+    fn what_was_lent_goes_on_to_another_worker_as_it_came() {
+        let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+        let engine = &server.engine;
+        let permit = || engine.worker.config.descriptors.for_file().expect("a permit");
+        let (lender, lent) = Lender::new([permit(), permit()]).expect("descriptors");
+        let link: Link = Arc::new(RelayedSocket::new(
+            Socket::uncounted(lent.socket),
+            lent.afterwards,
+            None,
+        ));
+        let peer = Some(([127, 0, 0, 1], 1).into());
+        let opened = engine
+            .connections
+            .open(&link, None, &engine.endpoints[0], peer, Millis::now());
+        let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
+        let adopted =
+            opened
+                .expect("it can be watched")
+                .adopted((head, Body::Empty, false), Nanos::now(), 0, &config());
+        let mut connection = adopted.expect("a request");
+        let (room, _) = room();
+        let departure = engine.departure(&connection).expect("it can move");
+        assert_eq!(room.send(&departure, 0), Sent::Done);
+        connection.place().give_away();
+        drop((connection, link));
+        let Received::Transfer(transfer) = room.receive(1) else {
+            panic!("it is there");
+        };
+        let socket = Socket::uncounted(transfer.socket);
+        let there = RelayedSocket::new(socket, transfer.afterwards.expect("it is lent"), None);
+        assert_eq!(there.send(b"answer", false), Ok(6));
+        there.give_back(Afterwards::NextRequest);
+        assert_eq!(lender.answer.receive(&mut [0; 10]), Ok(6));
+        assert_eq!(lender.heard().afterwards, Some(Afterwards::NextRequest));
+    }
+}

@@ -1,0 +1,40 @@
+//! Responses that are sent together: while another request of a session is about to run, what `h2` has for the client waits
+//! for the response to that one, because each send costs as much as a short request. It is sent when the thread finds
+//! nothing to run, when the app blocks, after a few responses, or in the next tick of the monitor, a millisecond later.
+
+use super::session::Session;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+
+/// The sessions of an engine that have something to send.
+#[derive(Default)]
+pub(crate) struct Delayed {
+    is_any: AtomicBool,
+    sessions: Mutex<Vec<Weak<Session>>>,
+}
+
+impl Delayed {
+    pub(super) fn add(&self, session: Weak<Session>) {
+        self.sessions.lock().push(session);
+        self.is_any.store(true, SeqCst);
+    }
+
+    /// Sends it now. One load in the usual case.
+    #[inline]
+    pub(crate) fn send(&self) {
+        if self.is_any.load(SeqCst) {
+            self.send_all();
+        }
+    }
+
+    #[cold]
+    fn send_all(&self) {
+        self.is_any.store(false, SeqCst);
+        let sessions = std::mem::take(&mut *self.sessions.lock());
+        sessions
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|session: Arc<Session>| session.push());
+    }
+}

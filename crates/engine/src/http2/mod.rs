@@ -1,0 +1,30 @@
+//! HTTP/2 (RFC 9113): many requests at a time over one transport. The `h2` crate keeps the protocol; the reactor drives
+//! it, as it drives everything else.
+//!
+//! ```text
+//!                 ┌───────────── session: one per connection ────────────┐
+//!   socket ◀────▶ pipe ◀─────▶ h2 ◀────▶ stream socket ◀── Connection: one request
+//!   (or TLS)      counts       frames,   a transport   ◀── Connection
+//!                 frames       windows                 ◀── Client: a WebSocket, an event stream
+//! ```
+//! A stream is a transport for one response: the request comes as a head of HTTP/1, and what is sent is a head of HTTP/1
+//! and the body as it is (`stream.rs`). So everything that serves a connection serves a stream: bodies and their
+//! limits, files, spooling, slow clients, the waiting room, WebSockets.
+//!
+//! * `session/`: drives `h2`; `signal.rs`: who does; `pipe.rs`: its way to the transport; `sessions.rs`: all sessions of an
+//!   engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
+//! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of one; `head.rs`: their heads.
+
+mod delay;
+mod head;
+mod pipe;
+mod receiving;
+mod sending;
+mod session;
+mod sessions;
+mod signal;
+mod stream;
+mod unsent;
+
+pub(crate) use session::{Arrival, End, Session};
+pub(crate) use sessions::{is_session, Sessions};

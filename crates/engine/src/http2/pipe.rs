@@ -1,0 +1,273 @@
+//! The way of `h2` to a transport: reads a turn's worth, writes what the transport takes, and counts frames both ways.
+//!
+//! `h2` asks for I/O by tokio's traits. There is no runtime: what is not possible now is `Pending`, and the reactor polls
+//! again when the socket is ready.
+
+use super::unsent::Unsent;
+use crate::clock::{Millis, Nanos};
+use crate::transport::{Link, Shutdown, READ_TURN, SCRATCH_BYTES};
+use fairlead_wire::http2::{frame_type, Flood, FrameMeter, PREFACE};
+use parking_lot::Mutex;
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::io;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+thread_local! {
+    /// Space to receive into: that of `h2` is not initialized.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Bytes that are received before what they make `h2` send is sent, and counted.
+const STEP_BYTES: usize = 16 * 1024;
+
+/// How long a turn of receiving may take: heads that are expensive to read keep nobody else waiting for longer.
+const TURN_TIME: Duration = Duration::from_micros(250);
+
+/// What `h2` has; the session keeps the other handle.
+pub(super) struct Pipe(pub(super) Arc<PipeState>);
+
+/// Used only while the session is locked, so its own lock is always free.
+pub(super) struct PipeState {
+    transport: Link,
+    /// Bytes of responses that were taken and not sent.
+    pub(super) unsent: Unsent,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    /// Bytes that were received before there was a session, and how many of them are read.
+    ahead: Vec<u8>,
+    read: usize,
+    /// Bytes that may still be received in this turn, and before it is time to send.
+    budget: usize,
+    step: usize,
+    /// When the turn ends, whatever was received.
+    until: Nanos,
+    /// Whether the transport did not take everything, and since when.
+    blocked: Option<Millis>,
+    has_ended: bool,
+    incoming: FrameMeter,
+    outgoing: FrameMeter,
+    flood: Option<Flood>,
+    /// Whether the peer has reset a stream since that was last asked.
+    has_reset: bool,
+    epoch: Millis,
+}
+
+impl PipeState {
+    pub(super) fn new(transport: Link, ahead: Vec<u8>, now: Millis) -> Arc<PipeState> {
+        let inner = Inner {
+            ahead,
+            read: 0,
+            budget: 0,
+            step: 0,
+            until: Nanos::default(),
+            blocked: None,
+            has_ended: false,
+            incoming: FrameMeter::after(PREFACE.len()),
+            outgoing: FrameMeter::default(),
+            flood: None,
+            has_reset: false,
+            epoch: now,
+        };
+        Arc::new(PipeState {
+            transport,
+            unsent: Unsent::default(),
+            inner: Mutex::new(inner),
+        })
+    }
+
+    /// A turn begins, in which a turn's worth may be received, or nothing.
+    pub(super) fn begin_turn(&self, reads: bool) {
+        let mut inner = self.inner.lock();
+        inner.budget = if reads { READ_TURN } else { 0 };
+        inner.until = Nanos::now() + TURN_TIME;
+    }
+
+    /// What has been received was answered: more may be.
+    pub(super) fn begin_step(&self) {
+        self.inner.lock().step = STEP_BYTES;
+    }
+
+    /// Whether it is time to send before more is received.
+    pub(super) fn is_step_over(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.step == 0 && inner.budget > 0 && !inner.has_ended
+    }
+
+    /// Whether the turn has ended before everything was received.
+    pub(super) fn has_more(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.budget == 0 && !inner.has_ended
+    }
+
+    /// Since when the transport takes nothing more.
+    pub(super) fn blocked_since(&self) -> Option<Millis> {
+        self.inner.lock().blocked
+    }
+
+    /// Since when a frame other than DATA, or a block of fields, is incomplete.
+    pub(super) fn inside_since(&self) -> Option<Millis> {
+        let inner = self.inner.lock();
+        inner.incoming.inside_since().map(|since| inner.epoch + since)
+    }
+
+    /// What there is too much of.
+    pub(super) fn flood(&self) -> Option<Flood> {
+        self.inner.lock().flood
+    }
+
+    /// What there is too much of, if `h2` has noticed it first and told the peer so.
+    pub(super) fn flood_told(&self) -> Option<Flood> {
+        match self.inner.lock().outgoing.goaway_data() {
+            b"too_many_resets" => Some(Flood::Resets),
+            b"too_many_internal_resets" => Some(Flood::ProvokedResets),
+            b"too_many_continuations" => Some(Flood::Continuations),
+            b"too_many_data_frames" => Some(Flood::EmptyData),
+            _ => None,
+        }
+    }
+
+    /// Whether the peer has reset a stream since the last call.
+    pub(super) fn take_has_reset(&self) -> bool {
+        std::mem::take(&mut self.inner.lock().has_reset)
+    }
+}
+
+impl Inner {
+    fn since_epoch(&self) -> std::time::Duration {
+        Millis::now() - self.epoch
+    }
+
+    fn count_received(&mut self, bytes: &[u8], unsent: &Unsent) {
+        let now = self.since_epoch();
+        let has_reset = &mut self.has_reset;
+        let flood = self.incoming.look_at_each(bytes, now, |frame| {
+            if frame.kind == frame_type::RST_STREAM {
+                *has_reset = true;
+                unsent.drop_stream(frame.stream);
+            }
+        });
+        self.flood = self.flood.or(flood);
+    }
+
+    /// A stream that this server resets may be one that the peer has made it reset.
+    fn count_sent(&mut self, bytes: &[u8], unsent: &Unsent) {
+        let now = self.since_epoch();
+        let flood = self.outgoing.look_at_each(bytes, now, |frame| unsent.sent(frame));
+        if flood == Some(Flood::Resets) {
+            self.flood = self.flood.or(Some(Flood::ProvokedResets));
+        }
+        self.incoming.sent(bytes.len());
+        self.blocked = None;
+    }
+
+    fn note(&mut self, error: Errno) -> Poll<io::Result<usize>> {
+        if error == Errno::AGAIN {
+            self.blocked.get_or_insert_with(Millis::now);
+            return Poll::Pending;
+        }
+        Poll::Ready(Err(error.into()))
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, space: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut inner = self.0.inner.lock();
+        if inner.read < inner.ahead.len() {
+            let rest = &inner.ahead[inner.read..];
+            let count = rest.len().min(space.remaining());
+            let part = rest[..count].to_vec();
+            space.put_slice(&part);
+            inner.count_received(&part, &self.0.unsent);
+            inner.read += count;
+            if inner.read == inner.ahead.len() {
+                (inner.ahead, inner.read) = (Vec::new(), 0);
+            }
+            return Poll::Ready(Ok(()));
+        }
+        while inner.budget > 0 {
+            if inner.step == 0 {
+                return Poll::Pending;
+            }
+            if Nanos::now() >= inner.until {
+                inner.budget = 0;
+                return Poll::Pending;
+            }
+            let received = SCRATCH.with_borrow_mut(|scratch| {
+                scratch.resize(SCRATCH_BYTES, 0);
+                let most = space.remaining().min(SCRATCH_BYTES);
+                let count = self.0.transport.receive(&mut scratch[..most])?;
+                space.put_slice(&scratch[..count]);
+                inner.count_received(&scratch[..count], &self.0.unsent);
+                Ok(count)
+            });
+            match received {
+                Ok(count) => {
+                    inner.has_ended |= count == 0;
+                    inner.budget = inner.budget.saturating_sub(count);
+                    inner.step = inner.step.saturating_sub(count);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Poll::Pending,
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut inner = self.0.inner.lock();
+        match self.0.transport.send(bytes, false) {
+            Ok(count) => {
+                inner.count_sent(&bytes[..count], &self.0.unsent);
+                Poll::Ready(Ok(count))
+            }
+            Err(error) => inner.note(error),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut inner = self.0.inner.lock();
+        match self.0.transport.send_pieces(pieces) {
+            Ok(count) => {
+                let mut left = count;
+                for piece in pieces {
+                    let sent = left.min(piece.len());
+                    inner.count_sent(&piece[..sent], &self.0.unsent);
+                    left -= sent;
+                }
+                Poll::Ready(Ok(count))
+            }
+            Err(error) => inner.note(error),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0.transport.send_rest() {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(error) => self.0.inner.lock().note(error).map_ok(|_| ()),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.transport.shut_down(Shutdown::Write).map_err(Into::into))
+    }
+}

@@ -1,0 +1,140 @@
+//! What is sent on a stream: heads in HTTP/1, as frames, and the body, as far as windows and the session have room.
+
+use super::head::response;
+use super::session::Session;
+use super::stream::context;
+use bytes::Bytes;
+use fairlead_wire::has_no_body;
+use fairlead_wire::http2::{ResponseLines, MAX_RESPONSE_HEAD};
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use rustix::io::{self, Errno};
+
+/// See the head of this file.
+pub(super) struct Sending {
+    /// Part of a head.
+    head: Vec<u8>,
+    response: SendResponse<Bytes>,
+    /// Once the head of the response is sent.
+    pub(super) body: Option<SendStream<Bytes>>,
+    /// Bytes of the body that are missing, if the head has told its length.
+    missing: Option<u64>,
+    /// Whether the peer knows that nothing follows.
+    pub(super) has_ended: bool,
+    /// Whether the end of what is sent is the end of the response: for what has no other one.
+    pub(super) is_given_away: bool,
+    /// Whether the client wants a tunnel, so that success means that there is one.
+    is_for_tunnel: bool,
+}
+
+impl Sending {
+    /// Nothing was sent yet. `is_for_tunnel`: see there.
+    pub(super) fn new(response: SendResponse<Bytes>, is_for_tunnel: bool) -> Sending {
+        Sending {
+            head: Vec::new(),
+            response,
+            body: None,
+            missing: None,
+            has_ended: false,
+            is_given_away: false,
+            is_for_tunnel,
+        }
+    }
+
+    /// The number of the stream.
+    pub(super) fn id(&self) -> u32 {
+        self.response.stream_id().as_u32()
+    }
+
+    /// Resets the stream, unless the response is complete. Whether that has to be sent.
+    pub(super) fn reset(&mut self, reason: Reason) -> bool {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return false;
+        }
+        match &mut self.body {
+            Some(body) => body.send_reset(reason),
+            None => self.response.send_reset(reason),
+        }
+        true
+    }
+
+    pub(super) fn is_reset(&mut self) -> bool {
+        if self.has_ended {
+            return false;
+        }
+        match &mut self.body {
+            Some(body) => body.poll_reset(&mut context()).is_ready(),
+            None => self.response.poll_reset(&mut context()).is_ready(),
+        }
+    }
+
+    /// Takes bytes of heads, until the one of the response is sent; returns how many.
+    pub(super) fn take_heads(&mut self, bytes: &[u8], is_head_request: bool) -> io::Result<usize> {
+        let mut taken = 0;
+        while self.body.is_none() && taken < bytes.len() {
+            let before = self.head.len();
+            self.head.extend_from_slice(&bytes[taken..]);
+            let Some(lines) = ResponseLines::of(&self.head) else {
+                let is_too_long = self.head.len() > MAX_RESPONSE_HEAD;
+                return if is_too_long { Err(Errno::PIPE) } else { Ok(bytes.len()) };
+            };
+            taken += lines.len - before;
+            let head = response(&lines, self.is_for_tunnel).ok_or(Errno::PIPE)?;
+            if head.status().is_informational() {
+                self.response.send_informational(head).map_err(|_| Errno::PIPE)?;
+            } else {
+                self.missing = lines.content_length().filter(|_| lines.status != 101);
+                let ends = is_head_request || has_no_body(head.status().as_u16()) || self.missing == Some(0);
+                self.body = Some(self.response.send_response(head, ends).map_err(|_| Errno::PIPE)?);
+                self.has_ended = ends;
+            }
+            self.head.clear();
+        }
+        if self.body.is_some() {
+            self.head = Vec::new();
+        }
+        Ok(taken)
+    }
+
+    /// How many of `wanted` bytes of the body can be taken now.
+    pub(super) fn room(&mut self, session: &Session, wanted: usize) -> usize {
+        let Some(body) = &mut self.body else { return 0 };
+        if self.has_ended {
+            return 0;
+        }
+        body.reserve_capacity(wanted);
+        body.capacity().min(session.room()).min(wanted)
+    }
+
+    /// Takes bytes of the body; returns how many.
+    pub(super) fn take_body(&mut self, bytes: &[u8], session: &Session) -> io::Result<usize> {
+        // What would be too much is never written, and a response without a body has none.
+        if self.has_ended {
+            return Err(Errno::PIPE);
+        }
+        let count = self.room(session, bytes.len());
+        let Some(body) = self.body.as_mut().filter(|_| count > 0) else {
+            return Ok(0);
+        };
+        self.missing = self.missing.map(|missing| missing.saturating_sub(count as u64));
+        self.has_ended = self.missing == Some(0);
+        session.took(body.stream_id().as_u32(), count);
+        let sent = body.send_data(Bytes::copy_from_slice(&bytes[..count]), self.has_ended);
+        if sent.is_err() {
+            session.lost(body.stream_id().as_u32());
+            return Err(Errno::PIPE);
+        }
+        Ok(count)
+    }
+
+    /// The response is complete. Whether that has to be sent.
+    pub(super) fn end(&mut self) -> bool {
+        let Some(body) = self.body.as_mut().filter(|_| !self.has_ended) else {
+            return false;
+        };
+        if self.missing.is_none() {
+            self.has_ended = body.send_data(Bytes::new(), true).is_ok();
+        }
+        true
+    }
+}

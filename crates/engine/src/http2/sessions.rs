@@ -1,0 +1,101 @@
+//! The sessions of an engine. A session's key is also its poller token: that of its connection, with a bit.
+
+use super::session::{Session, Shared};
+use crate::clock::{AtomicMillis, Millis};
+use crate::transport::poller::Key;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Set in the keys of sessions, and in no key of a connection or a client: the second highest bit of an index.
+const SESSION: u64 = 1 << 30;
+
+/// Minimum time between two checks of all sessions.
+const STEP: Duration = Duration::from_millis(250);
+
+/// Whether a poller token belongs to a session, if it does not belong to a client.
+pub(crate) fn is_session(token: u64) -> bool {
+    token & SESSION != 0
+}
+
+/// The key of a session over the connection with that key.
+pub(super) fn session_key(connection: Key) -> Key {
+    connection | SESSION
+}
+
+/// See the head of this file.
+pub(crate) struct Sessions {
+    all: Mutex<HashMap<Key, Arc<Session>>>,
+    shared: Shared,
+    /// When they were last checked.
+    checked: AtomicMillis,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            all: Mutex::default(),
+            shared: Shared::default(),
+            checked: AtomicMillis::new(Millis::LONG_AGO),
+        }
+    }
+}
+
+impl Sessions {
+    pub(crate) fn insert(&self, session: &Arc<Session>) {
+        self.all.lock().insert(session.key(), Arc::clone(session));
+    }
+
+    pub(crate) fn remove(&self, session: &Session) {
+        let removed = self.all.lock().remove(&session.key());
+        drop(removed);
+    }
+
+    pub(crate) fn get(&self, key: Key) -> Option<Arc<Session>> {
+        self.all.lock().get(&key).cloned()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        self.all.lock().values().cloned().collect()
+    }
+
+    /// What they have in common.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Whether [`Sessions::to_look_at`] may find some.
+    pub(crate) fn is_any_due(&self) -> bool {
+        self.shared.is_any_due.load(SeqCst)
+    }
+
+    /// Those whose streams have to be looked at without an event of their socket.
+    pub(crate) fn to_look_at(&self) -> Vec<Arc<Session>> {
+        if !self.shared.is_any_due.swap(false, SeqCst) {
+            return Vec::new();
+        }
+        let all = self.all.lock();
+        all.values().filter(|session| session.looks_later()).cloned().collect()
+    }
+
+    /// Those whose deadline has come, and when to ask again.
+    pub(crate) fn expired(&self, now: Millis) -> (Vec<Arc<Session>>, Millis) {
+        let checked = self.checked.load(SeqCst);
+        if now - checked < STEP {
+            let is_empty = self.all.lock().is_empty();
+            return (Vec::new(), if is_empty { Millis::NEVER } else { checked + STEP });
+        }
+        self.checked.store(now, SeqCst);
+        let (mut expired, mut next) = (Vec::new(), Millis::NEVER);
+        for session in self.all() {
+            match session.deadline() {
+                deadline if deadline <= now => expired.push(session),
+                deadline => next = next.min(deadline),
+            }
+        }
+        (expired, next)
+    }
+}

@@ -1,0 +1,350 @@
+//! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in HTTP/1,
+//! perhaps interim ones before it, and its body as it is. That the response is complete is said by
+//! [`Transport::give_back`]; one that ends without that is reset, so that the client sees that something is missing.
+
+use super::receiving::{Receiving, RequestEnd};
+use super::sending::Sending;
+use super::session::Session;
+use crate::tls::Session as TlsSession;
+use crate::transport::poller::{Dispatching, Happened, Key};
+use crate::transport::{Afterwards, OwnEvents, Shutdown, Transport};
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
+use parking_lot::Mutex;
+use rustix::event::{eventfd, EventfdFlags, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{self, Errno};
+use std::fs::File;
+use std::io::IoSlice;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Waker};
+
+/// Bytes of a file that are read at a time.
+const FILE_PIECE: usize = 64 * 1024;
+
+/// See the head of this file.
+pub(crate) struct StreamSocket {
+    me: Weak<StreamSocket>,
+    session: Arc<Session>,
+    receiving: Mutex<Receiving>,
+    sending: Mutex<Sending>,
+    watched: Mutex<Watched>,
+    /// For a thread that waits for what [`Watched::signalled`] says.
+    signal: OnceLock<OwnedFd>,
+    /// Whether the request was HEAD, so that no response has a body.
+    is_head_request: bool,
+    /// Whether the app has it.
+    is_hijacked: AtomicBool,
+}
+
+/// What somebody waits for.
+struct Watched {
+    key: Option<Key>,
+    reads: bool,
+    writes: bool,
+    /// Whether the end of the stream was told.
+    is_told: bool,
+    /// What the signal is for.
+    signalled: PollFlags,
+}
+
+impl Default for Watched {
+    fn default() -> Watched {
+        Watched {
+            key: None,
+            reads: false,
+            writes: false,
+            is_told: false,
+            signalled: PollFlags::empty(),
+        }
+    }
+}
+
+/// For questions to `h2` whose answer is asked for again when the session has moved.
+pub(super) fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+impl StreamSocket {
+    pub(super) fn new(
+        session: &Arc<Session>,
+        response: SendResponse<Bytes>,
+        (body, end): (Option<RecvStream>, RequestEnd),
+        is_head_request: bool,
+    ) -> Arc<StreamSocket> {
+        session.opened();
+        Arc::new_cyclic(|me| StreamSocket {
+            me: me.clone(),
+            session: Arc::clone(session),
+            receiving: Mutex::new(Receiving::new(body, end)),
+            sending: Mutex::new(Sending::new(response, end == RequestEnd::Hangup)),
+            watched: Mutex::default(),
+            signal: OnceLock::new(),
+            is_head_request,
+            is_hijacked: AtomicBool::new(false),
+        })
+    }
+
+    /// Its number in the session.
+    pub(super) fn id(&self) -> u32 {
+        self.sending.lock().id()
+    }
+
+    /// What has happened that somebody waits for. Tells a thread that waits, too.
+    pub(super) fn due(&self) -> Option<(Key, Happened)> {
+        let mut watched = self.watched.lock();
+        let (is_gone, has_room) = self.state();
+        let waits_to_read = watched.reads || watched.signalled.contains(PollFlags::IN);
+        let has_some = waits_to_read && (is_gone || self.receiving.lock().has_some());
+        if let Some(signal) = self.signal.get() {
+            let may_read = has_some && watched.signalled.contains(PollFlags::IN);
+            let may_write = has_room && watched.signalled.contains(PollFlags::OUT);
+            if is_gone || may_read || may_write {
+                let _ = io::write(signal, &1u64.to_ne_bytes());
+            }
+        }
+        let key = watched.key?;
+        let happened = Happened {
+            readable: watched.reads && has_some || is_gone && !watched.is_told,
+            writable: watched.writes && (is_gone || has_room),
+        };
+        watched.is_told |= is_gone;
+        (happened.readable || happened.writable).then_some((key, happened))
+    }
+
+    /// Whether the stream was reset or the session has ended, and whether it takes something to send.
+    fn state(&self) -> (bool, bool) {
+        let mut sending = self.sending.lock();
+        let is_gone = self.session.is_over() || sending.is_reset();
+        (is_gone, sending.body.is_none() || sending.room(&self.session, 1) > 0)
+    }
+
+    /// Why nothing was taken: the client has reset the stream or is gone, or there is no room.
+    fn why_nothing(&self) -> Errno {
+        match self.state() {
+            (true, _) => Errno::PIPE,
+            _ => Errno::AGAIN,
+        }
+    }
+
+    fn reset_with(&self, reason: Reason) {
+        let is_new = self.sending.lock().reset(reason);
+        if is_new {
+            self.session.push();
+        }
+    }
+
+    fn end(&self) {
+        if self.sending.lock().end() {
+            self.session.push_soon();
+        }
+    }
+}
+
+impl Drop for StreamSocket {
+    fn drop(&mut self) {
+        self.session.left(self.is_hijacked.load(SeqCst));
+    }
+}
+
+impl std::fmt::Debug for StreamSocket {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StreamSocket").finish_non_exhaustive()
+    }
+}
+
+/// That of the connection, which many streams share. See [`Transport::signal`] for one of its own.
+impl AsFd for StreamSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.session.transport().as_fd()
+    }
+}
+
+impl Transport for StreamSocket {
+    fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
+        let received = self.receiving.lock().take_into(space);
+        self.session.push_if_due();
+        match received {
+            Err(Errno::AGAIN) if self.state().0 => Err(Errno::CONNRESET),
+            received => received,
+        }
+    }
+
+    fn has_received(&self) -> io::Result<bool> {
+        let (is_gone, _) = self.state();
+        if is_gone {
+            return Err(Errno::CONNRESET);
+        }
+        self.receiving.lock().look()
+    }
+
+    fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
+        if self.session.is_over() {
+            return Err(Errno::PIPE);
+        }
+        let mut sending = self.sending.lock();
+        let mut taken = 0;
+        if sending.body.is_none() {
+            taken = sending.take_heads(bytes, self.is_head_request)?;
+        }
+        if taken < bytes.len() && sending.body.is_some() {
+            taken += sending.take_body(&bytes[taken..], &self.session)?;
+        }
+        if taken == 0 && sending.is_reset() {
+            return Err(Errno::PIPE);
+        }
+        let has_ended = sending.has_ended;
+        // What follows at once may only follow when this has left.
+        let is_full = more && sending.body.is_some() && sending.room(&self.session, 1) == 0;
+        drop(sending);
+        if has_ended {
+            self.session.push_soon();
+        } else if !more || taken < bytes.len() || is_full {
+            self.session.push();
+        }
+        match taken {
+            0 if !bytes.is_empty() => Err(self.why_nothing()),
+            _ => Ok(taken),
+        }
+    }
+
+    fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut sent = 0;
+        for piece in pieces {
+            match self.send(piece, false) {
+                Ok(count) => {
+                    sent += count;
+                    if count < piece.len() {
+                        break;
+                    }
+                }
+                Err(error) if sent == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
+        let room = self.sending.lock().room(&self.session, length.min(FILE_PIECE));
+        if room == 0 {
+            return Err(self.why_nothing());
+        }
+        let mut piece = vec![0; room];
+        let count = file.read_at(&mut piece, *offset).map_err(|_| Errno::IO)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        let sent = self.send(&piece[..count], false)?;
+        *offset += sent as u64;
+        Ok(sent)
+    }
+
+    fn shut_down(&self, how: Shutdown) -> io::Result<()> {
+        if how == Shutdown::Read {
+            return Ok(());
+        }
+        if self.sending.lock().is_given_away {
+            self.end();
+        }
+        if how == Shutdown::Both {
+            self.reset_with(Reason::INTERNAL_ERROR);
+            self.session.unwatch(self.id());
+        }
+        Ok(())
+    }
+
+    fn cut(&self) {
+        self.reset_with(Reason::INTERNAL_ERROR);
+    }
+
+    fn reset(&self) {
+        self.reset_with(Reason::CANCEL);
+    }
+
+    fn as_plain(&self) -> Option<&OwnedFd> {
+        None
+    }
+
+    fn is_for_one_response(&self) -> bool {
+        true
+    }
+
+    fn give_back(&self, afterwards: Afterwards) {
+        match afterwards {
+            Afterwards::GivenAway => self.sending.lock().is_given_away = true,
+            Afterwards::NextRequest | Afterwards::Close => self.end(),
+        }
+    }
+
+    fn hijacked(&self) {
+        if !self.is_hijacked.swap(true, SeqCst) {
+            self.session.hijacked();
+        }
+    }
+
+    fn can_move(&self) -> bool {
+        false
+    }
+
+    fn session(&self) -> Option<&Arc<TlsSession>> {
+        self.session.transport().session()
+    }
+
+    fn own_events(&self) -> Option<&dyn OwnEvents> {
+        Some(self)
+    }
+
+    fn signal(&self, wanted: PollFlags) -> (BorrowedFd<'_>, PollFlags) {
+        let signal = match self.signal.get() {
+            Some(signal) => Some(signal),
+            None => match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
+                Ok(signal) => Some(self.signal.get_or_init(|| signal)),
+                Err(_) => None,
+            },
+        };
+        let Some(signal) = signal else {
+            return (self.as_fd(), wanted);
+        };
+        self.watched.lock().signalled = wanted;
+        let _ = io::read(signal, &mut [0; 8]);
+        if let Some(me) = self.me.upgrade() {
+            self.session.watch(me);
+        }
+        // It may have happened before it was watched.
+        let _ = self.due();
+        (signal.as_fd(), PollFlags::IN)
+    }
+}
+
+impl OwnEvents for StreamSocket {
+    fn watch(&self, key: Key, reads: bool, writes: bool) {
+        let mut watched = self.watched.lock();
+        (watched.key, watched.reads, watched.writes) = (Some(key), reads, writes);
+        drop(watched);
+        if let Some(me) = self.me.upgrade() {
+            self.session.watch(me);
+        }
+        if !Dispatching::is_here() || reads || writes {
+            self.session.look_later();
+        }
+    }
+
+    fn unwatch(&self) {
+        let mut watched = self.watched.lock();
+        let was_watched = watched.key.take().is_some();
+        watched.is_told = false;
+        drop(watched);
+        let signal = self.signal.get();
+        if was_watched || signal.is_some() {
+            self.session.unwatch(self.id());
+        }
+        // Whoever polls that by now, asks anew.
+        if let Some(signal) = signal {
+            let _ = io::write(signal, &1u64.to_ne_bytes());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Bytes of responses that a session has taken and the transport does not have yet, by stream. `h2` keeps them while the
+//! socket is full, and while a window is closed that was open when they were taken: a client may close it afterwards (RFC
+//! 9113 §6.9.2). So they are counted by what is sent, not by whether the socket takes more.
+
+use crate::clock::Millis;
+use fairlead_wire::http2::{frame_type, FrameHead};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// See the head of this file. Any thread may use it; no other lock is taken meanwhile.
+#[derive(Default)]
+pub(super) struct Unsent(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    by_stream: HashMap<u32, usize>,
+    total: usize,
+    /// Since when there are some and none was sent.
+    since: Option<Millis>,
+}
+
+impl Unsent {
+    /// All of them.
+    pub(super) fn total(&self) -> usize {
+        self.0.lock().total
+    }
+
+    /// Since when there are some and none was sent.
+    pub(super) fn since(&self) -> Option<Millis> {
+        self.0.lock().since
+    }
+
+    /// A stream has given so many.
+    pub(super) fn add(&self, stream: u32, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let mut inner = self.0.lock();
+        *inner.by_stream.entry(stream).or_default() += bytes;
+        inner.total += bytes;
+        inner.since.get_or_insert_with(Millis::now);
+    }
+
+    /// A frame was sent.
+    pub(super) fn sent(&self, frame: FrameHead) {
+        match frame.kind {
+            frame_type::DATA => self.0.lock().remove(frame.stream, frame.length),
+            frame_type::RST_STREAM => self.drop_stream(frame.stream),
+            _ => {}
+        }
+    }
+
+    /// The stream was reset: what it had is not sent.
+    pub(super) fn drop_stream(&self, stream: u32) {
+        self.0.lock().remove(stream, usize::MAX);
+    }
+}
+
+impl Inner {
+    fn remove(&mut self, stream: u32, most: usize) {
+        let Some(left) = self.by_stream.get_mut(&stream) else {
+            return;
+        };
+        let removed = most.min(*left);
+        *left -= removed;
+        if *left == 0 {
+            self.by_stream.remove(&stream);
+        }
+        self.total -= removed;
+        if removed > 0 {
+            self.since = (self.total > 0).then(Millis::now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, stream: u32, length: usize) -> FrameHead {
+        FrameHead {
+            length,
+            kind,
+            flags: 0,
+            stream,
+        }
+    }
+
+    #[test]
+    fn what_is_sent_or_dropped_is_not_counted_any_more() {
+        let unsent = Unsent::default();
+        assert_eq!((unsent.total(), unsent.since()), (0, None));
+        unsent.add(1, 1_000);
+        unsent.add(3, 500);
+        unsent.add(1, 24);
+        unsent.sent(frame(frame_type::DATA, 1, 600));
+        unsent.sent(frame(1, 1, 300));
+        assert_eq!(unsent.total(), 924);
+        assert!(unsent.since().is_some());
+        unsent.sent(frame(frame_type::RST_STREAM, 3, 4));
+        assert_eq!(unsent.total(), 424);
+        unsent.drop_stream(5);
+        unsent.sent(frame(frame_type::DATA, 1, 424));
+        assert_eq!((unsent.total(), unsent.since()), (0, None));
+        unsent.sent(frame(frame_type::DATA, 1, 9));
+        assert_eq!(unsent.total(), 0);
+        assert!(unsent.0.lock().by_stream.is_empty());
+    }
+}

@@ -1,0 +1,161 @@
+//! The certificates of a listener, and which of them a peer gets (RFC 6066 §3).
+
+use super::{identity, CertificateSettings, Source};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys, SignatureScheme};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Those of one listener, in the order in which they were given.
+#[derive(Debug)]
+pub(super) struct Certificates(Vec<Named>);
+
+#[derive(Debug)]
+struct Named {
+    /// The hosts that it is for, in lower case; `*.` stands for one label.
+    hosts: Vec<String>,
+    key: Arc<CertifiedKey>,
+}
+
+impl Certificates {
+    /// Reads and checks them. Returns warnings, too.
+    pub(super) fn load(
+        settings: &[CertificateSettings],
+        provider: &CryptoProvider,
+        now: SystemTime,
+    ) -> Result<(Certificates, Vec<String>), String> {
+        let mut warnings = Vec::new();
+        let mut all = Vec::new();
+        for one in settings {
+            let key = certified_key(one, provider)?;
+            let (name, own) = (&one.chain.name, &key.cert[0]);
+            warnings.extend(
+                identity::validity_problem(own, now).map(|problem| format!("{name}: the certificate {problem}")),
+            );
+            all.push(Named {
+                hosts: identity::hosts(own),
+                key: Arc::new(key),
+            });
+        }
+        Ok((Certificates(all), warnings))
+    }
+
+    /// The first one for the host with a key that the peer understands: exact names first, then wildcards, then any.
+    fn find(&self, host: Option<&str>, schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let host = host.map(str::to_ascii_lowercase);
+        let wildcard = host
+            .as_deref()
+            .and_then(|host| host.split_once('.'))
+            .map(|(_, domain)| format!("*.{domain}"));
+        let of = |name: &Option<String>| {
+            let name = name.clone();
+            self.0
+                .iter()
+                .filter(move |one| name.as_ref().is_some_and(|name| one.hosts.contains(name)))
+        };
+        let is_understood = |one: &&Named| one.key.key.choose_scheme(schemes).is_some();
+        let named = || of(&host).chain(of(&wildcard));
+        // A key that the peer does not understand fails the handshake with the right alert.
+        let found = named().find(is_understood).or_else(|| named().next());
+        let found = found.or_else(|| self.0.iter().find(is_understood)).or(self.0.first());
+        found.map(|one| Arc::clone(&one.key))
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.find(hello.server_name(), hello.signature_schemes())
+    }
+}
+
+fn certified_key(settings: &CertificateSettings, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    let (chain, key) = (&settings.chain, &settings.key);
+    let certificates = certificates(chain)?;
+    let private = PrivateKeyDer::from_pem_slice(&key.bytes).map_err(|error| match error {
+        rustls::pki_types::pem::Error::NoItemsFound => format!("{}: there is no private key in PEM in it", key.name),
+        error => format!("{}: the private key cannot be read: {error}", key.name),
+    })?;
+    let private = provider.key_provider.load_private_key(private);
+    let private = private.map_err(|_| format!("{}: the private key is of a kind that is not supported", key.name))?;
+    let mut pair = CertifiedKey::new(certificates, private);
+    match pair.keys_match() {
+        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+        Err(Error::InconsistentKeys(_)) => {
+            return Err(format!(
+                "the key {} does not belong to the certificate {}",
+                key.name, chain.name
+            ));
+        }
+        Err(error) => return Err(format!("{}: the certificate cannot be used: {error}", chain.name)),
+    }
+    pair.ocsp = settings.ocsp.as_ref().map(response).transpose()?;
+    Ok(pair)
+}
+
+/// The certificates of a source in PEM, at least one.
+pub(super) fn certificates(source: &Source) -> Result<Vec<CertificateDer<'static>>, String> {
+    let all = CertificateDer::pem_slice_iter(&source.bytes)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| format!("{}: the certificate cannot be read: {error}", source.name))?;
+    if all.is_empty() {
+        return Err(format!("{}: there is no certificate in PEM in it", source.name));
+    }
+    Ok(all)
+}
+
+/// An OCSP response (RFC 6960 §4.2.1): a sequence whose first element says that the request was successful.
+fn response(source: &Source) -> Result<Vec<u8>, String> {
+    use x509_cert::der::{Decode, Reader, SliceReader};
+    let is_successful = |bytes: &[u8]| {
+        let mut reader = SliceReader::new(bytes)?;
+        let header = x509_cert::der::Header::decode(&mut reader)?;
+        let is_whole = header.tag == x509_cert::der::Tag::Sequence && header.length == reader.remaining_len();
+        Ok::<bool, x509_cert::der::Error>(
+            is_whole && reader.remaining_len() > 3u8.into() && reader.read_slice(3u8.into())? == [10, 1, 0],
+        )
+    };
+    match is_successful(&source.bytes) {
+        Ok(true) => Ok(source.bytes.clone()),
+        _ => Err(format!("{}: this is no successful OCSP response in DER", source.name)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::tls::tests::authority;
+
+    #[test]
+    fn a_host_gets_the_certificate_that_names_it() {
+        let authority = authority();
+        let settings = ["first.test", "*.wild.test", "exact.wild.test"].map(|host| authority.server(&[host]));
+        let provider = rustls::crypto::ring::default_provider();
+        let (all, warnings) = Certificates::load(&settings, &provider, SystemTime::now()).unwrap();
+        assert!(warnings.is_empty());
+        let chosen = |host| {
+            let found = all.find(host, &[SignatureScheme::ECDSA_NISTP256_SHA256]).unwrap();
+            identity::hosts(&found.cert[0]).remove(0)
+        };
+        assert_eq!(chosen(Some("exact.wild.test")), "exact.wild.test");
+        assert_eq!(chosen(Some("EXACT.wild.test")), "exact.wild.test");
+        assert_eq!(chosen(Some("other.wild.test")), "*.wild.test");
+        assert_eq!(chosen(Some("a.other.wild.test")), "first.test");
+        assert_eq!(chosen(Some("wild.test")), "first.test");
+        assert_eq!(chosen(None), "first.test");
+    }
+
+    #[test]
+    fn an_ocsp_response_has_to_be_whole_and_successful() {
+        let check = |bytes: &[u8]| response(&Source::new("x.ocsp", bytes)).is_ok();
+        assert!(check(&[0x30, 5, 10, 1, 0, 0xa0, 0]));
+        assert!(!check(&[0x30, 3, 10, 1, 6]));
+        assert!(!check(&[0x30, 9, 10, 1, 0, 0xa0, 0]));
+        assert!(!check(b"-----BEGIN"));
+        assert!(!check(b""));
+    }
+}

@@ -1,0 +1,222 @@
+//! TLS: what the listeners of a server agree on with their peers, and what a connection has agreed on. The bytes are
+//! the business of `transport/tls.rs`.
+//!
+//! What is offered follows Mozilla's intermediate profile: TLS 1.2 and 1.3, forward secrecy, AEAD suites only. rustls has
+//! nothing older to offer.
+
+mod certificates;
+mod challenge;
+mod client_authentication;
+mod identity;
+mod session;
+mod ticket_keys;
+mod tickets;
+
+use crate::acme::Challenges;
+use certificates::Certificates;
+use parking_lot::RwLock;
+use rustls::pki_types::UnixTime;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoServerSessionStorage};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection, SupportedProtocolVersion};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+use tickets::{KeyRing, Ticketer};
+
+pub(crate) use challenge::PROTOCOL as CHALLENGE_PROTOCOL;
+pub use identity::{Details, Identity};
+use session::HTTP2;
+pub use session::{Session, Verification};
+pub use ticket_keys::TicketKeys;
+
+/// What a listener offers its peers.
+#[derive(Clone, Debug, Default)]
+pub struct TlsSettings {
+    /// The first one is for peers that ask for no host, or for one that none of them is for. There may be none only as
+    /// long as one is expected (`acme_challenges`): handshakes are refused until then.
+    pub certificates: Vec<CertificateSettings>,
+    /// Whether clients are asked for certificates.
+    pub client_authentication: ClientAuthentication,
+    /// Who may issue those, in PEM; with a text that names where it comes from.
+    pub client_authorities: Option<Source>,
+    /// Which of them were revoked: lists in PEM, or one in DER.
+    pub revocation_lists: Option<Source>,
+    /// Whether TLS 1.2 is not offered.
+    pub is_tls13_only: bool,
+    /// Whether HTTP/2 is offered (ALPN).
+    pub http2: bool,
+    /// Keys of session tickets that several machines share, each in 48 or 80 bytes: the first one encrypts. If there are
+    /// none, the processes of the server share some of their own.
+    pub ticket_keys: Vec<Source>,
+    /// Where the answers to challenges of certificate authorities appear (RFC 8737).
+    pub acme_challenges: Option<PathBuf>,
+}
+
+/// A certificate of the server.
+#[derive(Clone, Debug, Default)]
+pub struct CertificateSettings {
+    /// The chain in PEM, the server's own certificate first.
+    pub chain: Source,
+    /// Its key in PEM, not encrypted.
+    pub key: Source,
+    /// What the authority says of it (OCSP), in DER.
+    pub ocsp: Option<Source>,
+}
+
+/// What a file contains, and what it is called in messages.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// Its path, or what else people call it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Whether clients are asked for certificates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientAuthentication {
+    /// They are not.
+    #[default]
+    None,
+    /// They are, and may have none; one that is sent has to be valid.
+    Optional,
+    /// They need a valid one.
+    Required,
+}
+
+impl Source {
+    /// Bytes, and what they are called in messages.
+    pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Source {
+        Source {
+            name: name.into(),
+            bytes: bytes.into(),
+        }
+    }
+}
+
+/// The TLS of a listener. What it offers can be replaced while it is used.
+#[derive(Debug)]
+pub struct Tls {
+    offer: RwLock<Offer>,
+    keys: Arc<KeyRing>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    config: Arc<ServerConfig>,
+    /// What checks the certificates of clients, if they are asked for some.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    challenges: Option<Challenges>,
+    has_certificate: bool,
+    warnings: Vec<String>,
+}
+
+impl Tls {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// What is wrong with them, as a sentence.
+    pub fn new(settings: &TlsSettings) -> Result<Tls, String> {
+        let keys = Arc::new(KeyRing::default());
+        Ok(Tls {
+            offer: RwLock::new(offer(settings, &keys)?),
+            keys,
+        })
+    }
+
+    /// Offers something else to those who connect from now on.
+    ///
+    /// # Errors
+    /// What is wrong with the settings, as a sentence; the former ones stay.
+    pub fn replace(&self, settings: &TlsSettings) -> Result<(), String> {
+        let offer = offer(settings, &self.keys)?;
+        *self.offer.write() = offer;
+        Ok(())
+    }
+
+    /// Shares the keys of session tickets with other processes, so that a session can be resumed in each of them.
+    pub fn share_keys(&self, keys: &'static TicketKeys) {
+        self.keys.share(keys);
+    }
+
+    /// What people should know of the settings: certificates that have expired, and the like.
+    pub fn warnings(&self) -> Vec<String> {
+        self.offer.read().warnings.clone()
+    }
+
+    /// Whether there is a certificate to show: the first one of `acme_challenges` may still have to come.
+    pub(crate) fn has_certificate(&self) -> bool {
+        self.offer.read().has_certificate
+    }
+
+    /// What is offered to the peer that has said `hello`.
+    pub(crate) fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let offer = self.offer.read();
+        let answer = offer.challenges.as_ref();
+        let answer = answer.and_then(|challenges| challenge::config_for(challenges, hello));
+        answer.unwrap_or_else(|| Arc::clone(&offer.config))
+    }
+
+    /// Checks the client's certificate again if the session was resumed, because it may have expired since: whoever
+    /// resumes a session sends none.
+    pub(crate) fn check_resumed(&self, connection: &ServerConnection) -> Result<(), rustls::Error> {
+        self.check_resumed_at(connection, UnixTime::now())
+    }
+
+    fn check_resumed_at(&self, connection: &ServerConnection, now: UnixTime) -> Result<(), rustls::Error> {
+        if connection.handshake_kind() != Some(HandshakeKind::Resumed) {
+            return Ok(());
+        }
+        let verifier = self.offer.read().verifier.clone();
+        match (verifier, connection.peer_certificates()) {
+            (Some(verifier), Some([own, rest @ ..])) => verifier.verify_client_cert(own, rest, now).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+}
+
+static FROM_TLS12: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
+static FROM_TLS13: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let now = SystemTime::now();
+    if settings.certificates.is_empty() && settings.acme_challenges.is_none() {
+        return Err("there is no certificate".into());
+    }
+    let (certificates, mut warnings) = Certificates::load(&settings.certificates, &provider, now)?;
+    let clients = client_authentication::load(settings, &provider, now)?;
+    warnings.extend(clients.warnings);
+    let versions = if settings.is_tls13_only { FROM_TLS13 } else { FROM_TLS12 };
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .map_err(|error| error.to_string())?;
+    let builder = match clients.verifier.clone() {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(certificates));
+    config.alpn_protocols = protocols(settings);
+    config.ticketer = Arc::new(Ticketer::new(Arc::clone(keys), &settings.ticket_keys, clients.policy)?);
+    // Tickets do for all clients of today; sessions in memory would be known to one process only.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(Offer {
+        config: Arc::new(config),
+        verifier: clients.verifier,
+        challenges: settings.acme_challenges.clone().map(Challenges::new),
+        has_certificate: !settings.certificates.is_empty(),
+        warnings,
+    })
+}
+
+/// What may follow (RFC 7301), the best first.
+fn protocols(settings: &TlsSettings) -> Vec<Vec<u8>> {
+    let all = [HTTP2, b"http/1.1"];
+    let offered = all.into_iter().filter(|protocol| settings.http2 || *protocol != HTTP2);
+    offered.map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;

@@ -1,0 +1,21 @@
+//! HTTP/2: the cases of `tests/requests`, many requests at a time over one connection, and clients that abuse it.
+
+#[path = "../requests/cases.rs"]
+mod cases;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod attacks;
+mod bridge;
+mod sessions;
+mod streams;
+mod turns;
+mod windows;
+
+use bridge::Bridge;
+use support::http2::Http2Client;
+use support::{Client, Server};
+
+fn connect(server: &Server) -> Client<Bridge> {
+    Client::over(Bridge::new(Http2Client::connect(server.address)))
+}
