@@ -51,10 +51,13 @@ module Fairlead
       Launcher.new(@configuration, log: @log).run
     end
 
-    # Checks what can be checked without listening and without loading the application.
+    # Checks what can be checked without listening, without loading the application, and without changing anything.
     def check
       configuration = Configuration.load(@flags)
-      Dir.chdir(configuration.directory) { AppLoader.check(configuration) } unless configuration.app
+      Dir.chdir(configuration.directory) do
+        AppLoader.check(configuration) unless configuration.app
+        Tls::Offers.new(configuration, EventLog.new(errors: @errors), checking: true).warn
+      end
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       print(Configuration::Report.new(configuration).to_s)
     end

@@ -43,7 +43,7 @@ module Fairlead
 
       # The configuration of a Fairlead::Server, for which options of the command have no meaning.
       def embedded(options)
-        new([EmbeddedLayer.from(options, origin: "Fairlead::Server")])
+        new([EmbeddedLayer.from(options, origin: "Fairlead::Server")], embedded: true)
       end
 
       # Whether Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer, if it is switched on).
@@ -63,9 +63,11 @@ module Fairlead
     attr_reader :plugin_settings
 
     # +layers+: the sources; the first one wins.
-    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil, plugin_settings: {})
+    # +embedded+: whether it is that of a Fairlead::Server.
+    def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil, plugin_settings: {}, embedded: false)
       @hooks = hooks.freeze
       @app = app
+      @embedded = embedded
       @plugin_settings = plugin_settings.dup.freeze
       @default_host = default_host
       @settings = merge(layers)
@@ -94,6 +96,9 @@ module Fairlead
 
     def development? = environment == "development"
 
+    # Whether somebody is known to develop. A program with a server inside may be in use without having said anything.
+    def at_development? = development? && (!@embedded || given?(:environment))
+
     # Where requests are logged: a path, "-" for standard output, or nil.
     def access_log_path
       access_log || ("-" if log_requests? && !quiet?)
@@ -116,11 +121,19 @@ module Fairlead
     end
 
     # Problems between options.
-    def contradictions
+    def contradictions = thread_problems + acme_problems
+
+    def thread_problems
       return [] unless min_threads > max_threads
 
       origin = [origin(:min_threads), origin(:max_threads)].find { |name| name != DEFAULT }
       [problem(:min_threads, origin, "is #{min_threads}, more than max_threads (#{max_threads})")]
+    end
+
+    # They would be in the same file.
+    def acme_problems
+      names = acme.group_by { |order| [order.directory, order.name] }.select { |_, orders| orders.size > 1 }.keys
+      names.map { |_, name| problem(:acme, origin(:acme), "#{name} begins two certificates; name its hosts together, or another host first") }
     end
 
     # The engine keeps what a Ruby thread does by native thread.
@@ -135,7 +148,7 @@ module Fairlead
     end
 
     def options_without_effect
-      idle = Options.settings.select { |option| option.needs && given?(option.name) && !self[option.needs] }
+      idle = Options.settings.select { |option| option.needs && given?(option.name) && [nil, false, []].include?(self[option.needs]) }
       idle.map { |option| problem(option.name, origin(option.name), "has no effect without #{option.needs}").to_s }
     end
 

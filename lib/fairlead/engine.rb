@@ -34,7 +34,7 @@ module Fairlead
       run_hooks(:boot)
       @lines = @service.engine_lines
       settings = @service.engine_settings(@lines)
-      @native = Native::Engine.new(@service.app, @service.listeners.to_engine, settings, @shared, @slot) { add_thread }
+      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { add_thread }
       Stats.add(@native, @shared)
       @created.close
       start_threads(@native.initial_threads)

@@ -85,6 +85,11 @@ module Fairlead
     # @return [Boolean] false if none is a file
     def reopen_logs = servers.map(&:reopen_logs).any?
 
+    # Reads the certificates of all servers again; see {Server#reload_certificates}.
+    #
+    # @return [Boolean] whether all could be used
+    def reload_certificates = servers.map(&:reload_certificates).all?
+
     # @return [Boolean] whether all servers listen
     def running? = servers.any? && servers.all?(&:running?)
 

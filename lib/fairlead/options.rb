@@ -67,8 +67,36 @@ module Fairlead
            valid: ["tcp://127.0.0.1:3000"], invalid: ["gopher://127.0.0.1"],
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
                 "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; " \
-                "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux. " \
-                "`backlog=N` in the query overrides `backlog`."
+                "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux; " \
+                "`ssl://HOST:PORT?cert=PATH&key=PATH` for TLS (docs/tls.md has all that may be in its query). " \
+                "`backlog=N` in the query overrides `backlog`, and `proxy_protocol=v1`, `v2`, `any` or `none` says with what connections " \
+                "begin ([proxies.md](proxies.md))."
+
+    shorthand :ssl_bind,
+              long_flags: [], valid: ["0.0.0.0", 9292, { cert: "a.pem", key: "a.key" }], invalid: ["0.0.0.0", 9292, { keystore: "a.jks" }],
+              example: 'ssl_bind "0.0.0.0", 9292, cert: "a.pem", key: "a.key"',
+              doc: "Adds an `ssl://` address to `bind`: its host, its port, and what would stand in the query. `cert_pem` and `key_pem` take " \
+                   "the texts, or objects of Ruby's OpenSSL." do |host, port = nil, options = {}|
+      host.nil? ? {} : { bind: Types::SslAddress.new.parse([host, port, options]) }
+    end
+
+    option :certificate, Types::CertificateFiles.new("CERT,KEY"),
+           scope: :process, embedded: true, repeatable: true, default: [], valid: ["a.pem,a.key"], invalid: ["a.pem"],
+           example: 'certificate "a.pem", "a.key"',
+           doc: "A certificate of every `ssl://` address, after those that the address names itself; may be given several times. A " \
+                "client gets the first one for the host that it asks for, and otherwise the first one. A third path is that of an OCSP " \
+                "response."
+
+    option :watch_certificates, Types::Seconds.new(zero: true),
+           scope: :process, embedded: true, default: 5, valid: [60], invalid: [-1],
+           doc: "How often the files of certificates, keys, authorities and revocation lists are looked at; when they have changed, they are " \
+                "read again, as by `fairlead ctl reload-certificates` and the signal HUP. 0 means never."
+
+    option :tls_ticket_keys, Types::Text.new("PATH"),
+           scope: :process, embedded: true, repeatable: true, default: [], valid: ["tickets.key"], invalid: [""],
+           doc: "A file with the key of session tickets, 48 or 80 random bytes, for machines whose clients are to resume their TLS sessions " \
+                "on each of them; may be given several times. The first key encrypts, the others only decrypt. Without it, the " \
+                "processes of a server share keys that they replace every six hours."
 
     shorthand :port,
               placeholder: "PORT", short: "-p", variables: %w[PORT], valid: ["3000"], invalid: ["http"],
@@ -93,6 +121,24 @@ module Fairlead
                 "count too. 0 means three quarters of the descriptors that the server may use: the " \
                 "open-file limit, which is raised to the hard limit at the start, minus the files open then, minus a quarter of it (at " \
                 "most 1,024) for the application. Whatever the value, an eighth of them is kept for files."
+
+    group "Certificates"
+
+    option :acme, Types::AcmeOrder.new,
+           scope: :process, repeatable: true, default: [],
+           valid: ["shop.example?contact=admin@shop.example&terms_of_service_agreed=true"], invalid: ["shop.example"],
+           example: 'acme "shop.example", contact: "admin@shop.example", terms_of_service_agreed: true',
+           doc: "Gets a certificate for these hosts from an authority that speaks ACME, such as Let's Encrypt, and renews it in time; may " \
+                "be given several times. `terms_of_service_agreed`, which must be true, says that you agree to what the authority " \
+                "demands. Also `contact` (whom it writes to), `directory` (its address), `challenge` (`http-01` or `tls-alpn-01`), `eab_kid` and " \
+                "`eab_hmac` (an external account), and `ca` (a file with the certificate behind the authority's own). On the command line " \
+                "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/acme.md."
+
+    option :acme_dir, Types::Text.new("DIR"),
+           scope: :process, needs: :acme, default: ->(_) { StateFolder.default("acme") },
+           shown_default: "`acme` in `$STATE_DIRECTORY`, or else in `~/.local/state/fairlead`", valid: ["/var/lib/shop/acme"], invalid: [""],
+           doc: "The folder for accounts, keys and certificates of `acme`. It is made if need be, for its owner only. It must outlive a " \
+                "deployment, and belong to one machine."
 
     group "Processes and threads"
 
@@ -252,9 +298,33 @@ module Fairlead
            scope: :process, embedded: true, default: false, valid: [true], invalid: ["maybe"],
            doc: "Adds to each env what applications and libraries for Puma ask for. `puma.socket` is a socket object, which is closed " \
                 "after the request. `puma.request_body_wait` is how many milliseconds the body was waited for. " \
-                "`puma.mark_as_io_bound` may be called and does nothing."
+                "`puma.mark_as_io_bound` may be called and does nothing. `puma.peercert` is the certificate that a client has sent."
 
     group "Requests"
+
+    option :handshake_timeout, Types::Seconds.new,
+           scope: :engine, default: 10, valid: [5], invalid: [0],
+           doc: "How long a TLS handshake may take in all, from the moment when the connection was accepted."
+
+    option :max_handshakes, Types::Count.new(1..1_000_000),
+           scope: :engine, default: 1024, valid: [100], invalid: [0],
+           doc: "Most TLS handshakes of a worker at a time. Above it, the one that has taken longest is given up: those of clients that " \
+                "go on take milliseconds."
+
+    option :http2, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Speaks HTTP/2 with clients that want it: over TLS those that agree on it (ALPN), without TLS those that begin with " \
+                "it (prior knowledge), as routers do. See `docs/http2.md`."
+
+    option :http2_websockets, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Offers WebSockets as streams of HTTP/2 (RFC 8441): browsers open them over the connection that they have; otherwise " \
+                "each over a connection of HTTP/1.1."
+
+    option :http2_streams, Types::Count.new(1..10_000),
+           scope: :engine, default: 100, valid: [32], invalid: [0],
+           doc: "Most requests of an HTTP/2 connection at a time. Those above it are refused before they are read, so that the client " \
+                "may send them again."
 
     option :head_timeout, Types::Seconds.new,
            scope: :engine, default: 30, valid: [5], invalid: [0],
@@ -280,21 +350,41 @@ module Fairlead
     option :remote_address, Types::RemoteAddress.new("SOURCE"),
            scope: :engine, default: "socket", aliases: %i[set_remote_address], valid: ["header:X-Real-IP"], invalid: ["header"],
            doc: "Where the address of the client comes from, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
-                "peer. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: the first address of that field, if a " \
-                "request has it; only for a server that is reached through proxies which set it, as clients can forge " \
-                "it (with `trusted_proxies` it counts only from those). `proxy_protocol: :v1`: the line that a proxy sends before " \
-                "the first request, within `head_timeout`; a connection without one gets a 400."
+                "peer, or whom `trusted_proxies` name. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: that field, " \
+                "if a request has it. With `trusted_proxies` it counts only from those, and the last address that is none of theirs is " \
+                "the client; without, the first address counts, which clients can forge unless a proxy sets the field. " \
+                "`proxy_protocol: :v1` (`:v2`, `:any`): every connection begins with a header of HAProxy's PROXY protocol, within " \
+                "`head_timeout`; one without gets a 400. `?proxy_protocol=` in an address of `bind` says so for one listener. See " \
+                "[proxies.md](proxies.md)."
 
     option :trusted_proxies, Types::Network.new("NETWORK"),
            scope: :engine, repeatable: true, default: [], valid: ["10.0.0.0/8"], invalid: ["10.0.0.0/255.0.0.0"],
-           doc: "Peers whose fields `x-forwarded-proto`, `x-forwarded-scheme` and `x-forwarded-ssl` say whether `rack.url_scheme` is " \
-                "`https`, and `SERVER_PORT` 443 if the host has no port. An address, a network, or `unix` for all who connect to a Unix " \
-                "socket; may be given several times."
+           doc: "Proxies that are believed in what they say of their clients. In `x-forwarded-for`, `-proto`, `-host` and `-port` and in " \
+                "`forwarded` they say what `REMOTE_ADDR`, `rack.url_scheme`, `SERVER_NAME` and `SERVER_PORT` are. The client is the last " \
+                "one in the list that is no such proxy. From others these fields change nothing. An address, a network, or `unix` for all who " \
+                "connect to a Unix socket; may be given several times. See [proxies.md](proxies.md)."
+
+    option :forwarded_fields, Types::Choice.new(:all, :x_forwarded, :forwarded),
+           scope: :engine, needs: :trusted_proxies, default: :all, valid: ["forwarded"], invalid: ["via"],
+           doc: "Which fields of `trusted_proxies` count: those that begin with `x-forwarded-`, `forwarded`, or `all`. Set the kind that " \
+                "your proxies write: with `all`, a request whose fields contradict each other gets a 400."
 
     option :rack_url_scheme, Types::Choice.new(:http, :https),
            scope: :engine, default: nil, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
            doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
                 "that speaks HTTPS."
+
+    option :redirect_to_https, Types::HttpsRedirect.new,
+           scope: :engine, default: false, valid: [8443], invalid: [0, "yes"],
+           doc: "Redirects a request that has come by `http` to the same place with `https`, without the application: GET and HEAD with 301, " \
+                "others with 308. A number is the port there; `true` means that of the first `ssl://` address, or 443 without one and behind " \
+                "`trusted_proxies`. Not for `priority_paths` and the challenges of certificate authorities. See [proxies.md](proxies.md)."
+
+    option :hsts, Types::Hsts.new("RULE"),
+           scope: :engine, default: nil, valid: ["max-age=31536000; includeSubDomains"], invalid: ["always", "max-age=60; preload"],
+           doc: "Sends `strict-transport-security` in responses by `https` that have no such field, so that browsers use nothing else from " \
+                "then on. It takes seconds, `max_age: 31536000, include_subdomains: true, preload: true`, or the value of the field; `true` " \
+                "means a year. Begin with a few minutes: it cannot be taken back."
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
@@ -498,7 +588,7 @@ module Fairlead
       { control_url: url, control_token: token, control_data_only: details[:data_only] }
     end
 
-    option :health_url, Types::Address.new("URL"),
+    option :health_url, Types::Address.new("URL", served: false),
            scope: :process, default: nil, valid: ["tcp://127.0.0.1:9294"], invalid: ["http://127.0.0.1"],
            doc: "Answers `/ready` and `/live` at this address, for load balancers and Kubernetes. The control server does so too, but this " \
                 "address has nothing else and may be open to others."

@@ -103,6 +103,11 @@ module Fairlead
     # @return [Boolean] false if it is not a file
     def reopen_logs = @service.reopen_logs
 
+    # Reads the certificates of `ssl://` addresses again, for those who connect from now on. Not for a trap.
+    #
+    # @return [Boolean] whether all could be used; the log says what could not, and the former ones stay
+    def reload_certificates = running? && @service.reload_certificates
+
     # @return [Boolean] whether it listens; false again once it has been stopped
     def running? = !@life.nil? && !@life.over?
 

@@ -6,6 +6,12 @@ module Fairlead
   class Service
     attr_reader :configuration, :log, :listeners
 
+    # What `ssl://` addresses offer: a Tls::Offers. nil before the listeners are there.
+    attr_reader :tls
+
+    # The keys of session tickets, if this process has some of its own: a Native::TicketKeys.
+    attr_accessor :ticket_keys
+
     # +app+: the application, if it is loaded already; otherwise #app loads the rackup file. +redirection+: the Redirection of
     # the standard streams, if this process has one.
     def initialize(configuration, log:, app: nil, redirection: nil)
@@ -18,8 +24,11 @@ module Fairlead
     # Opens the listeners and the access log, and logs the addresses. +inherited+: as for Listeners.open.
     def open(inherited: Inherited.new)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
+      @tls = Tls::Offers.new(configuration, log)
       @listeners = open_listeners(inherited)
       @listeners.each { |listener| log.listening(listener) }
+      @tls.tell_of_development
+      @tls.warn
       self
     end
 
@@ -30,13 +39,19 @@ module Fairlead
       self
     end
 
-    # As above; nothing else is opened.
-    def adopt_listeners(ios, bindings = [])
+    # As above; nothing else is opened. Without +bindings+ they are those of the listeners that are there.
+    def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
+      @tls ||= Tls::Offers.new(configuration, log)
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
-        Listener.adopt(io.fileno, binding, kept: true)
+        listener = Listener.adopt(io.fileno, binding, kept: true)
+        claim(listener, binding)
+        secured(listener, binding)
       end)
     end
+
+    # Reads the certificates again; see Tls::Offers#reload.
+    def reload_certificates(quietly: false) = @tls.reload(quietly: quietly)
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
@@ -48,6 +63,12 @@ module Fairlead
 
     # Whether the application is loaded before the workers are forked.
     def preload? = given? || configuration.preload?
+
+    # The listeners for the engine.
+    def engine_listeners
+      proxy_protocol = configuration.remote_address[/\Aproxy_protocol:(.+)/, 1]
+      listeners.to_engine(proxy_protocol: proxy_protocol)
+    end
 
     # Where an engine in this process writes its own lines: EngineLines.
     def engine_lines = EngineLines.new(log, @access_log)
@@ -64,8 +85,10 @@ module Fairlead
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
         http_version: AppLoader.http_version?,
+        ticket_keys: ticket_keys,
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,
+        acme_challenges: (Acme::Store.new(configuration.acme_dir).challenges if configuration.acme.any?),
         out_of_band: (-> { configuration.hooks.run(:out_of_band, log: log) } if configuration.hooks.any?(:out_of_band))
       )
     end
@@ -103,9 +126,30 @@ module Fairlead
 
     def open_listeners(inherited)
       activated = configuration.bind_to_activated_sockets
-      Listeners.open(configuration.bind, backlog: configuration.backlog, inherited: inherited, activated: activated) do |unused|
+      listeners = Listeners.open(configuration.bind, backlog: configuration.backlog, inherited: inherited, activated: activated) do |unused|
         log.listener_unused(unused)
       end
+      listeners.each { |listener| secured(listener, listener.ssl_address) }
+      listeners
+    end
+
+    # Gives a listener what the configuration says of its address, which may have changed since it was opened.
+    def claim(listener, address)
+      return if address.to_s.empty?
+
+      at = ->(one) { one.partition("?").first }
+      configured = configuration.bind.find { |one| at[one] == at[address] }
+      Binding.parse(configured || address).claim([listener])
+    end
+
+    # +address+: what it was opened for, or nil.
+    def secured(listener, address)
+      offer = @tls.for(address) unless address.to_s.empty?
+      if offer
+        listener.ssl_address = address
+        listener.secure(offer)
+      end
+      listener
     end
 
     def access_log_origin

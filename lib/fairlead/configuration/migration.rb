@@ -92,7 +92,6 @@ module Fairlead
 
       def rename(node, name, arguments)
         return negate(node, arguments) if name == :quiet
-        return note(node, Binding::NO_TLS) if name == :ssl_bind
 
         note(node, "#{name} #{MigrationGuide::DIFFERENCES.fetch(name)}") if NOTED.include?(name)
         new = Hooks::ALIASES[name] || Options[name]&.name

@@ -37,7 +37,7 @@ module Fairlead
         activate_control_app: "the token may also be in the field `authorization`; there are more commands: [control.md](control.md)",
         app: "a rackup file is not needed then",
         bind_to_activated_sockets: "sockets for every interface are the same in IPv4 and IPv6",
-        bind: "`ssl://` is an error; `low_latency` is always on",
+        bind: "`low_latency` is always on; for `ssl://`, see `ssl_bind`",
         custom_logger: "a Logger gets each message with its level, warnings and errors included; any object with `write` or `<<` will do",
         debug: "tells other things",
         directory: "has to exist when the file is read",
@@ -62,7 +62,7 @@ module Fairlead
         set_remote_address: "a field that has no address is ignored; with `proxy_protocol: :v1` a connection without its line gets a 400",
         shutdown_debug: "each thread is a message, with its request",
         stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
-        ssl_bind: "an error: TLS is not supported yet",
+        ssl_bind: "TLS 1.2 and 1.3 only, without OpenSSL's names of ciphers and without keystores",
         state_permission: "the default is 0600, because the file may contain a token",
         supported_http_methods: "the default is any method",
         threads: "at most 500",
@@ -90,7 +90,6 @@ module Fairlead
         def ours(name)
           entry = Accepted[name]
           return entry.same.include?(true) ? "always on" : "no effect" if entry&.instead
-          return "an error" if name == :ssl_bind
 
           new = Hooks::ALIASES[name] || Options[name]&.name || name
           new == name ? "the same" : "`#{new}`"

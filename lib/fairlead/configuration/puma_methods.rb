@@ -33,9 +33,6 @@ module Fairlead
       def single(&block) = @file.mode_block(:single, block)
       def cluster(&block) = @file.mode_block(:cluster, block)
 
-      # Serving plain text where encryption is expected would be dangerous, so this is an error.
-      def ssl_bind(*) = @file.problem(:ssl_bind, @file.here, Binding::NO_TLS)
-
       # Parts of Puma that a file requires are not there without Puma; anything else has to be.
       def require(path)
         super

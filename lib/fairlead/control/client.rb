@@ -54,6 +54,7 @@ module Fairlead
       def connect
         scheme, place = @url.sub(/\?.*/, "").split("://", 2)
         return Socket.unix(place.sub(/\A@/, "\0")) if scheme == "unix"
+        raise Failure, "#{@url}: a control server has no TLS; use tcp://… or unix://…" if %w[ssl https].include?(scheme)
 
         host, _, port = place.to_s.rpartition(":")
         Socket.tcp(host.delete("[]"), port, connect_timeout: SECONDS)

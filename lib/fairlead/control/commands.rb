@@ -8,6 +8,7 @@ module Fairlead
       # command => what the server is asked to do
       ASKED = {
         "stop" => :stop, "halt" => :halt, "restart" => :restart, "phased-restart" => :phased_restart, "reopen-log" => :reopen_logs,
+        "reload-certificates" => :reload_certificates,
         "worker-count-up" => :add_worker, "worker-count-down" => :remove_worker, "info" => :backtraces
       }.freeze
 
@@ -15,13 +16,15 @@ module Fairlead
       READING = %w[stats gc-stats status].freeze
 
       # +server+: has #ask and #status. +service+: the Service. +peaks+: a Peaks. +data_only+: whether only READING is allowed.
-      def initialize(server, service, token:, health:, peaks:, data_only: false)
+      # +certificates+: an Acme::Keeper, or nil.
+      def initialize(server, service, token:, health:, peaks:, data_only: false, certificates: nil)
         @server = server
         @service = service
         @token = token
         @health = health
         @peaks = peaks
         @data_only = data_only
+        @certificates = certificates
       end
 
       # The Response to a Request.
@@ -42,7 +45,7 @@ module Fairlead
 
         case command
         when "stats" then Response.json(puma_stats)
-        when "status" then Response.json(Report.new(@server, @service).to_h)
+        when "status" then Response.json(Report.new(@server, @service, certificates: @certificates).to_h)
         when "gc" then collect_garbage
         when "gc-stats" then Response.json(GC.stat)
         when "thread-backtraces" then Response.json(own_backtraces)

@@ -3,7 +3,7 @@
 module Fairlead
   module Control
     # What runs beside the main loop of the supervisor, or of the only process: the control server, the health endpoints, the state
-    # file, what systemd is told, and the file that restarts. A thread looks after what has no thread of its own.
+    # file, what systemd is told, the file that restarts, and the certificates of `acme`. A thread looks after what has no thread of its own.
     class Desk
       # How often it looks while the server is not ready, so that it is soon known to be, in seconds.
       IMPATIENCE = 0.1
@@ -26,6 +26,7 @@ module Fairlead
 
       # Opens what is configured; raises BindError or StateFileError.
       def open
+        @acme = Acme::Keeper.new(@server, @service) if @configuration.acme.any?
         open_servers
         write_state_file
         prepare_looking
@@ -41,6 +42,7 @@ module Fairlead
         return unless @pid == Process.pid
 
         end_thread
+        @acme&.close
         @reporter&.ended
         [@control, @health].compact.each(&:close)
         @state_file&.remove
@@ -49,6 +51,7 @@ module Fairlead
       # Called before this program is replaced. Returns the environment variables that tell the next one the address and the token,
       # in case that nobody has chosen them.
       def hand_over
+        @acme&.close
         @reporter&.handing_over
         variables
       end
@@ -94,7 +97,8 @@ module Fairlead
       def listen(url, app) = Server.new(url, app, log: @service.log).start
 
       def commands(health)
-        Commands.new(@server, @service, token: @token, health: health, peaks: @peaks, data_only: @configuration.control_data_only?)
+        Commands.new(@server, @service, token: @token, health: health, peaks: @peaks, data_only: @configuration.control_data_only?,
+                                       certificates: @acme)
       end
 
       # Plugins for Puma may want to know its statistics in every process.
@@ -122,7 +126,7 @@ module Fairlead
 
       # --- the thread
 
-      def looks? = @control || @health || @reporter || @restart_file
+      def looks? = @control || @health || @reporter || @restart_file || @acme
 
       def start_thread
         Thread.new { look_around }.tap do |thread|
@@ -145,6 +149,7 @@ module Fairlead
         @peaks&.look
         @reporter&.look(@server.status)
         @restart_file&.look
+        @acme&.look(@server.status[:state])
       rescue StandardError => e
         @service.log.control_failed(e)
       end

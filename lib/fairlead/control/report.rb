@@ -10,11 +10,12 @@ module Fairlead
       # What is shown of the counters of a process.
       COUNTERS = %i[connections requests queued threads busy_threads clients].freeze
 
-      # +server+: has #status.
-      def initialize(server, service, counts: Stats.to_h)
+      # +server+: has #status. +certificates+: an Acme::Keeper, or nil.
+      def initialize(server, service, counts: Stats.to_h, certificates: nil)
         @status = server.status
         @service = service
         @counts = counts
+        @certificates = certificates
       end
 
       # What JSON.generate takes.
@@ -22,7 +23,7 @@ module Fairlead
         {
           version: VERSION, **@status.slice(:pid, :state, :generation), started_at: time(@status[:started_at]),
           addresses: @service.listeners.map(&:to_s), restart: restart(@status[:restart]), workers: @status[:workers],
-          max_threads: @service.configuration.max_threads, waits: @counts[:waits], **processes
+          max_threads: @service.configuration.max_threads, waits: @counts[:waits], **acme, **processes
         }
       end
 
@@ -32,6 +33,12 @@ module Fairlead
         return { counters: counters(@counts[:engines].first) } if @status[:workers].zero?
 
         { waiting_room: @counts[:room], worker_status: @status[:children].map { |child| worker(child) } }
+      end
+
+      def acme
+        return {} unless @certificates
+
+        { acme: @certificates.report.map { |order| order.transform_values { |value| value.is_a?(Time) ? time(value) : value } } }
       end
 
       def restart(restart)

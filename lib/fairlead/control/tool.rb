@@ -22,6 +22,7 @@ module Fairlead
         "stop" => ["TERM", "ends it after the requests that have arrived"],
         "halt" => ["QUIT", "ends it at once"],
         "reopen-log" => ["HUP", "reopens its log files"],
+        "reload-certificates" => [nil, "reads its certificates again"],
         "worker-count-up" => ["TTIN", "adds a worker"],
         "worker-count-down" => ["TTOU", "removes a worker"],
         "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR", "logs what each thread does"],

@@ -3,23 +3,22 @@
 require "socket"
 
 module Fairlead
-  # A configured address. Each scheme has a subclass (binding/tcp.rb, binding/unix.rb). Only #open touches the system.
+  # A configured address. Each scheme has a subclass (binding/tcp.rb, binding/ssl.rb, binding/unix.rb). Only #open touches the system.
   class Binding
     autoload :Tcp, "fairlead/listening/binding/tcp"
+    autoload :Ssl, "fairlead/listening/binding/ssl"
     autoload :Unix, "fairlead/listening/binding/unix"
 
     DEFAULT_PORT = 9292
-    SCHEMES = { "tcp" => :Tcp, "unix" => :Unix }.freeze
-    NO_TLS = "TLS is not supported yet; put a proxy with TLS in front, and listen on tcp:// or unix:// here"
+    SCHEMES = { "tcp" => :Tcp, "ssl" => :Ssl, "unix" => :Unix }.freeze
 
     class << self
       # The Binding for +address+. Raises BindError if the address is invalid.
       def parse(address)
         scheme, rest = address.split("://", 2)
-        raise BindError.new(address, "the scheme is missing; use tcp://… or unix://…") unless rest
-        raise BindError.new(address, NO_TLS) if scheme == "ssl"
+        raise BindError.new(address, "the scheme is missing; use tcp://…, ssl://… or unix://…") unless rest
 
-        name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use #{SCHEMES.keys.join(" or ")}") }
+        name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use tcp, ssl or unix") }
         const_get(name).new(address, *split_query(address, rest))
       end
 
@@ -47,7 +46,7 @@ module Fairlead
 
       def split_query(address, rest)
         location, _, query = rest.partition("?")
-        [location, query.empty? ? {} : read(query)]
+        [location, query.empty? ? [] : read(query)]
       rescue ArgumentError
         raise BindError.new(address, "invalid query")
       end
@@ -55,21 +54,30 @@ module Fairlead
       # Loads the library only if there is a query, which is rare.
       def read(query)
         require "uri"
-        URI.decode_www_form(query).to_h
+        URI.decode_www_form(query)
       end
     end
+
+    # The versions of the PROXY protocol; "none" where the listener has none, whatever `remote_address` says.
+    PROXY_PROTOCOLS = %w[v1 v2 any none].freeze
 
     # The address as it was written.
     attr_reader :address
 
-    def initialize(address, location, parameters)
+    # What its connections begin with: one of PROXY_PROTOCOLS, or nil if the address does not say it.
+    attr_reader :proxy_protocol
+
+    # +pairs+: the parameters of the query, [[name, value], …].
+    def initialize(address, location, pairs)
       @address = address
-      @parameters = parameters
-      unknown = parameters.keys - known_parameters
+      @parameters = pairs.to_h
+      unknown = @parameters.keys - known_parameters
       raise BindError.new(address, "unknown parameter #{unknown.first}") if unknown.any?
 
       @backlog = number("backlog", 10)
+      @proxy_protocol = word("proxy_protocol", PROXY_PROTOCOLS)
       locate(location)
+      read_parameters(pairs)
     end
 
     # Whether an inherited listener can take the place of those that #open makes. What the query says does not count.
@@ -82,7 +90,18 @@ module Fairlead
       raise BindError.new(address, reason_for(e))
     end
 
+    # Takes +listeners+, which are at this address. Returns them.
+    def claim(listeners)
+      listeners.each do |listener|
+        listener.claimed = address
+        listener.proxy_protocol = proxy_protocol
+      end
+    end
+
     private
+
+    # For the parameters, as pairs, that only a subclass has.
+    def read_parameters(*) = nil
 
     def location_of(address) = address.partition("?").first
 
@@ -93,6 +112,14 @@ module Fairlead
 
       value = Integer(text, base, exception: false)
       value && !value.negative? ? value : raise(BindError.new(address, "#{name} must be a number, not #{text}"))
+    end
+
+    # A parameter that is one of several words, or nil.
+    def word(name, words)
+      text = @parameters[name]
+      return text if text.nil? || words.include?(text)
+
+      raise BindError.new(address, "#{name} must be #{words[0...-1].join(", ")} or #{words.last}, not #{text}")
     end
 
     def reason_for(error)

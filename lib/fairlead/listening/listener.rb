@@ -43,6 +43,18 @@ module Fairlead
     # The address it was opened for, as it was written; nil if it is not known.
     attr_reader :binding
 
+    # The address that it serves; nil if none has claimed it.
+    attr_accessor :claimed
+
+    # What its connections begin with: one of Binding::PROXY_PROTOCOLS, or nil if its address does not say it.
+    attr_accessor :proxy_protocol
+
+    # The `ssl://` address that it serves; nil without TLS.
+    attr_accessor :ssl_address
+
+    # What its peers are offered: a Tls::Offer; nil without TLS.
+    attr_reader :tls
+
     # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
     def initialize(socket, address, file: nil, binding: nil, kept: false)
       @socket = socket
@@ -55,6 +67,15 @@ module Fairlead
       @identity = identity
       @owner = Process.pid
     end
+
+    # Makes it one with TLS.
+    def secure(offer)
+      @tls = offer
+      @address = address.merge(scheme: "https").freeze
+    end
+
+    # The address by which another process of the server knows what it serves; nil if there is none.
+    def known_as = ssl_address || claimed || binding
 
     # The port, or nil for a Unix socket.
     def port = address[:port]
@@ -72,7 +93,7 @@ module Fairlead
       @kept = true
     end
 
-    # "http://127.0.0.1:9292", "http://[::1]:9292", "unix:/run/app.sock", "unix:@name"
+    # "http://127.0.0.1:9292", "https://[::1]:9292", "unix:/run/app.sock", "unix:@name"
     def to_s
       return "unix:#{address[:path]}" if address[:path]
 

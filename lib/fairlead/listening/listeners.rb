@@ -26,7 +26,7 @@ module Fairlead
 
       def at(binding, backlog, inherited)
         taken = inherited.take_for(binding)
-        taken.empty? ? binding.open(backlog: backlog) : taken
+        binding.claim(taken.empty? ? binding.open(backlog: backlog) : taken)
       end
     end
 
@@ -38,8 +38,14 @@ module Fairlead
 
     def ports = filter_map(&:port)
 
-    # The listeners for the engine: [[descriptor, address], …].
-    def to_engine = map { |listener| [listener.fileno, listener.address] }
+    # The listeners for the engine: [[descriptor, address, Native::Tls or nil, version of the PROXY protocol or nil], …].
+    # +proxy_protocol+: for those whose address does not say it.
+    def to_engine(proxy_protocol: nil)
+      map do |listener|
+        version = listener.proxy_protocol || proxy_protocol
+        [listener.fileno, listener.address, listener.tls&.native, (version unless version == "none")]
+      end
+    end
 
     # Closes the sockets in this process.
     def close = each(&:close)

@@ -8,11 +8,13 @@ module Fairlead
   class EventLog
     autoload :Factory, "fairlead/observe/event_log/factory"
     autoload :Levels, "fairlead/observe/event_log/levels"
+    autoload :Certificates, "fairlead/observe/event_log/certificates"
     autoload :Text, "fairlead/observe/event_log/text"
     autoload :Json, "fairlead/observe/event_log/json"
     autoload :Logger, "fairlead/observe/event_log/logger"
 
     include Levels
+    include Certificates
     extend Factory
 
     # The formats of lines, and their writers.
@@ -76,6 +78,12 @@ module Fairlead
     def health_listening(url) = info("health endpoints on #{url}")
 
     def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
+
+    def certificates_reloaded(location) = info("certificates reloaded for #{location}")
+
+    def certificates_refused(location, reason)
+      warn("certificates not reloaded for #{location}, the former ones stay: #{reason}")
+    end
 
     # --- workers
 

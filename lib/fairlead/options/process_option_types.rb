@@ -76,7 +76,7 @@ module Fairlead
       class ControlAddress < Text
         def expectation = "auto, or an address such as tcp://127.0.0.1:9293 or unix:///run/control.sock"
 
-        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder).parse(value)
+        def parse(value) = value.to_s == "auto" ? "auto" : Address.new(placeholder, served: false).parse(value)
       end
 
       # The permissions of a file: a number, or text with its octal digits.
@@ -96,7 +96,7 @@ module Fairlead
         WORDS = %i[common combined json].freeze
 
         DIRECTIVE = /
-          % (?: [%hatlurmUqHbBDTP] | >?s | \{(?:s|ms|us|seconds)\}T | \{(?:queue_time|waiting_room_time|lock_wait)\}W
+          % (?: [%hatlurmUqHbBDTP] | >?s | \{c\}[ah] | \{(?:s|ms|us|seconds)\}T | \{(?:queue_time|waiting_room_time|lock_wait)\}W
               | \{[!\#$%&'*+\-.^`|~\w]+\}i )
         /x
 

@@ -9,7 +9,7 @@ module Fairlead
         # RFC 9110 §5.6.2.
         NAME = /\A[!#$%&'*+.^`|~\w-]+\z/
 
-        def expectation = "socket, localhost, an address, header: \"NAME\" or proxy_protocol: :v1"
+        def expectation = "socket, localhost, an address, header: \"NAME\" or proxy_protocol: :v1 (:v2, :any)"
 
         def parse(value)
           text = super(value.is_a?(Hash) && value.size == 1 ? value.first.join(":") : value)
@@ -17,13 +17,78 @@ module Fairlead
           case kind
           when "socket", "localhost" then rest.nil? || invalid!(value)
           when "header" then NAME.match?(rest) || invalid!(value)
-          when "proxy_protocol" then rest == "v1" || invalid!(value)
+          when "proxy_protocol" then %w[v1 v2 any].include?(rest) || invalid!(value)
           else Network.address?(text) || invalid!(value)
           end
           text
         end
 
-        def to_engine(value) = value == "localhost" ? "127.0.0.1" : value
+        # That of the PROXY protocol is a matter of the listeners: Service#engine_listeners.
+        def to_engine(value)
+          return "socket" if value.start_with?("proxy_protocol:")
+
+          value == "localhost" ? "127.0.0.1" : value
+        end
+      end
+
+      # Whether requests without TLS are sent to the same place with it: true, false, or a port.
+      class HttpsRedirect < Type
+        PORTS = (1..65_535)
+
+        def initialize
+          super("=[PORT]")
+        end
+
+        def expectation = "true, false, or a port from #{PORTS.begin} to #{PORTS.end}"
+        def implied = true
+
+        def parse(value)
+          return value.to_s == "true" if %w[true false].include?(value.to_s)
+
+          port = value.is_a?(String) ? Integer(value, 10, exception: false) : value
+          port.is_a?(Integer) && PORTS.cover?(port) ? port : invalid!(value)
+        end
+
+        def to_engine(value) = value.to_s
+      end
+
+      # The value of the field Strict-Transport-Security (RFC 6797), or nil for none.
+      class Hsts < Text
+        YEAR = 365 * 86_400
+        FIELD = /\Amax-age=(?<max_age>\d{1,10})(?<subdomains>; ?includeSubDomains)?(?<preload>; ?preload)?\z/i
+        NAMES = %i[max_age include_subdomains preload].freeze
+
+        def expectation = "seconds, max_age: SECONDS, include_subdomains: true, preload: true, or the value of the field"
+
+        def parse(value)
+          case value
+          when Hash then of_hash(value.transform_keys(&:to_sym), value)
+          when true, "true" then of(YEAR)
+          when false, "false", "none" then nil
+          when Integer, /\A\d{1,10}\z/ then of(value.to_i)
+          else of_field(value)
+          end
+        end
+
+        private
+
+        def of_hash(parts, value)
+          invalid!(value) unless (parts.keys - NAMES).empty? && parts.except(:max_age).values.all? { |one| [true, false, nil].include?(one) }
+          of(parts.fetch(:max_age, YEAR), subdomains: parts[:include_subdomains], preload: parts[:preload])
+        end
+
+        def of_field(value)
+          match = value.is_a?(String) && FIELD.match(value)
+          match ? of(match[:max_age].to_i, subdomains: match[:subdomains], preload: match[:preload]) : invalid!(value)
+        end
+
+        # What the lists of browsers want: https://hstspreload.org.
+        def of(seconds, subdomains: false, preload: false)
+          invalid!(seconds) unless seconds.is_a?(Integer) && !seconds.negative?
+          raise Invalid, "preload needs include_subdomains and a max_age of a year" if preload && !(subdomains && seconds >= YEAR)
+
+          ["max-age=#{seconds}", ("includeSubDomains" if subdomains), ("preload" if preload)].compact.join("; ")
+        end
       end
 
       # Who takes turns; the value is the text that the engine reads.

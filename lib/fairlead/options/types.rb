@@ -185,21 +185,41 @@ module Fairlead
         end
       end
 
-      # An address to listen on; see Fairlead::Binding.
+      # An address to listen on; see Fairlead::Binding. +served+: whether the engine serves it.
       class Address < Text
-        def expectation = "an address such as tcp://127.0.0.1:9292 or unix:///run/app.sock"
+        def initialize(placeholder, served: true)
+          super(placeholder)
+          @served = served
+        end
+
+        def expectation
+          tls = "ssl://[::]:443?cert=a.pem&key=a.key or " if @served
+          "an address such as tcp://127.0.0.1:9292#{tls ? ", #{tls}" : " or "}unix:///run/app.sock"
+        end
 
         def parse(value)
-          Binding.parse(super)
-          super
+          binding = Binding.parse(super)
+          check_unserved(binding) unless @served
+
+          binding.address
         rescue BindError => e
           raise Invalid, e.message
+        end
+
+        private
+
+        # What only the engine can do.
+        def check_unserved(binding)
+          raise Invalid, "proxy_protocol is for the addresses of bind" if binding.proxy_protocol
+          raise Invalid, "there is no TLS at this address; use tcp://… or unix://…" if binding.is_a?(Binding::Ssl)
         end
       end
     end
   end
 end
 
+require "fairlead/options/acme_option_types"
 require "fairlead/options/file_option_types"
 require "fairlead/options/process_option_types"
 require "fairlead/options/request_option_types"
+require "fairlead/options/tls_option_types"

@@ -81,10 +81,10 @@ module Fairlead
       message = link.receive
       raise Error, "the supervisor is gone" unless message&.kind == :inherit
 
-      number, bindings, layout = message.fields
+      number, layout, *bindings = message.fields
       refuse_other_version(layout)
       shared = message.ios.shift(Native::Shared::DESCRIPTORS)
-      @service.adopt(message.ios, bindings.split("\n", -1))
+      @service.adopt(message.ios, bindings)
       exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10))))
     end
 
@@ -104,7 +104,8 @@ module Fairlead
       $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
-      Process.setproctitle("fairlead #{VERSION} (#{@configuration.bind.join(" ")}) [#{@configuration.tag}]")
+      addresses = @configuration.bind.map { |address| address.partition("?").first }
+      Process.setproctitle("fairlead #{VERSION} (#{addresses.join(" ")}) [#{@configuration.tag}]")
     end
 
     # Behind the redirection, so that it stands in the files.

@@ -27,10 +27,11 @@ module Fairlead
       @service.app
       Native.open_file_limit!
       @signals.trap_known(*Signals::REQUESTS.keys)
+      @service.ticket_keys = Tls::OwnKeys.take if @service.tls.any?
       @engine.start
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
-      serve(heartbeat: @idleness&.pause) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
+      serve(heartbeat: heartbeat) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
       @restarting ? start_again : stopped
     ensure
       @signals.restore
@@ -80,16 +81,34 @@ module Fairlead
 
     def act_on(event)
       case Signals::REQUESTS.fetch(event, event)
-      when :HEARTBEAT then drain_when_idle
+      when :HEARTBEAT then look_around
       when :stop then stop_or_hurry(event)
       when :halt then stop_on(event)
       when :hang_up then hang_up
       when :reopen_logs then @service.reopen_logs
+      when :reload_certificates then reload_certificates
       when :restart then @hot_restart.check unless draining?
       when :phased_restart then restart_instead
       when :backtraces then Backtraces.print(@log)
       when :refork, :add_worker, :remove_worker then @log.needs_workers(event)
       end
+    end
+
+    # How often to look around, in seconds; nil for never.
+    def heartbeat = [*@idleness&.pause, *(@service.configuration.watch_certificates if @service.tls.pause)].min
+
+    def look_around
+      drain_when_idle if @idleness
+      @service.tls.look
+      @service.ticket_keys&.tend
+    end
+
+    # Returns false if there are none.
+    def reload_certificates
+      return false unless @service.tls.any?
+
+      @service.reload_certificates
+      true
     end
 
     def idle_timeout = @service.configuration.idle_timeout
@@ -103,9 +122,10 @@ module Fairlead
       drain
     end
 
-    # The terminal has been closed, unless HUP means the logs or nohup has taken it away.
+    # The terminal has been closed, unless HUP means the logs or the certificates, or nohup has taken it away.
     def hang_up
-      @service.reopen_logs || @signals.ignored_before?("HUP") || stop_or_hurry(:HUP)
+      done = [@service.reopen_logs, reload_certificates].any?
+      done || @signals.ignored_before?("HUP") || stop_or_hurry(:HUP)
     end
 
     def stop_or_hurry(event)
@@ -151,7 +171,7 @@ module Fairlead
     def start_again
       run_hooks(:before_restart)
       @plugins.restarting
-      problem = @hot_restart.exec(@service.listeners)
+      problem = @hot_restart.exec(@service.listeners, *Tls::OwnKeys.hand_over(@service.ticket_keys))
       @log.restart_refused(problem)
       1
     end

@@ -101,6 +101,7 @@ module Fairlead
       when :worker_ended then worker_ended(*message.fields)
       when :restarting then restarting
       when :reopen_logs then @service.reopen_logs
+      when :reload_certificates then @service.reload_certificates(quietly: true)
       when :close_listeners then @service.listeners.close
       when :end, :gone then @ended = true
       end

@@ -48,7 +48,7 @@ module Fairlead
       @signals.restore
     end
 
-    # Asks for something, from any thread and from a trap: :stop, :halt, :restart, :phased_restart, :refork, :reopen_logs,
+    # Asks for something, from any thread and from a trap: :stop, :halt, :restart, :phased_restart, :refork, :reopen_logs, :reload_certificates,
     # :add_worker, :remove_worker or :backtraces.
     def ask(request) = @signals.push(request)
 
@@ -123,7 +123,7 @@ module Fairlead
     def links = [*@workforce.children, *@generations].map(&:link).reject(&:closed?)
 
     # Seconds until something is due.
-    def pause = [*@idleness&.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
+    def pause = [*@idleness&.pause, *@service.tls.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
 
     def tend
       @watchdog.check(now)
@@ -136,6 +136,8 @@ module Fairlead
       @restarts.advance
       exec_unless(nil) if @exec_later
       @shared.introduce
+      @shared.tend_ticket_keys
+      pass_on_certificates if @service.tls.look
       announce if !@announced && @workforce.complete?
       stop_when_idle if @idleness
     end
@@ -155,11 +157,18 @@ module Fairlead
       case request
       when :stop then stop_or_hurry(event)
       when :halt then stop_at_once(event)
-      when :hang_up then reopen_logs || @signals.ignored_before?("HUP") || stop(event)
+      when :hang_up then hang_up
       when :reopen_logs then reopen_logs
+      when :reload_certificates then reload_certificates
       when :backtraces then @workforce.children.each { |child| child.link.send(:backtraces) }
       else change(request) unless @stopping
       end
+    end
+
+    # HUP ends a server that has nothing to reopen or to read again.
+    def hang_up
+      done = [reopen_logs, reload_certificates].any?
+      done || @signals.ignored_before?("HUP") || stop(:HUP)
     end
 
     # A second signal means that it is to be quick.
@@ -236,9 +245,22 @@ module Fairlead
     def reopen_logs
       return false unless @service.reopen_logs
 
-      [*@workforce.children, *@generations].each { |process| process.link.send(:reopen_logs) }
+      tell_all(:reopen_logs)
       true
     end
+
+    # Returns false if there are none.
+    def reload_certificates
+      return false unless @service.tls.any?
+
+      pass_on_certificates if @service.reload_certificates
+      true
+    end
+
+    # What this process could read, the others can.
+    def pass_on_certificates = tell_all(:reload_certificates)
+
+    def tell_all(kind) = [*@workforce.children, *@generations].each { |process| process.link.send(kind) }
   end
 end
 

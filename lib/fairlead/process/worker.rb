@@ -90,6 +90,7 @@ module Fairlead
       when :end then leave(delay: Float(message.fields.first))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
+      when :reload_certificates then @service.reload_certificates(quietly: true)
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : send_backtraces(*message.ios)
       when :promote then promote(message)
       when :gone then supervisor_gone

@@ -2,11 +2,13 @@
 
 module Fairlead
   # Rack middleware that completes what the engine adds to the env for the option puma_env, in the form of newer versions of
-  # Puma: the time the body was waited for is a Float, and there is something to call for a request that is going to wait.
-  # That has nothing to do here, as each request keeps its thread.
+  # Puma: the time the body was waited for is a Float, there is something to call for a request that is going to wait (it has
+  # nothing to do here, as each request keeps its thread), and a client's certificate is an object.
   class PumaEnv
     BODY_WAIT = "puma.request_body_wait"
     MARK_AS_IO_BOUND = "puma.mark_as_io_bound"
+    PEER_CERTIFICATE = "puma.peercert"
+    CERTIFICATE = "SSL_CLIENT_CERT"
     NOTHING = -> {}
 
     def initialize(app)
@@ -16,7 +18,20 @@ module Fairlead
     def call(env)
       env[BODY_WAIT] = env[BODY_WAIT].to_f
       env[MARK_AS_IO_BOUND] = NOTHING
+      pem = env[CERTIFICATE]
+      env[PEER_CERTIFICATE] = peer_certificate(pem) if pem && !pem.empty?
       @app.call(env)
+    end
+
+    private
+
+    # Requests on a connection have the same text, so that it is read once for those that follow each other.
+    def peer_certificate(pem)
+      text, certificate = @last
+      return certificate if text.equal?(pem)
+
+      require "openssl"
+      OpenSSL::X509::Certificate.new(pem).tap { |read| @last = [pem, read].freeze }
     end
   end
 end

@@ -35,6 +35,7 @@ module Fairlead
 
           @begun = true
           started = @engine.start
+          @watch = Tls::Watch.new(@service.tls)
           @service.listeners.close
         ensure
           close unless started
@@ -76,6 +77,7 @@ module Fairlead
       def close
         return if over?
 
+        @watch&.stop
         @service.close
         @over.close
       end

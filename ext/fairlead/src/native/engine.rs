@@ -5,10 +5,11 @@ use super::requests::Running;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
+use super::tls::{KeyFile, NativeTls};
 use crate::gvl::{without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
-use fairlead_engine::{Engine, Listener, Origin};
+use fairlead_engine::{Engine, Listener, Origin, ProxyVersions, TicketKeys};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
@@ -72,9 +73,13 @@ fn new(
 ) -> Result<Obj<NativeEngine>, Error> {
     let start_thread: Proc = ruby.block_proc()?;
     let settings = Settings::new(ruby, settings);
+    let own_keys: Option<Obj<KeyFile>> = settings.get("ticket_keys")?;
+    let keys = shared
+        .map(|shared| shared.ticket_keys())
+        .or(own_keys.map(|file| file.keys()));
     let listeners = listeners
         .into_iter()
-        .map(|pair| listener(ruby, RArray::try_convert(pair)?))
+        .map(|pair| listener(ruby, RArray::try_convert(pair)?, keys))
         .collect::<Result<Vec<_>, Error>>()?;
     let config = settings.config()?;
     crate::classes::find_all(ruby);
@@ -125,8 +130,9 @@ fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiproces
     ))
 }
 
-/// `[fd, {scheme:, host:, port:} or {scheme:, path:}]`; the descriptor is duplicated.
-fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
+/// `[fd, {scheme:, host:, port:} or {scheme:, path:}, TLS or nil, version of the PROXY protocol or nil]`; the descriptor is
+/// duplicated.
+fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Result<Listener, Error> {
     let fd: i32 = pair.entry(0)?;
     let hash: RHash = pair.entry(1)?;
     let text = |name: &str| hash.lookup::<_, Option<String>>(ruby.to_symbol(name));
@@ -141,7 +147,18 @@ fn listener(ruby: &Ruby, pair: RArray) -> Result<Listener, Error> {
     let socket: OwnedFd = unsafe { BorrowedFd::borrow_raw(fd) }
         .try_clone_to_owned()
         .map_err(|error| Error::new(ruby.exception_arg_error(), format!("listener {fd}: {error}")))?;
-    Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
+    let listener =
+        Listener::new(socket, origin).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))?;
+    let listener = match pair.entry::<Option<String>>(3)?.as_deref() {
+        None => listener,
+        Some("v1") => listener.with_proxy_protocol(ProxyVersions::V1),
+        Some("v2") => listener.with_proxy_protocol(ProxyVersions::V2),
+        Some(_) => listener.with_proxy_protocol(ProxyVersions::Any),
+    };
+    Ok(match pair.entry::<Option<Obj<NativeTls>>>(2)? {
+        Some(tls) => listener.with_tls(tls.shared(keys)),
+        None => listener,
+    })
 }
 
 /// Serves on this thread until the engine has drained or stopped, and returns true. Returns false if the thread was

@@ -1,11 +1,13 @@
 //! `Fairlead::Native`: what `lib/` sees of the extension.
 
 mod engine;
+mod memory_file;
 pub(crate) mod process;
 pub(crate) mod requests;
 mod settings;
 mod shared;
 mod statistics;
+mod tls;
 
 use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
 
@@ -21,6 +23,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;
+    tls::init(ruby, native)?;
     engine::init(ruby, native)
 }
 

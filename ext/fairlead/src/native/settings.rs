@@ -2,8 +2,8 @@
 //! implementation for each type of a field. An option whose type is among them needs nothing here.
 
 use fairlead_engine::{
-    Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, Logs, Overflow, RemoteAddress,
-    RequestTotals, Scheme, Setting, Symlinks, TrustedProxies,
+    Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs,
+    Overflow, RemoteAddress, RequestTotals, Scheme, Setting, Symlinks, TrustedProxies,
 };
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
@@ -88,6 +88,7 @@ plain!(
     usize,
     PathBuf,
     Option<PathBuf>,
+    Option<String>,
     Vec<String>,
     Vec<(String, String)>,
     Vec<(Option<String>, PathBuf)>,
@@ -113,6 +114,11 @@ choices! {
     Symlinks { "inside" => Symlinks::Inside, "none" => Symlinks::None, "all" => Symlinks::All }
     Overflow { "close" => Overflow::Close, "drop" => Overflow::Drop }
     Option<Context> { "none" => None, "message" => Some(Context::PerMessage), "context" => Some(Context::Kept) }
+    ForwardedFields {
+        "all" => ForwardedFields::All,
+        "x_forwarded" => ForwardedFields::XForwarded,
+        "forwarded" => ForwardedFields::Forwarded,
+    }
     Option<Scheme> { "" => None, "http" => Some(Scheme::Http), "https" => Some(Scheme::Https) }
 }
 
@@ -129,6 +135,15 @@ impl Setting<RemoteAddress> for Settings<'_> {
     type Error = Error;
 
     fn setting(&self, option: &'static str) -> Result<RemoteAddress, Error> {
+        let text: String = self.get(option)?;
+        text.parse().map_err(|()| self.unknown(option, &text))
+    }
+}
+
+impl Setting<HttpsRedirect> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<HttpsRedirect, Error> {
         let text: String = self.get(option)?;
         text.parse().map_err(|()| self.unknown(option, &text))
     }

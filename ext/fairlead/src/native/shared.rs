@@ -1,13 +1,12 @@
 //! `Fairlead::Native::Shared`: the scoreboard, the waiting room and the mailboxes, made by the supervisor and inherited by
 //! its workers. A process that is not forked but started afresh adopts them by their descriptors.
 
+use super::memory_file::{self, Shareable};
 use super::{statistics, system_error};
 use fairlead_engine::pubsub::Bus;
-use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
+use fairlead_engine::{Scoreboard, TicketKeys, WaitingRoom, SLOTS};
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
-use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
-use rustix::mm::{mmap, MapFlags, ProtFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
@@ -35,6 +34,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("adopt_mailbox", method!(Shared::adopt_mailbox, 2))?;
     class.define_method("add", method!(Shared::add, 1))?;
     class.define_method("introduce", method!(Shared::introduce, 0))?;
+    class.define_method("tend_ticket_keys", method!(Shared::tend_ticket_keys, 0))?;
     class.define_method("reset", method!(Shared::reset, 1))?;
     class.define_method("beat", method!(Shared::beat, 1))?;
     class.define_method("give_up", method!(Shared::give_up, 1))?;
@@ -52,8 +52,9 @@ impl Shared {
             ));
         }
         let failed = |doing, error| system_error(ruby, doing, &error);
-        let file = new_file().map_err(|error| failed("the scoreboard", error.into()))?;
-        let scoreboard = map(&file).map_err(|error| failed("the scoreboard", error.into()))?;
+        let file = memory_file::new::<Scoreboard>("fairlead scoreboard")
+            .map_err(|error| failed("the scoreboard", error.into()))?;
+        let scoreboard = memory_file::map(&file).map_err(|error| failed("the scoreboard", error.into()))?;
         let room = WaitingRoom::new(scoreboard).map_err(|error| failed("the waiting room", error))?;
         let bus = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
         Ok(Shared::of(file, scoreboard, room, bus, slots))
@@ -65,7 +66,7 @@ impl Shared {
         let numbers: [RawFd; DESCRIPTORS] = descriptors.to_array()?;
         let failed = |error: Errno| system_error(ruby, "the scoreboard", &error.into());
         let [file, room @ ..] = copies(numbers).map_err(failed)?;
-        let scoreboard = map(&file).map_err(failed)?;
+        let scoreboard = memory_file::map(&file).map_err(failed)?;
         let room = WaitingRoom::adopt(scoreboard, room);
         let bus = Bus::new(scoreboard, 0).map_err(|error| system_error(ruby, "the mailboxes", &error))?;
         Ok(Shared::of(file, scoreboard, room, bus, slots))
@@ -114,6 +115,16 @@ impl Shared {
     /// Tells workers that were forked earlier about those that were added; to be called regularly.
     fn introduce(&self) {
         self.bus.introduce();
+    }
+
+    /// What the tickets of all workers are encrypted with.
+    pub(super) fn ticket_keys(&self) -> &'static TicketKeys {
+        &self.scoreboard.ticket_keys
+    }
+
+    /// Makes a new key for tickets if that is due; to be called regularly.
+    fn tend_ticket_keys(&self) {
+        self.ticket_keys().tend();
     }
 
     pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {
@@ -171,17 +182,13 @@ impl Shared {
     }
 }
 
+// SAFETY: nothing but atomics.
+unsafe impl Shareable for Scoreboard {}
+
 /// Two processes may share a scoreboard if this is the same for both.
 fn layout() -> String {
     let (version, format) = (env!("CARGO_PKG_VERSION"), WaitingRoom::FORMAT);
     format!("{version} {} {format}", size_of::<Scoreboard>())
-}
-
-/// A file in memory for a scoreboard, full of zeros.
-fn new_file() -> rustix::io::Result<OwnedFd> {
-    let file = memfd_create("fairlead scoreboard", MemfdFlags::CLOEXEC)?;
-    ftruncate(&file, size_of::<Scoreboard>() as u64)?;
-    Ok(file)
 }
 
 /// Copies of descriptors that belong to objects of Ruby.
@@ -196,26 +203,4 @@ fn copies<const N: usize>(numbers: [RawFd; N]) -> rustix::io::Result<[OwnedFd; N
         *copy = Some(fcntl_dupfd_cloexec(descriptor, 0)?);
     }
     Ok(copies.map(|copy| copy.expect("each was filled")))
-}
-
-/// Maps a scoreboard that the processes share. It is never unmapped: its users live as long as the process.
-fn map(file: &OwnedFd) -> rustix::io::Result<&'static Scoreboard> {
-    if fstat(file)?.st_size != size_of::<Scoreboard>() as i64 {
-        return Err(Errno::INVAL);
-    }
-    let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and whatever other processes of the same LAYOUT
-    // have stored, are a valid Scoreboard (nothing but atomics). Nobody unmaps it, and nobody has a name by which to
-    // shorten the file.
-    unsafe {
-        let address = mmap(
-            std::ptr::null_mut(),
-            size_of::<Scoreboard>(),
-            flags,
-            MapFlags::SHARED,
-            file,
-            0,
-        )?;
-        Ok(&*address.cast::<Scoreboard>())
-    }
 }

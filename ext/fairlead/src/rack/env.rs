@@ -4,14 +4,15 @@
 //! underscore in their name are left out: `X-Forwarded_For` must not pass for `X-Forwarded-For`.
 
 use super::input;
+use super::session;
 use super::shape::{Kind, Slots};
 use super::template::{text, ThreadTemplate};
-use crate::objects::{get, new_hash, set};
+use crate::objects::{get, new_array, new_hash, set};
 use crate::strings::{field_keys, interned, new, strings, Strings};
 use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
-use rb_sys::{rb_str_buf_append, rb_str_dup, Qnil, VALUE};
+use rb_sys::{rb_ary_push, rb_str_buf_append, rb_str_dup, Qfalse, Qnil, Qtrue, VALUE};
 
 /// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
@@ -32,7 +33,13 @@ impl ThreadTemplate<'_> {
     /// Inside `protect`; takes the body out of the exchange.
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>, hijack: VALUE, may_last: bool) -> Env {
         let lists = self.lists(ruby);
+        let hijack = if exchange.can_hijack() { hijack } else { Qnil as VALUE };
         let env = self.head(ruby, exchange, [hijack, lists[0], lists[1]], may_last);
+        if exchange.request().offers_upgrade() {
+            set(ruby, env, strings().rack_protocol, protocols(ruby, exchange.request()));
+            // A tunnel of HTTP/2 has a socket of its own.
+            set(ruby, env, strings().rack_hijack_p, Qtrue as VALUE);
+        }
         let is_chunked = exchange.request().is_chunked();
         let body = exchange.take_body();
         if is_chunked {
@@ -61,7 +68,11 @@ impl ThreadTemplate<'_> {
         let request = exchange.request();
         let mut values = Slots::new();
         let has_host = self.push_shared(ruby, exchange, lent, &mut values);
-        let kind = Kind::of(request, has_host, exchange.is_secure());
+        let of_session = match exchange.session() {
+            Some(session) => self.session.push(ruby, session, &mut values),
+            None => 0,
+        };
+        let kind = Kind::of(request, has_host, exchange.is_secure(), of_session);
         let may_have_shape = !may_last && !request.is_chunked();
         let shape = may_have_shape.then(|| self.shapes.find(kind, request)).flatten();
         if let Some(shape) = shape {
@@ -75,6 +86,7 @@ impl ThreadTemplate<'_> {
         // In the order of a shape: the slots first.
         let env = new_hash(ruby);
         let mut keys = slot_keys(has_host);
+        session::push_keys(ruby, of_session, &mut keys);
         for (key, value) in keys.iter().zip(values.iter()) {
             set(ruby, env, key, value);
         }
@@ -117,11 +129,19 @@ impl ThreadTemplate<'_> {
         if name != b"GET" {
             set(ruby, env, keys.request_method, method(ruby, name, keys));
         }
-        if request.version() == Version::Http10 {
-            set(ruby, env, keys.server_protocol, keys.http10);
+        if kind.version != Version::Http11 {
+            let version = match kind.version {
+                Version::Http10 => keys.http10,
+                _ => keys.http2,
+            };
+            set(ruby, env, keys.server_protocol, version);
             if self.has_version() {
-                set(ruby, env, keys.http_version, keys.http10);
+                set(ruby, env, keys.http_version, version);
             }
+        }
+        if kind.version == Version::Http2 {
+            // A stream is not a socket that could be given away.
+            set(ruby, env, keys.rack_hijack_p, Qfalse as VALUE);
         }
         let scheme = if kind.is_secure { keys.https } else { keys.http };
         set(ruby, env, keys.rack_url_scheme, scheme);
@@ -168,6 +188,16 @@ impl ThreadTemplate<'_> {
             _ => false,
         }
     }
+}
+
+/// `rack.protocol`: an Array of what the client offers (Rack SPEC 3.1). Inside `protect`.
+fn protocols(ruby: &Ruby, request: &Request) -> VALUE {
+    let list = new_array(ruby);
+    for protocol in request.offered_protocols() {
+        // SAFETY: the GVL is held; the list is on the stack.
+        unsafe { rb_ary_push(list, new(ruby, protocol)) };
+    }
+    list
 }
 
 /// The keys of what [`ThreadTemplate::push_shared`] adds, in this order.

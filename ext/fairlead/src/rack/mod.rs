@@ -11,6 +11,7 @@ mod loan;
 mod puma;
 mod request;
 mod response;
+mod session;
 mod shape;
 mod stop;
 mod template;

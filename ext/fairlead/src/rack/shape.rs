@@ -69,11 +69,13 @@ pub(super) struct Kind {
     /// Whether the server's part has an `HTTP_HOST`.
     has_host: bool,
     pub(super) is_secure: bool,
-    is_http10: bool,
+    /// How many values the TLS session has; 0 without TLS.
+    of_session: u8,
+    pub(super) version: Version,
 }
 
 impl Kind {
-    pub(super) fn of(request: &Request, has_host: bool, is_secure: bool) -> Kind {
+    pub(super) fn of(request: &Request, has_host: bool, is_secure: bool, of_session: u8) -> Kind {
         let mix = |hash: u64, name: &[u8]| {
             let ends = [name.first(), name.get(name.len() / 2), name.last()];
             let ends = ends.map(|byte| u64::from(byte.copied().unwrap_or_default()));
@@ -87,7 +89,8 @@ impl Kind {
             names,
             has_host,
             is_secure,
-            is_http10: request.version() == Version::Http10,
+            of_session,
+            version: request.version(),
         }
     }
 }

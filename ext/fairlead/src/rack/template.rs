@@ -5,6 +5,7 @@
 //! too, to which an application adds what is to be run after the response: if they are still empty then, the next request
 //! gets them. What requests share is frozen; the Strings that a request brings are its own.
 
+use super::session::LastSession;
 use super::shape::Shapes;
 use crate::native::requests;
 use crate::objects::{self, set};
@@ -29,6 +30,7 @@ pub(crate) struct Template {
 pub(crate) struct ThreadTemplate<'a> {
     template: &'a Template,
     pub(super) shapes: Shapes,
+    pub(super) session: LastSession,
     /// For what the values of the server below are; nil at first.
     site: RefCell<Site>,
     server: Cell<Server>,
@@ -40,9 +42,12 @@ pub(crate) struct ThreadTemplate<'a> {
 }
 
 /// What the server's part of an env follows from.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct Site {
     host: Vec<u8>,
+    /// What a trusted proxy says instead; empty if none does.
+    forwarded_host: Vec<u8>,
+    forwarded_port: Option<u16>,
     is_secure: bool,
     /// Address of the listener's [`Origin`], which lives as long as the engine.
     origin: usize,
@@ -128,6 +133,7 @@ impl<'a> ThreadTemplate<'a> {
         ThreadTemplate {
             template,
             shapes: Shapes::new(),
+            session: LastSession::new(),
             site: RefCell::default(),
             server: Cell::new(Server {
                 http_host: nil,
@@ -163,17 +169,14 @@ impl<'a> ThreadTemplate<'a> {
         objects::update(ruby, env, self.template.all);
     }
 
-    /// What follows from `Host` and the listener. Inside `protect`.
+    /// What follows from `Host`, what trusted proxies say, and the listener. Inside `protect`.
     pub(super) fn server(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
-        let host = exchange.request().host().unwrap_or_default();
-        let (origin, is_secure) = (exchange.origin(), exchange.is_secure());
-        let address = std::ptr::from_ref(origin) as usize;
-        if self.site.borrow().is(host, is_secure, address) {
+        if self.site.borrow().is_of(exchange) {
             return self.server.get();
         }
-        let server = server(ruby, host, is_secure, origin);
+        let server = server(ruby, exchange);
         self.server.set(server);
-        self.site.borrow_mut().set(host, is_secure, address);
+        self.site.borrow_mut().set(exchange);
         server
     }
 
@@ -193,23 +196,38 @@ impl<'a> ThreadTemplate<'a> {
 }
 
 impl Site {
-    fn is(&self, host: &[u8], is_secure: bool, origin: usize) -> bool {
-        self.origin == origin && self.is_secure == is_secure && self.host == host
+    fn is_of(&self, exchange: &Exchange<'_>) -> bool {
+        self.origin == address(exchange.origin())
+            && self.is_secure == exchange.is_secure()
+            && self.host == exchange.request().host().unwrap_or_default()
+            && self.forwarded_host == exchange.forwarded_host().unwrap_or_default()
+            && self.forwarded_port == exchange.forwarded_port()
     }
 
-    fn set(&mut self, host: &[u8], is_secure: bool, origin: usize) {
+    fn set(&mut self, exchange: &Exchange<'_>) {
         self.host.clear();
-        self.host.extend_from_slice(host);
-        self.is_secure = is_secure;
-        self.origin = origin;
+        self.host
+            .extend_from_slice(exchange.request().host().unwrap_or_default());
+        self.forwarded_host.clear();
+        self.forwarded_host
+            .extend_from_slice(exchange.forwarded_host().unwrap_or_default());
+        self.forwarded_port = exchange.forwarded_port();
+        self.is_secure = exchange.is_secure();
+        self.origin = address(exchange.origin());
     }
 }
 
+fn address(origin: &Origin) -> usize {
+    std::ptr::from_ref(origin) as usize
+}
+
 /// Makes the server's part. Inside `protect`.
-fn server(ruby: &Ruby, host: &[u8], is_secure: bool, origin: &Origin) -> Server {
+fn server(ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
     let keys = strings();
+    let (origin, is_secure) = (exchange.origin(), exchange.is_secure());
+    let host = exchange.request().host().unwrap_or_default();
     let usual_port = if is_secure { 443 } else { 80 };
-    let (name, port) = match host_and_port(host) {
+    let (name, port) = match host_and_port(exchange.forwarded_host().unwrap_or(host)) {
         Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(usual_port)),
         // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
         _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
@@ -220,7 +238,7 @@ fn server(ruby: &Ruby, host: &[u8], is_secure: bool, origin: &Origin) -> Server 
     } else {
         frozen(ruby, host)
     };
-    let port = match port {
+    let port = match exchange.forwarded_port().unwrap_or(port) {
         0 | 80 if !is_secure => keys.port80,
         0 | 443 => keys.port443,
         port => text(ruby, format_args!("{port}")),

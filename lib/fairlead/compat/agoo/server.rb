@@ -19,18 +19,20 @@ module Agoo
     IGNORED = %i[pedantic poll_timeout hide_schema].freeze
     MISSING = {
       graphql: "use the gem graphql",
-      ssl_cert: "let a proxy in front terminate TLS",
-      ssl_key: "let a proxy in front terminate TLS",
       max_push_pending: "client_pending_bytes limits the unsent bytes of a client"
     }.freeze
-    KNOWN = [:thread_count, :worker_count, :bind, :root_first, *OPTIONS.keys, *IGNORED].freeze
+    KNOWN = [:thread_count, :worker_count, :bind, :root_first, :ssl_cert, :ssl_key, *OPTIONS.keys, *IGNORED].freeze
+
+    # An address of `bind:`. The scheme may be missing, and so may the port behind https.
+    ADDRESS = %r{\A(?:(?:http|tcp)://|(?<tls>(?:https|ssl)://))?(?<host>\[[^\]]*\]|[^:/]*)(?::(?<port>\d+))?\z}
+    HTTPS_PORT = 443
 
     class << self
       # +root+: a folder with files, or nil.
       def init(port, root = nil, options = {})
         options.each_key { |name| check(name) }
         @settings = options
-        @bind = options[:bind] ? Array(options[:bind]).map { |url| bind(url) } : [Fairlead::Binding.address_for_port(port)]
+        @bind = addresses(port)
         @routes = Routes.new
         @middleware = []
         @root = root unless root.to_s.empty?
@@ -100,14 +102,31 @@ module Agoo
         part or raise Fairlead::Error, "call Agoo::Server.init(port, root) first"
       end
 
-      # Turns "http://127.0.0.1:6464", "unix:///tmp/app.socket" or ":6464" into an address for `bind`.
+      # Agoo has TLS only where `bind:` says so, whatever certificate there is.
+      def addresses(port)
+        tls = @settings.values_at(:ssl_cert, :ssl_key)
+        raise ArgumentError, "Agoo::Server.init needs both ssl_cert: and ssl_key:" if tls.one?(&:nil?)
+
+        @settings[:bind] ? Array(@settings[:bind]).map { |url| bind(url) } : [Fairlead::Binding.address_for_port(port)]
+      end
+
+      # Turns "http://127.0.0.1:6464", "https://127.0.0.1:6465", "unix:///tmp/app.socket" or ":6464" into an address for `bind`.
       def bind(url)
         return url if url.start_with?("unix:")
 
-        match = %r{\A(?:http://)?(?<host>.*):(?<port>\d+)\z}.match(url)
-        raise ArgumentError, "Agoo::Server.init cannot bind to #{url}" unless match
+        match = ADDRESS.match(url)
+        port = match && (match[:port] || (HTTPS_PORT if match[:tls]))
+        raise ArgumentError, "Agoo::Server.init cannot bind to #{url}" unless port
 
-        Fairlead::Binding.address_for_port(match[:port], match[:host].empty? ? nil : match[:host])
+        host = match[:host] unless match[:host].empty?
+        match[:tls] ? Fairlead::Binding::Ssl.address_for(host, port, certificate(url)) : Fairlead::Binding.address_for_port(port, host)
+      end
+
+      def certificate(url)
+        cert, key = @settings.values_at(:ssl_cert, :ssl_key)
+        raise ArgumentError, "Agoo::Server.init needs ssl_cert: and ssl_key: for #{url}" unless cert
+
+        { cert: cert, key: key }
       end
 
       def fairlead_options

@@ -12,8 +12,8 @@ module Fairlead
         "-maxbd" => :max_body, "-max-body" => :max_body, "-maxhd" => :max_header, "-max-header" => :max_header,
         "-maxms" => :max_message, "-max-msg" => :max_message, "-r" => :redis, "-redis" => :redis,
         "-rp" => :redis_ping, "-redis-ping" => :redis_ping, "-C" => :config, "-config" => :config, "-pid" => :pid_file, "-pidfile" => :pid_file,
-        "-V" => :verbosity, "-verbosity" => :verbosity, "-cert" => :tls, "-tls-cert" => :tls, "-key" => :tls, "-tls-key" => :tls,
-        "-tls-pass" => :tls, "-tls-password" => :tls
+        "-V" => :verbosity, "-verbosity" => :verbosity, "-cert" => :tls_cert, "-tls-cert" => :tls_cert, "-key" => :tls_key,
+        "-tls-key" => :tls_key, "-tls-pass" => :tls_pass, "-tls-password" => :tls_pass
       }.freeze
       SWITCHES = { "-v" => :log, "-log" => :log, "-warmup" => :preload, "--preload" => :preload, "-tls" => :tls }.freeze
       LONGEST_FIRST = VALUES.keys.sort_by { |flag| -flag.length }.freeze
@@ -33,7 +33,6 @@ module Fairlead
         @files = []
         @rest = []
         read(arguments.dup)
-        raise Error, Binding::NO_TLS if @settings.key?(:tls)
       end
 
       def redis = @settings[:redis] || variable("IODINE_REDIS_URL")
@@ -79,9 +78,27 @@ module Fairlead
 
       def bind(iodine)
         address = @settings[:address] || variable("ADDRESS") || iodine::DEFAULT_SETTINGS[:address]
-        return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
+        secured = tls? || iodine::DEFAULT_SETTINGS[:tls]
+        return unix(address, secured) if address.to_s.match?(%r{\A\.?/})
 
-        Binding.address_for_port(@settings[:port] || variable("PORT") || iodine::DEFAULT_SETTINGS[:port], address)
+        port = @settings[:port] || variable("PORT") || iodine::DEFAULT_SETTINGS[:port]
+        return Binding.address_for_port(port, address) unless secured
+
+        tls? ? Binding::Ssl.address_for(address, port, tls) : secured.address_for(address, port)
+      end
+
+      def unix(path, secured)
+        raise Error, "TLS needs a port; #{path} is a Unix socket" if secured
+
+        "unix://#{path}"
+      end
+
+      def tls? = %i[tls tls_cert tls_key].any? { |setting| @settings.key?(setting) }
+
+      # The password is no command, but the text at a place of the Store.
+      def tls
+        password = Tls::Store.add(@settings[:tls_pass]) if @settings[:tls_pass]
+        { cert: @settings[:tls_cert], key: @settings[:tls_key], key_password_command: password }.compact
       end
 
       def threads(iodine)

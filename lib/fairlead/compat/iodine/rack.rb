@@ -12,7 +12,8 @@ module Iodine
       # Serves until the server is asked to end. Yields the server, which has a #stop.
       def run(app, options = {}, &block)
         defaults = { Port: port || DEFAULT_SETTINGS[:port], Host: address, public_dir: public }.compact
-        HANDLER.run(app, **defaults, **Iodine.send(:process_options), **options.to_h, &block)
+        given = { **defaults, **Iodine.send(:process_options), **options.to_h }
+        HANDLER.run(app, **given, **secured(given), &block)
       end
 
       def shutdown = HANDLER.shutdown
@@ -20,6 +21,14 @@ module Iodine
       # What Iodine.start serves without an Iodine.listen; nil if nothing has been set here.
       def service
         ListenOptions.new({ public: public, port: port, address: address }.compact, app) if app || public
+      end
+
+      private
+
+      # Iodine.listen has TLS if the defaults have it, and so has this.
+      def secured(options)
+        tls = DEFAULT_SETTINGS[:tls]
+        tls ? { Host: ListenOptions.new({ tls: tls, address: options[:Host], port: options[:Port] }, nil).bind } : {}
       end
     end
   end

@@ -12,10 +12,11 @@ module Iodine
     SIZES = { max_body: [:body_max_bytes, 1 << 20], max_headers: [:head_max_bytes, 1 << 10], max_msg: [:message_max_bytes, 1 << 10] }.freeze
     KNOWN = [:service, :url, :handler, :app, :port, :address, :tls, *OPTIONS.keys, *SIZES.keys].freeze
 
-    INSTEAD = {
-      raw: "it speaks HTTP; use TCPServer for a protocol of your own",
-      tls: "let a proxy in front terminate TLS, and listen on a Unix socket or on 127.0.0.1"
-    }.freeze
+    # The services that are HTTP: whether they have TLS even without tls:.
+    SERVICES = { "http" => false, "ws" => false, "unix" => false, "https" => true, "wss" => true }.freeze
+
+    # Those that are not, with TLS and without.
+    RAW = %w[raw tcp tls].freeze
 
     attr_reader :app
 
@@ -25,7 +26,7 @@ module Iodine
 
       @settings = DEFAULT_SETTINGS.slice(*KNOWN).merge(settings)
       @url = URI(@settings[:url]) if @settings[:url]
-      refuse_what_is_missing
+      @tls = tls_for((@settings[:service] || @url&.scheme || :http).to_s)
       @app = app || settings[:handler] || settings[:app]
     end
 
@@ -34,9 +35,10 @@ module Iodine
     # The address for `bind`.
     def bind
       address, port = @url ? [url_address, @url.port] : @settings.values_at(:address, :port)
-      return "unix://#{address}" if address.to_s.match?(%r{\A\.?/})
+      return unix(address) if address.to_s.match?(%r{\A\.?/})
 
-      Fairlead::Binding.address_for_port(port || DEFAULT_SETTINGS[:port], address)
+      port ||= DEFAULT_SETTINGS[:port]
+      @tls ? @tls.address_for(address, port) : Fairlead::Binding.address_for_port(port, address)
     end
 
     # The options without the address: name => value.
@@ -51,13 +53,21 @@ module Iodine
     # The host of unix:///path is nil or "", depending on the release of uri.
     def url_address = @url.host.to_s.empty? ? @url.path : @url.host
 
-    def refuse_what_is_missing
-      case service = (@settings[:service] || @url&.scheme || :http).to_s
-      when "https", "wss", "tls" then Fairlead::Compat.missing("service: #{service}", INSTEAD[:tls])
-      when "raw", "tcp" then Fairlead::Compat.missing("service: #{service}", INSTEAD[:raw])
-      when "http", "ws", "unix" then Fairlead::Compat.missing("tls: of Iodine.listen", INSTEAD[:tls]) if @settings[:tls]
-      else raise ArgumentError, "Iodine.listen does not know the service #{service}"
-      end
+    def unix(path)
+      Fairlead::Compat.missing("TLS on a Unix socket", "listen on a port, or serve the socket without TLS") if @tls
+
+      "unix://#{path}"
+    end
+
+    # A TLS; nil without.
+    def tls_for(service)
+      Fairlead::Compat.missing("service: #{service}", "it speaks HTTP; use TCPServer for a protocol of your own") if RAW.include?(service)
+      secured = SERVICES.fetch(service) { raise ArgumentError, "Iodine.listen does not know the service #{service}" }
+
+      given = @settings[:tls] || (secured ? TLS.new : nil)
+      raise TypeError, "tls: of Iodine.listen must be an Iodine::TLS, not #{given.inspect}" unless given.nil? || given.is_a?(TLS)
+
+      given
     end
   end
 

@@ -11,7 +11,8 @@ module Fairlead
 
         # The lines about a status (Control::Report).
         def status(status)
-          [headline(status), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}", *processes(status)]
+          [headline(status), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}", *certificates(status["acme"]),
+           *processes(status)]
         end
 
         def headline(status)
@@ -24,6 +25,14 @@ module Fairlead
 
           reason = restart["error"].to_s.lines(chomp: true).map { |line| "  #{line}" }
           ["#{restart["kind"]} restart at #{restart["at"]}: #{restart["state"]}", *reason]
+        end
+
+        def certificates(orders)
+          (orders || []).map do |order|
+            expiry = order["expires_at"] ? "valid until #{order["expires_at"]}" : "not there yet"
+            failure = "; #{order["failures"]} failed: #{order["error"]}" if order["error"]
+            "certificate for #{order["hosts"].join(", ")}: #{expiry}, next order at #{order["next_attempt_at"] || "once"}#{failure}"
+          end
         end
 
         def processes(status)

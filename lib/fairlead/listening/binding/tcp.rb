@@ -39,11 +39,11 @@ module Fairlead
       end
 
       # low_latency is Puma's; the engine always sends without delay.
-      def known_parameters = %w[backlog low_latency]
+      def known_parameters = %w[backlog low_latency proxy_protocol]
 
       def locate(location)
         match = %r{\A(?<host>\[[^\]]+\]|[^:\[\]/]+):(?<port>\d+)/?\z}.match(location)
-        raise BindError.new(address, "invalid address; use tcp://HOST:PORT") unless match
+        raise BindError.new(address, "invalid address; use #{address[/\A\w+/]}://HOST:PORT") unless match
 
         @host = match[:host] == "*" ? Binding.any_host : match[:host].delete("[]")
         @port = Integer(match[:port], 10)

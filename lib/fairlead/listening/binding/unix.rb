@@ -12,7 +12,7 @@ module Fairlead
 
       private
 
-      def known_parameters = %w[backlog umask mode]
+      def known_parameters = %w[backlog umask mode proxy_protocol]
 
       def locate(location)
         name = location.gsub(/%\h\h/) { |escape| [escape.delete("%")].pack("H2") }

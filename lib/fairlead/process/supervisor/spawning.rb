@@ -33,8 +33,8 @@ module Fairlead
 
       # The program finds its link by the environment, and everything else on it.
       def run_command(number, ours, theirs)
-        ours.send(:inherit, number, @service.listeners.map { |listener| listener.binding || "" }.join("\n"), Native::Shared::LAYOUT,
-                  ios: [*@shared.descriptors, *@service.listeners])
+        bindings = @service.listeners.map(&:known_as)
+        ours.send(:inherit, number, Native::Shared::LAYOUT, *bindings, ios: [*@shared.descriptors, *@service.listeners])
         RestartCommand.current.spawn({ Spawner::VARIABLE => theirs.fileno.to_s, **Launcher.current.desk.variables }, theirs.to_io)
       end
     end

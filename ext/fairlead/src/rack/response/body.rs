@@ -25,6 +25,7 @@ const NO_STRINGS: Stop = Stop::Type(c"the body must yield Strings");
 /// Ends the head and writes the body. Inside `protect`.
 pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     if response.hijacker.get() != Qnil as VALUE {
+        switch::may_give_away(response)?;
         response.with(|exchange| exchange.end_head_for_hijack());
         return switch::give_away(response, response.hijacker.get());
     }

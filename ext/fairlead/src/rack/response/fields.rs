@@ -24,7 +24,7 @@ pub(crate) fn set_lists(has_lists: bool) {
     HAS_LISTS.store(has_lists, Relaxed);
 }
 
-/// Writes all fields, and notes what `rack.hijack` says. Inside `protect`.
+/// Writes all fields, and notes what `rack.hijack` and `rack.protocol` say. Inside `protect`.
 pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let headers = response.headers.get();
     // SAFETY: a live object on the stack.
@@ -93,10 +93,11 @@ fn field(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), S
     // SAFETY: the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
         if is_for_the_server(bytes(ruby, name)) || value == Qnil as VALUE {
-            if bytes(ruby, name).eq_ignore_ascii_case(b"rack.hijack") {
-                loan.response(|response| response.hijacker.set(value))?;
-            }
-            return Ok(());
+            return loan.response(|response| match bytes(ruby, name) {
+                name if name.eq_ignore_ascii_case(b"rack.hijack") => response.hijacker.set(value),
+                name if name.eq_ignore_ascii_case(b"rack.protocol") => response.protocol.set(value),
+                _ => {}
+            });
         }
         if !RB_TYPE_P(value, RUBY_T_ARRAY) {
             return write_lines(ruby, loan, name, string(ruby, value));

@@ -44,6 +44,8 @@ pub(crate) struct Response<'a, 'e> {
     /// The socket that was given to the application, and the callable that the header has for it; nil if there is none.
     pub(crate) hijacked_io: Cell<VALUE>,
     pub(crate) hijacker: Cell<VALUE>,
+    /// The protocol that `rack.protocol` of the header accepts; nil if there is none.
+    pub(crate) protocol: Cell<VALUE>,
     /// The socket object that the env has, if the options ask for it; nil otherwise.
     pub(crate) shown_socket: Cell<VALUE>,
     /// Whether the callable was called with the socket.
@@ -73,6 +75,7 @@ impl Response<'_, '_> {
             has_returned: Cell::new(false),
             hijacked_io: nil(),
             hijacker: nil(),
+            protocol: nil(),
             shown_socket: nil(),
             is_given_away: Cell::new(false),
             root: nil(),
@@ -116,7 +119,7 @@ impl Response<'_, '_> {
         let status = status(number, self.with(|exchange| exchange.request().offers_upgrade()))?;
         self.with(|exchange| exchange.start(status));
         fields::write(self)?;
-        if status == SWITCH {
+        if switch::is_wanted(self, status)? {
             return switch::write(self);
         }
         body::write(self)

@@ -1,0 +1,160 @@
+//! `Fairlead::Native::Tls`: what a listener offers, which can be replaced while engines use it; and
+//! `Fairlead::Native::TicketKeys`: the keys of session tickets of a server without workers, which the next program of the
+//! process adopts.
+
+use super::memory_file::{self, Shareable};
+use super::system_error;
+use fairlead_engine::{CertificateSettings, ClientAuthentication, Source, TicketKeys, Tls, TlsSettings};
+use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, RString, Ruby, TryConvert, Value};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+#[magnus::wrap(class = "Fairlead::Native::Tls", free_immediately, size)]
+pub(super) struct NativeTls {
+    tls: Arc<Tls>,
+}
+
+/// Keys in a file in memory.
+#[magnus::wrap(class = "Fairlead::Native::TicketKeys", free_immediately, size)]
+pub(super) struct KeyFile {
+    keys: &'static TicketKeys,
+    file: OwnedFd,
+}
+
+// SAFETY: nothing but atomics.
+unsafe impl Shareable for TicketKeys {}
+
+pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    let class = native.define_class("Tls", ruby.class_object())?;
+    class.define_singleton_method("new", function!(NativeTls::new, 1))?;
+    class.define_method("replace", method!(NativeTls::replace, 1))?;
+    class.define_method("warnings", method!(NativeTls::warnings, 0))?;
+    let class = native.define_class("TicketKeys", ruby.class_object())?;
+    class.define_singleton_method("new", function!(KeyFile::new, 0))?;
+    class.define_singleton_method("adopt", function!(KeyFile::adopt, 1))?;
+    class.define_method("fileno", method!(KeyFile::fileno, 0))?;
+    class.define_method("tend", method!(KeyFile::tend, 0))
+}
+
+impl NativeTls {
+    /// `new(settings)`; an ArgumentError says what is wrong with them, as a sentence.
+    fn new(ruby: &Ruby, hash: RHash) -> Result<NativeTls, Error> {
+        let tls = Tls::new(&settings(ruby, hash)?).map_err(|text| refused(ruby, text))?;
+        Ok(NativeTls { tls: Arc::new(tls) })
+    }
+
+    /// `replace(settings)`: for those who connect from now on; if they are refused, the former ones stay.
+    fn replace(ruby: &Ruby, this: &NativeTls, hash: RHash) -> Result<(), Error> {
+        let settings = settings(ruby, hash)?;
+        this.tls.replace(&settings).map_err(|text| refused(ruby, text))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.tls.warnings()
+    }
+
+    /// For a listener whose sessions are resumed with these keys; if there are none, with those of this process.
+    pub(super) fn shared(&self, keys: Option<&'static TicketKeys>) -> Arc<Tls> {
+        if let Some(keys) = keys {
+            self.tls.share_keys(keys);
+        }
+        Arc::clone(&self.tls)
+    }
+}
+
+impl KeyFile {
+    fn new(ruby: &Ruby) -> Result<KeyFile, Error> {
+        let made = memory_file::new::<TicketKeys>("fairlead ticket keys").and_then(KeyFile::of);
+        made.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
+    }
+
+    /// Those of an earlier program of this process, by their descriptor.
+    fn adopt(ruby: &Ruby, number: RawFd) -> Result<KeyFile, Error> {
+        let copied = if number < 0 {
+            Err(Errno::BADF)
+        } else {
+            // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+            fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0)
+        };
+        let adopted = copied.and_then(KeyFile::of);
+        adopted.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
+    }
+
+    fn of(file: OwnedFd) -> rustix::io::Result<KeyFile> {
+        Ok(KeyFile {
+            keys: memory_file::map(&file)?,
+            file,
+        })
+    }
+
+    fn fileno(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    fn tend(&self) {
+        self.keys.tend();
+    }
+
+    pub(super) fn keys(&self) -> &'static TicketKeys {
+        self.keys
+    }
+}
+
+fn refused(ruby: &Ruby, text: String) -> Error {
+    Error::new(ruby.exception_arg_error(), text)
+}
+
+fn settings(ruby: &Ruby, hash: RHash) -> Result<TlsSettings, Error> {
+    let certificates: RArray = get(ruby, hash, "certificates")?;
+    let ticket_keys: RArray = get(ruby, hash, "ticket_keys")?;
+    let mode: String = get(ruby, hash, "verify_mode")?;
+    Ok(TlsSettings {
+        certificates: certificates
+            .into_iter()
+            .map(certificate)
+            .collect::<Result<_, Error>>()?,
+        client_authentication: match mode.as_str() {
+            "none" => ClientAuthentication::None,
+            "peer" => ClientAuthentication::Optional,
+            _ => ClientAuthentication::Required,
+        },
+        client_authorities: source(get(ruby, hash, "ca")?)?,
+        revocation_lists: source(get(ruby, hash, "crl")?)?,
+        is_tls13_only: get(ruby, hash, "tls13_only")?,
+        http2: get(ruby, hash, "http2")?,
+        acme_challenges: get(ruby, hash, "acme_challenges")?,
+        ticket_keys: ticket_keys
+            .into_iter()
+            .map(source)
+            .filter_map(Result::transpose)
+            .collect::<Result<_, Error>>()?,
+    })
+}
+
+fn get<T: TryConvert>(ruby: &Ruby, hash: RHash, name: &str) -> Result<T, Error> {
+    let value = hash.get(ruby.to_symbol(name));
+    T::try_convert(value.unwrap_or_else(|| ruby.qnil().as_value()))
+}
+
+/// `[chain, key, ocsp or nil]`, each as below.
+fn certificate(value: Value) -> Result<CertificateSettings, Error> {
+    let parts = RArray::try_convert(value)?;
+    Ok(CertificateSettings {
+        chain: source(parts.entry(0)?)?.unwrap_or_default(),
+        key: source(parts.entry(1)?)?.unwrap_or_default(),
+        ocsp: source(parts.entry(2)?)?,
+    })
+}
+
+/// `[name, bytes]`, or nil.
+fn source(value: Value) -> Result<Option<Source>, Error> {
+    if value.is_nil() {
+        return Ok(None);
+    }
+    let pair = RArray::try_convert(value)?;
+    let bytes: RString = pair.entry(1)?;
+    // SAFETY: the bytes are copied at once, while the array keeps the String alive and no Ruby runs.
+    let bytes = unsafe { bytes.as_slice() }.to_vec();
+    Ok(Some(Source::new(pair.entry::<String>(0)?, bytes)))
+}

@@ -1,0 +1,130 @@
+//! What a TLS session adds to the env, with the names that Apache, nginx and WEBrick have for it. A request's own fields
+//! cannot set any of it: their keys begin with `HTTP_`.
+//!
+//! Requests on a connection share the values, which are frozen.
+
+use super::shape::Slots;
+use crate::objects;
+use crate::strings::{frozen, interned, strings};
+use fairlead_engine::{Session, Verification};
+use magnus::Ruby;
+use rb_sys::{rb_ary_entry, rb_ary_push, Qnil, VALUE};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The keys of a client's further certificates. More than these are left out.
+const CHAIN: [&[u8]; 6] = [
+    b"SSL_CLIENT_CERT_CHAIN_0",
+    b"SSL_CLIENT_CERT_CHAIN_1",
+    b"SSL_CLIENT_CERT_CHAIN_2",
+    b"SSL_CLIENT_CERT_CHAIN_3",
+    b"SSL_CLIENT_CERT_CHAIN_4",
+    b"SSL_CLIENT_CERT_CHAIN_5",
+];
+
+/// How many values every session has, and how many more one with a client's certificate has.
+const ALWAYS: u8 = 6;
+const IDENTITY: u8 = 3;
+
+/// In a number of values: the one behind those that every session has is the name that a proxy tells of the client.
+const NAMED: u8 = 0x80;
+
+/// The values of the session that a thread has last served. On its stack, where the collector sees them.
+pub(super) struct LastSession {
+    session: RefCell<Option<Arc<Session>>>,
+    /// An Array of them; nil at first.
+    values: Cell<VALUE>,
+}
+
+impl LastSession {
+    pub(super) fn new() -> LastSession {
+        LastSession {
+            session: RefCell::new(None),
+            values: Cell::new(Qnil as VALUE),
+        }
+    }
+
+    /// Adds the values of [`push_keys`]. How many there are. Inside `protect`.
+    pub(super) fn push(&self, ruby: &Ruby, session: &Arc<Session>, slots: &mut Slots) -> u8 {
+        let count = count(session);
+        let is_last = matches!(&*self.session.borrow(), Some(last) if Arc::ptr_eq(last, session));
+        if !is_last {
+            // Kept with it, so that no other session can have its address.
+            self.values.set(values(ruby, session));
+            *self.session.borrow_mut() = Some(Arc::clone(session));
+        }
+        for index in 0..(count & !NAMED) {
+            // SAFETY: the GVL is held; a live Array.
+            slots.push(unsafe { rb_ary_entry(self.values.get(), index.into()) });
+        }
+        count
+    }
+}
+
+/// How many values a session has, which says which ones.
+fn count(session: &Session) -> u8 {
+    let Some(identity) = &session.details().identity else {
+        return match session.common_name {
+            Some(_) => NAMED | (ALWAYS + 1),
+            None => ALWAYS,
+        };
+    };
+    ALWAYS + IDENTITY + identity.chain.len().min(CHAIN.len()) as u8
+}
+
+/// Adds the keys of a session with so many values. Inside `protect`.
+pub(super) fn push_keys(ruby: &Ruby, count: u8, slots: &mut Slots) {
+    let keys = strings();
+    let all = [
+        keys.https_key,
+        keys.ssl_protocol,
+        keys.ssl_cipher,
+        keys.ssl_tls_sni,
+        keys.ssl_client_verify,
+        keys.ssl_client_cert,
+        keys.ssl_client_s_dn,
+        keys.ssl_client_i_dn,
+        keys.ssl_client_serial,
+    ];
+    if count & NAMED != 0 {
+        all.iter().take(ALWAYS.into()).for_each(|key| slots.push(*key));
+        return slots.push(interned(ruby, b"SSL_CLIENT_S_DN_CN"));
+    }
+    let count = usize::from(count);
+    all.iter().take(count).for_each(|key| slots.push(*key));
+    for name in CHAIN.iter().take(count.saturating_sub(all.len())) {
+        slots.push(interned(ruby, name));
+    }
+}
+
+/// Inside `protect`: nothing here has a destructor; the texts belong to the session.
+fn values(ruby: &Ruby, session: &Session) -> VALUE {
+    let details = session.details();
+    let text = |text: &str| frozen(ruby, text.as_bytes());
+    let array = objects::new_array(ruby);
+    // SAFETY: the GVL is held; an Array of ours, and live objects.
+    let push = |value: VALUE| unsafe { rb_ary_push(array, value) };
+    push(strings().on);
+    push(text(&session.version));
+    push(text(&details.cipher));
+    push(text(session.server_name.as_deref().unwrap_or_default()));
+    push(text(match session.verification {
+        Verification::None => "NONE",
+        Verification::Success => "SUCCESS",
+        Verification::Failed => "FAILED:the certificate is not valid",
+    }));
+    let Some(identity) = &details.identity else {
+        push(strings().empty);
+        if let Some(name) = &session.common_name {
+            push(text(name));
+        }
+        return array;
+    };
+    for part in [&identity.pem, &identity.subject, &identity.issuer, &identity.serial] {
+        push(text(part));
+    }
+    for certificate in identity.chain.iter().take(CHAIN.len()) {
+        push(text(certificate));
+    }
+    array
+}

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Certificates that come by themselves, from an authority that speaks ACME (RFC 8555), such as Let's Encrypt.
+  #
+  #   Keeper ── in the supervisor, or the only process: knows when something is due, and tells about it
+  #     │ starts a Job
+  #     ▼
+  #   Program ── a process of its own, which ends when the order is done: Issuance, by means of Client
+  #     │ writes
+  #     ▼
+  #   Store ── a folder: accounts, certificates, and answers to challenges, which the workers read (crates/engine/src/acme.rs)
+  #
+  # The option `acme` makes each Order. No process that serves ever speaks to the authority or waits for it.
+  module Acme
+    autoload :Order, "fairlead/acme/order"
+    autoload :Store, "fairlead/acme/store"
+    autoload :Certificate, "fairlead/acme/certificate"
+    autoload :Failure, "fairlead/acme/failure"
+    autoload :Problem, "fairlead/acme/problem"
+    autoload :Schedule, "fairlead/acme/schedule"
+    autoload :Keeper, "fairlead/acme/keeper"
+    autoload :Job, "fairlead/acme/job"
+    autoload :Program, "fairlead/acme/program"
+    autoload :Issuance, "fairlead/acme/issuance"
+    autoload :Account, "fairlead/acme/account"
+    autoload :Answers, "fairlead/acme/answers"
+    autoload :Client, "fairlead/acme/client"
+    autoload :Connection, "fairlead/acme/connection"
+    autoload :AccountKey, "fairlead/acme/account_key"
+
+    # What proves to the authority that a host is ours: an answer to a request, or a certificate in a handshake.
+    CHALLENGES = %w[http-01 tls-alpn-01].freeze
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Fairlead
+  module Acme
+    # A certificate that has been issued: until when it is valid, and when it is to be renewed.
+    class Certificate
+      # It is renewed when this part of its life is over…
+      RENEWED_AFTER = Rational(2, 3)
+
+      # …or earlier by up to this part, so that not all servers of the world come at the same time. It follows from the
+      # certificate, so that it stays the same after a restart.
+      JITTER = Rational(1, 30)
+
+      SAN = "subjectAltName"
+
+      # The first certificate in this text; nil if there is none.
+      def self.parse(pem)
+        new(OpenSSL::X509::Certificate.new(pem)) if pem
+      rescue OpenSSL::X509::CertificateError
+        nil
+      end
+
+      # +certificate+: an OpenSSL::X509::Certificate.
+      def initialize(certificate)
+        @certificate = certificate
+      end
+
+      def begins_at = @certificate.not_before
+
+      def expires_at = @certificate.not_after
+
+      def expired?(now = Time.now) = expires_at <= now
+
+      def renew_at
+        life = expires_at - begins_at
+        begins_at + (life * (RENEWED_AFTER - (JITTER * fraction))).to_f
+      end
+
+      # The hosts for which it is.
+      def hosts
+        value = @certificate.extensions.find { |extension| extension.oid == SAN }&.value.to_s
+        value.split(", ").filter_map { |name| name[/\ADNS:(.*)/, 1] }.map(&:downcase)
+      end
+
+      # Whether it has the hosts of an order, and no others.
+      def for?(order) = hosts.sort == order.hosts.sort
+
+      # Whether +key+ is its key.
+      def belongs_to?(key) = @certificate.check_private_key(key)
+
+      private
+
+      # From 0 to 1.
+      def fraction = Rational(@certificate.serial.to_i % 997, 996)
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "digest"
+require "json"
+require "time"
+
+module Fairlead
+  module Acme
+    # That attempts have failed, and when the next one may be made. It is kept in a file, so that a server that is started
+    # again and again does not ask the authority again and again, which soon refuses everybody who does.
+    class Failure
+      # The pause after the first failure, in seconds. It doubles with each further one.
+      FIRST = 60
+      LONGEST = 6 * 3600
+
+      # The longest that an authority can make us wait, in seconds.
+      MOST = 7 * 24 * 3600
+
+      # By how much a pause differs from what is due, at most.
+      JITTER = 0.15
+
+      class << self
+        # From the text of a file; nil if there is none, or it is about another order.
+        def parse(text, order)
+          values = JSON.parse(text, symbolize_names: true)
+          return unless values.is_a?(Hash) && values[:order] == digest(order)
+
+          new(order, count: Integer(values[:count]), reason: values[:reason].to_s, retry_at: Time.iso8601(values[:retry_at]))
+        rescue JSON::ParserError, TypeError, ArgumentError
+          nil
+        end
+
+        # One more failure. +before+: the last one, or nil.
+        def after(before, order, problem, now: Time.now, random: Random)
+          count = (before&.count || 0) + 1
+          pause = [FIRST * (2**[count - 1, 20].min), LONGEST].min * random.rand((1 - JITTER)..(1 + JITTER))
+          wanted = [problem.retry_after || 0, MOST].min * random.rand(1.0..(1 + JITTER))
+          new(order, count: count, reason: problem.message, retry_at: now + [pause, wanted].max)
+        end
+
+        # The same for the same order.
+        def digest(order) = Digest::SHA256.hexdigest(JSON.generate(order.to_h))
+      end
+
+      # How many attempts have failed since the last one that has not.
+      attr_reader :count
+
+      # What has gone wrong the last time.
+      attr_reader :reason
+
+      # When the next attempt may be made.
+      attr_reader :retry_at
+
+      def initialize(order, count:, reason:, retry_at:)
+        @order = order
+        @count = count
+        @reason = reason
+        @retry_at = retry_at
+      end
+
+      # The text of a file.
+      def to_json(*)
+        JSON.pretty_generate(order: self.class.digest(@order), hosts: @order.hosts, count: count, reason: reason,
+                             retry_at: retry_at.getutc.iso8601(3)) << "\n"
+      end
+    end
+  end
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Fairlead
+  class EventLog
+    # The messages about certificates that come by themselves. Those about `acme` take an Acme::Schedule.
+    module Certificates
+      def acme_ordering(schedule, challenge)
+        info("acme: ordering a certificate for #{schedule.order} from #{schedule.order.authority} (#{challenge})")
+      end
+
+      def acme_present(schedule)
+        certificate = schedule.certificate
+        info("acme: the certificate for #{schedule.order} is valid until #{in_words(certificate.expires_at)}; it is renewed from " \
+             "#{in_words(certificate.renew_at)} on")
+      end
+
+      # +reason+: what has gone wrong.
+      def acme_failed(schedule, reason)
+        warn("acme: there is no new certificate for #{schedule.order}: #{reason}; next attempt at #{in_words(schedule.at)}; " \
+             "#{in_use(schedule.certificate)}")
+      end
+
+      # At a start after failures.
+      def acme_waits(schedule)
+        failure = schedule.failure
+        warn("acme: the next attempt to get a certificate for #{schedule.order} is at #{in_words(schedule.at)}, after " \
+             "#{failure.count} that have failed: #{failure.reason}; #{in_use(schedule.certificate)}")
+      end
+
+      # +certificate+: a DevelopmentCertificate.
+      def development_certificate(certificate)
+        info("certificate for development: #{certificate.path} (#{certificate.hosts.join(", ")})")
+        return if certificate.authority.trusted?
+
+        commands = certificate.authority.trust_commands.map { |what, command| "\n  #{what}: #{command}" }
+        info("to have it trusted:#{commands.join}")
+      end
+
+      private
+
+      def in_use(certificate)
+        return "there is no other one" unless certificate
+
+        certificate.expired? ? "the old one has expired" : "the old one is valid until #{in_words(certificate.expires_at)}"
+      end
+
+      def in_words(time) = time.getutc.strftime("%F %T UTC")
+    end
+  end
+end

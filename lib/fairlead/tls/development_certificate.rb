@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Fairlead
+  module Tls
+    # The certificate of a server on the developer's own machine, which no authority of the world would give one. A
+    # DevelopmentAuthority issues it.
+    class DevelopmentCertificate
+      # The hosts that are always in it.
+      NAMES = %w[localhost].freeze
+      ADDRESSES = %w[127.0.0.1 ::1].freeze
+
+      EVERY_INTERFACE = %w[* 0.0.0.0 ::].freeze
+
+      DAY = 24 * 3600
+      LIFE = 90 * DAY
+
+      # It is made anew at a start when it has less than this left, in seconds.
+      RENEWED_BEFORE = 30 * DAY
+
+      # The text of one that is kept nowhere, to see whether one can be made. Raises Invalid.
+      def self.unkept(host)
+        require "tmpdir"
+        Dir.mktmpdir("fairlead-") { |folder| File.read(new(host, folder: folder).prepare.path) }
+      end
+
+      attr_reader :authority
+
+      # +host+: the one of the address to listen on. +folder+: where it is kept. Raises Invalid.
+      def initialize(host = "localhost", folder: StateFolder.default("development"))
+        @host = EVERY_INTERFACE.include?(host.delete("[]")) ? nil : host.delete("[]").downcase
+        @folder = StateFolder.new(folder)
+        @authority = DevelopmentAuthority.new(@folder)
+        refuse unless @host.nil? || DevelopmentAuthority.allows?(@host)
+      end
+
+      # Makes it if need be, and returns itself. Raises Invalid.
+      def prepare
+        @folder.exclusively(wait: true) do
+          authority.prepare(LIFE)
+          issue unless good?
+        end
+        self
+      rescue SystemCallError => e
+        raise Invalid, "the certificate for development cannot be kept in #{@folder.path}: #{e.message}"
+      end
+
+      # The file with the key, the certificate, and that of the authority.
+      def path = @folder.join(name)
+
+      # The names and addresses that it is for.
+      def hosts = [*NAMES, *ADDRESSES, *(@host || private_addresses)].uniq
+
+      private
+
+      def name = "#{(@host || "every-interface").tr(":", "_")}.pem"
+
+      def refuse
+        raise Invalid, "a certificate for development can only be for names such as localhost and shop.test, and for private addresses, not for " \
+                     "#{@host}: give the address a cert and a key"
+      end
+
+      # Whether there is one that lasts, of this authority.
+      def good?
+        text = @folder.read(name) or return false
+        certificate = OpenSSL::X509::Certificate.new(text)
+        certificate.not_after > Time.now + RENEWED_BEFORE && certificate.verify(authority.certificate.public_key)
+      rescue OpenSSL::X509::CertificateError
+        false
+      end
+
+      def issue
+        key = OpenSSL::PKey::EC.generate("prime256v1")
+        certificate = DevelopmentAuthority.blank(key, "/CN=localhost", LIFE, authority.certificate.subject)
+        DevelopmentAuthority.extend_certificate(certificate, authority.certificate,
+                                                "subjectKeyIdentifier" => "hash", "authorityKeyIdentifier" => "keyid",
+                                                "basicConstraints" => "critical,CA:FALSE", "keyUsage" => "critical,digitalSignature",
+                                                "extendedKeyUsage" => "serverAuth", "subjectAltName" => alternatives)
+        @folder.write(name, key.private_to_pem + authority.sign(certificate).to_pem + authority.certificate.to_pem)
+      end
+
+      def alternatives = hosts.map { |host| "#{host.match?(/\A[\d.]+\z|:/) ? "IP" : "DNS"}:#{host}" }.join(",")
+
+      # Those of this machine, so that a telephone in the same network can be used too.
+      def private_addresses
+        texts = Socket.ip_address_list.map { |info| info.ip_address.partition("%").first }
+        texts.select { |text| DevelopmentAuthority.allows?(text) }
+      end
+    end
+  end
+end

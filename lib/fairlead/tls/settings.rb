@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Tls
+    # What a listener offers, from the Parameters of its address and the options: which files, and what is in them. Paths are
+    # relative to the folder in which the server starts, and stay so.
+    class Settings
+      # All paths that matter.
+      attr_reader :files
+
+      # What people should know of the files that were read last.
+      attr_reader :warnings
+
+      # The DevelopmentCertificate, if the address and the options name none; or nil.
+      attr_reader :development
+
+      # +host+: that of the address. +checking+: nothing will be served, so no certificate for development is kept.
+      def initialize(parameters, configuration, host, checking: false)
+        @parameters = parameters
+        @http2 = configuration.http2?
+        @acme = Acme::Store.new(configuration.acme_dir) if configuration.acme.any?
+        given = configuration.certificate.map { |chain, key, ocsp| Certificate.new(chain, key, ocsp) }
+        @certificates = (parameters.certificates + given).map { |one| Certificate.new(*one.to_a.map { |path| absolute(path) }) }
+        find_certificates(configuration, host, checking) if @certificates.empty?
+        @ca, @crl = [parameters.ca, parameters.crl].map { |path| absolute(path) }
+        @ticket_keys = configuration.tls_ticket_keys.map { |path| absolute(path) }
+        @files = [*@certificates.flat_map(&:to_a), @ca, @crl, *@ticket_keys].compact.reject { |path| Store.place?(path) }.uniq
+        @warnings = []
+      end
+
+      # The settings for Native::Tls. Raises Invalid if a file cannot be read.
+      def read
+        certificates = @expected ? @certificates.select { |one| File.exist?(one.cert) } : @certificates
+        @warnings = [*certificates.map(&:key), *@ticket_keys].uniq.filter_map { |path| open_to_all(path) }
+        {
+          certificates: certificates.map { |one| [source(one.cert), key(one.key), source(one.ocsp)] },
+          verify_mode: @parameters.verify_mode,
+          ca: source(@ca),
+          crl: source(@crl),
+          tls13_only: @parameters.tls13_only?,
+          http2: @http2,
+          ticket_keys: @ticket_keys.map { |path| source(path) },
+          acme_challenges: @acme&.challenges
+        }
+      end
+
+      # What tells one state of the files from another one, without reading them.
+      def signature
+        files.map do |path|
+          stat = File.stat(path)
+          [stat.dev, stat.ino, stat.mtime, stat.size]
+        rescue SystemCallError => e
+          e.class
+        end
+      end
+
+      private
+
+      # Those of `acme`, some of which may still have to come; or one for development.
+      def find_certificates(configuration, host, checking)
+        if @acme
+          @expected = true
+          @certificates = configuration.acme.map { |order| Certificate.new(*[@acme.path_of(order)] * 2) }
+        elsif configuration.at_development?
+          @development = DevelopmentCertificate.new(host) unless checking
+          @certificates = [Certificate.new(*[@development&.prepare&.path || Store.add(DevelopmentCertificate.unkept(host))] * 2)]
+        else
+          raise Invalid, "there is no certificate; give cert and key, or the option certificate, or have one ordered with the option acme"
+        end
+      end
+
+      def absolute(path) = path && (Store.place?(path) ? path : File.expand_path(path))
+
+      # [name, bytes]; nil for nil.
+      def source(path)
+        return unless path
+
+        [name_of(path), Store[path] || File.binread(path)]
+      rescue SystemCallError => e
+        raise Invalid, "#{path}: cannot be read (#{e.class.name.delete_prefix("Errno::")})"
+      end
+
+      def key(path)
+        name, pem = source(path)
+        [name, PrivateKey.readable(pem, name, @parameters.key_password_command)]
+      end
+
+      def name_of(path) = Store.place?(path) ? "the text at #{path}" : path
+
+      def open_to_all(path)
+        return if Store.place?(path)
+
+        "everybody on this machine may read the key #{path}; chmod 600 keeps it private" if File.stat(path).world_readable?
+      rescue SystemCallError
+        nil # reading it says why
+      end
+    end
+  end
+end

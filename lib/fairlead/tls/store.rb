@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Tls
+    # Certificates, keys and passwords of keys that a program has as text, not as files. Addresses name them by their place, such as
+    # "store:0", so that no key is ever in an address, which is shown in logs and in the title of the process. The name is Puma's.
+    module Store
+      PLACE = /\Astore:(?<index>\d+)\z/
+
+      @texts = []
+      @lock = Mutex.new
+
+      class << self
+        # The place of a text in PEM, or of an object that has one.
+        def add(pem)
+          text = (pem.respond_to?(:to_pem) ? pem.to_pem : pem).to_s
+          @lock.synchronize { "store:#{@texts.index(text) || (@texts.push(text).size - 1)}" }
+        end
+
+        # The text at a place; nil if +place+ is none.
+        def [](place)
+          match = PLACE.match(place) or return
+          @lock.synchronize { @texts[Integer(match[:index], 10)] } || raise(Invalid, "nothing is stored at #{place}")
+        end
+
+        # Whether that is the name of a place.
+        def place?(name) = PLACE.match?(name)
+      end
+    end
+  end
+end
