@@ -1,74 +1,81 @@
-//! One client of the run: its socket, the requests it has taken up, and how far they are written.
+//! One client of the run: its socket, and what is exchanged over it.
 //!
 //! ```text
-//!              begin                writable                close
-//!   Closed ----------> Connecting ------------> Open -----------------> Closed
-//!      \____________________________________/
-//!                connected at once
+//!           begin              writable                            close
+//!   Closed --------> Connecting ----------------------> Open --------------> Closed
+//!      \                  \                            / /
+//!       \                  \____> Securing __________/ /
+//!        \                writable         handshake  /
+//!         \__________________________________________/
+//!                 connected at once, without TLS
 //! ```
-//! The requests outlive the socket: those behind a failed one, or behind an answer that closed the connection, are
-//! sent again on the next (RFC 9112 §9.3.2). Policy (when to open, what a failure costs) is in `run`.
+//! The exchange outlives the socket: requests that still wait when it is closed are sent again on the next. Policy (when to
+//! open, when to give up) is in `worker`.
 
 use crate::dial::dial;
-use crate::pacing::{Nanos, Started};
+use crate::exchange::Exchange;
+use crate::pacing::Nanos;
 use crate::poller::{Interest, Poller};
-use crate::request::Wire;
-use crate::response::ResponseReader;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::socket::{Received, Shaken, Socket, Trouble};
+use crate::tls::Client;
 use rustix::io::{self, Errno};
-use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
-use std::collections::VecDeque;
+use rustix::net::{self, SocketAddrAny};
 
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Connection<'a> {
     link: Link,
+    pub(crate) exchange: Box<dyn Exchange + 'a>,
+    /// Of TLS, where that is wanted.
+    client: Option<Client>,
     /// Which of the target's addresses to connect to.
     pub(crate) address: usize,
     /// Not to be opened again before this time.
     pub(crate) retry_at: Nanos,
-    /// Requests taken up and not answered, oldest first.
-    pub(crate) waiting: VecDeque<Started>,
-    /// How many of them, at the back, are not written completely…
-    unwritten: usize,
-    /// …and how many bytes of the first of these are.
-    offset: usize,
     /// The peer takes no more; what it sent before may still be read.
     broken: bool,
-    pub(crate) reader: ResponseReader,
+    /// When something was received last.
+    pub(crate) heard_at: Nanos,
     /// The next request in the schedule of an open loop.
     pub(crate) turn: u64,
-    /// Which request of a mix is under way. With a mix there is one at a time.
-    pub(crate) kind: usize,
 }
 
 #[derive(Debug)]
 enum Link {
     Closed,
-    Connecting(OwnedFd),
-    Open { socket: OwnedFd, interest: Interest },
+    Connecting(Socket),
+    /// TLS is being agreed on since a time.
+    Securing {
+        socket: Socket,
+        interest: Interest,
+        since: Nanos,
+    },
+    Open {
+        socket: Socket,
+        interest: Interest,
+    },
 }
 
-/// What reading gave.
+/// How far the opening of a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    Bytes(usize),
-    End,
-    Nothing,
+pub(crate) enum Opening {
+    Pending,
+    /// Open, without TLS.
+    Plain,
+    /// Open, with TLS, whose handshake began at a time.
+    Secure(Shaken, Nanos),
 }
 
-impl Connection {
-    pub(crate) fn new(method: &str, pipeline: usize, turn: u64) -> Connection {
+impl<'a> Connection<'a> {
+    pub(crate) fn new(exchange: Box<dyn Exchange + 'a>, turn: u64, client: Option<Client>) -> Connection<'a> {
         Connection {
             link: Link::Closed,
+            exchange,
+            client,
             address: 0,
             retry_at: 0,
-            waiting: VecDeque::with_capacity(pipeline),
-            unwritten: 0,
-            offset: 0,
             broken: false,
-            reader: ResponseReader::new(method),
+            heard_at: 0,
             turn,
-            kind: 0,
         }
     }
 
@@ -80,33 +87,21 @@ impl Connection {
         matches!(self.link, Link::Open { .. })
     }
 
+    /// Whether TLS is being agreed on.
+    pub(crate) fn is_securing(&self) -> bool {
+        matches!(self.link, Link::Securing { .. })
+    }
+
     /// Whether the peer refused to take more.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Adds a request of a kind to be written.
-    pub(crate) fn push(&mut self, started: Started, kind: usize) {
-        self.kind = kind;
-        self.waiting.push_back(started);
-        self.unwritten += 1;
-    }
-
-    /// Takes the oldest request off; `true` when it was written completely.
-    pub(crate) fn pop(&mut self) -> Option<(Started, bool)> {
-        let written = self.waiting.len() > self.unwritten;
-        let started = self.waiting.pop_front()?;
-        if !written {
-            self.unwritten -= 1;
-            self.offset = 0;
-        }
-        Some((started, written))
-    }
-
     /// Starts to connect. `Ok` does not mean that it succeeded: see [`Connection::is_open`].
     pub(crate) fn begin(&mut self, address: &SocketAddrAny, poller: &Poller, token: usize) -> io::Result<()> {
         let (socket, connected) = dial(address, None)?;
-        if connected {
+        let socket = Socket::new(socket);
+        if connected && self.client.is_none() {
             poller.add(&socket, token, Interest::Read)?;
             self.link = Link::Open {
                 socket,
@@ -119,76 +114,106 @@ impl Connection {
         Ok(())
     }
 
-    /// The connecting socket became ready: it is open now, or why it is not.
-    pub(crate) fn finish_connecting(&mut self) -> io::Result<()> {
-        if let Link::Connecting(socket) = &self.link {
-            net::sockopt::socket_error(socket)??;
+    /// The socket that is being opened became ready: how far that is now, or why it failed. `buffer` is room to read.
+    pub(crate) fn go_on_opening(
+        &mut self,
+        poller: &Poller,
+        token: usize,
+        buffer: &mut [u8],
+        now: Nanos,
+    ) -> Result<Opening, Trouble> {
+        match std::mem::replace(&mut self.link, Link::Closed) {
+            Link::Connecting(mut socket) => {
+                net::sockopt::socket_error(&socket)??;
+                let interest = Interest::ReadAndWrite;
+                let Some(client) = &self.client else {
+                    self.link = Link::Open { socket, interest };
+                    return Ok(Opening::Plain);
+                };
+                socket.secure(client)?;
+                let interest = socket.watch(poller, token, interest)?;
+                self.link = Link::Securing {
+                    socket,
+                    interest,
+                    since: now,
+                };
+                Ok(Opening::Pending)
+            }
+            Link::Securing {
+                mut socket,
+                interest,
+                since,
+            } => {
+                if let Some(shaken) = socket.shake(buffer)? {
+                    self.link = Link::Open { socket, interest };
+                    return Ok(Opening::Secure(shaken, since));
+                }
+                let interest = socket.watch(poller, token, interest)?;
+                self.link = Link::Securing {
+                    socket,
+                    interest,
+                    since,
+                };
+                Ok(Opening::Pending)
+            }
+            link @ (Link::Closed | Link::Open { .. }) => {
+                self.link = link;
+                Ok(Opening::Pending)
+            }
         }
-        self.link = match std::mem::replace(&mut self.link, Link::Closed) {
-            Link::Connecting(socket) => Link::Open {
-                socket,
-                interest: Interest::ReadAndWrite,
-            },
-            other => other,
-        };
-        Ok(())
     }
 
-    /// Closes the socket; requests still waiting will be written anew.
+    /// Closes the socket; requests still waiting will be sent anew.
     pub(crate) fn close(&mut self) {
-        self.link = Link::Closed;
-        self.unwritten = self.waiting.len();
-        self.offset = 0;
+        if let Link::Open { socket, .. } = std::mem::replace(&mut self.link, Link::Closed) {
+            socket.leave();
+        }
         self.broken = false;
-        self.reader.reset();
+        self.exchange.closed();
     }
 
     /// Writes what the socket takes, and watches for room for the rest.
-    pub(crate) fn write(&mut self, wires: &[Wire], poller: &Poller, token: usize) -> io::Result<()> {
+    pub(crate) fn write(&mut self, poller: &Poller, token: usize) -> io::Result<()> {
         let Link::Open { socket, interest } = &mut self.link else {
             return Ok(());
         };
-        let wire = &wires[self.kind];
-        let mut wanted = Interest::Read;
-        while self.unwritten > 0 && !self.broken {
-            match net::send(&*socket, wire.slice(self.offset, self.unwritten), SendFlags::NOSIGNAL) {
-                Ok(sent) => {
-                    let total = self.offset + sent;
-                    self.unwritten -= total / wire.len;
-                    self.offset = total % wire.len;
-                }
-                Err(Errno::AGAIN) => {
-                    wanted = Interest::ReadAndWrite;
-                    break;
-                }
+        let mut blocked = false;
+        while !self.broken && !blocked {
+            let output = self.exchange.output();
+            if output.is_empty() {
+                break;
+            }
+            match socket.send(output) {
+                Ok(bytes) => self.exchange.sent(bytes),
+                Err(Errno::AGAIN) => blocked = true,
                 Err(Errno::INTR) => {}
                 Err(_) => self.broken = true,
             }
         }
+        if !self.broken && !socket.is_flushed() {
+            match socket.flush() {
+                Ok(()) | Err(Errno::AGAIN) => {}
+                Err(_) => self.broken = true,
+            }
+        }
+        let wanted = Interest::of(!self.broken && (blocked || !socket.is_flushed()));
         if *interest != wanted {
-            poller.change(socket.as_fd(), token, wanted)?;
+            poller.change(&*socket, token, wanted)?;
             *interest = wanted;
         }
         Ok(())
     }
 
     /// Reads once into `buffer`.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Input> {
-        let Some(socket) = self.socket() else {
-            return Ok(Input::Nothing);
-        };
-        match net::recv(socket, buffer, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Input::End),
-            Ok((bytes, _)) => Ok(Input::Bytes(bytes)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Input::Nothing),
-            Err(error) => Err(error),
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Received, Trouble> {
+        match &mut self.link {
+            Link::Open { socket, .. } => socket.recv(buffer),
+            Link::Connecting(_) | Link::Securing { .. } | Link::Closed => Ok(Received::Nothing),
         }
     }
 
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        match &self.link {
-            Link::Open { socket, .. } => Some(socket.as_fd()),
-            Link::Connecting(_) | Link::Closed => None,
-        }
+    /// Whether the peer has said that nothing comes behind what was read, although its socket may be open.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(&self.link, Link::Open { socket, .. } if socket.has_ended())
     }
 }

@@ -51,6 +51,38 @@ impl Fairness {
     }
 }
 
+/// How evenly connections served their streams: the worst of all connections that have several.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Within {
+    pub(crate) jain: Option<f64>,
+    pub(crate) least_to_most: Option<f64>,
+    /// Streams that asked and got nothing while others of their connection were answered.
+    pub(crate) never_served: usize,
+}
+
+impl Within {
+    pub(crate) fn of(streams: &[Vec<Served>]) -> Within {
+        let least = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::min);
+        let several = streams.iter().filter(|streams| streams.len() > 1);
+        several
+            .map(|streams| Fairness::of(streams))
+            .fold(Within::default(), |worst, each| Within {
+                jain: least(worst.jain, each.jain),
+                least_to_most: least(worst.least_to_most, each.least_to_most()),
+                never_served: worst.never_served + each.never_served.len(),
+            })
+    }
+}
+
+/// What each of some connections got on average, in equal shares: 1 is fair. `None` without answers.
+pub(crate) fn share(some: &[Served], all: &[Served]) -> Option<f64> {
+    let mean = |connections: &[Served]| {
+        let sum: u64 = connections.iter().map(|served| served.answered).sum();
+        sum as f64 / connections.len().max(1) as f64
+    };
+    (mean(all) > 0.0).then(|| mean(some) / mean(all))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +115,26 @@ mod tests {
             (0, 5, Some(0.0))
         );
         assert_eq!(Fairness::of(&served(&[0, 0])).never_served, Vec::<usize>::new());
+    }
+
+    #[test]
+    fn the_least_even_connection_speaks_for_the_streams_of_all() {
+        let streams = [served(&[5, 5]), served(&[8, 0, 0, 0]), served(&[1])];
+        let within = Within::of(&streams);
+        assert_eq!(
+            (within.jain, within.least_to_most, within.never_served),
+            (Some(0.25), Some(0.0), 3)
+        );
+        assert_eq!(Within::of(&[served(&[1]), served(&[9])]), Within::default());
+    }
+
+    #[test]
+    fn shares_are_parts_of_an_equal_one() {
+        let all = served(&[6, 1, 1]);
+        assert_eq!(
+            (share(&all[..1], &all), share(&all[1..], &all)),
+            (Some(2.25), Some(0.375))
+        );
+        assert_eq!(share(&served(&[0]), &served(&[0])), None);
     }
 }

@@ -35,7 +35,8 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("the bounds are constants that hdrhistogram accepts")
 }
 
-fn add(to: &mut Histogram<u64>, other: &Histogram<u64>) {
+/// Adds what another thread measured.
+pub(crate) fn add(to: &mut Histogram<u64>, other: &Histogram<u64>) {
     to.add(other).expect("all histograms have the same bounds");
 }
 

@@ -1,14 +1,15 @@
-//! The load tool behind `fairlead bench`: sends HTTP/1.1 requests over a number of connections and shows what each of
+//! The load tool behind `fairlead bench`: sends HTTP requests over a number of connections and shows what each of
 //! them got; the same with WebSockets and event streams, whose messages it sends, counts and misses. It knows nothing of
 //! the server it measures, and believes nothing it says.
 //!
 //! # Layout
 //!
-//! `options`, `url`, `request`: what was asked for · `pacing`, `draw`: when to send, and what · `dial`, `poller`, `limits`: sockets, epoll,
-//! open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
+//! `options`, `url`, `request`: what was asked for · `pacing`, `draw`: when to send, and what · `dial`, `socket`, `tls`, `poller`, `limits`: sockets,
+//! TLS, epoll, open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
 //! `progress`: how it is shown.
 //!
-//! Requests: `run`, `worker`: the event loop · `connection`, `response`: one client · `tally`: what was measured.
+//! Requests: `run`, `worker`: the event loop · `connection`: one client · `exchange`: what is under way on it, by `http1` (with
+//! `response`) or `http2` · `tally`, `handshakes`: what was measured.
 //!
 //! Real time: `websocket`, `event_stream`: what is spoken · `real_time`: many sockets, their event loop, echoes, idling
 //! · `broadcast`: who publishes, who got what.
@@ -23,17 +24,19 @@
 //! | key | value |
 //! |---|---|
 //! | `version` | of the tool |
-//! | `settings` | `url`, `method`, `path`, `connections`, `threads`, `pipeline`, `keep_alive`, `duration`, `requests`, `rate`, `warmup`, `timeout` |
+//! | `settings` | `url`, `method`, `path`, `connections`, `threads`, `pipeline`, `keep_alive`, `duration`, `requests`, `rate`, `warmup`, `timeout`; of https also `tls`: `trust` (`system`, `cacert` or `anybody`), `certificate` (whether the client has one), `version`, `resume`; with `--http2` also `http2`: for each item of `--streams`, `connections` and `streams` |
 //! | `seconds` | time measured, without the warm-up |
 //! | `interrupted`, `gave_up` | whether the run was stopped; whether it ended because nothing was answered any more |
 //! | `requests` | `answered`, `per_second` (answered), `failed`, `unanswered` (waiting at the end), `unsent` (due and not sent, or left of `--requests`), `longest_wait` of these at the end |
 //! | `bytes` | `read`, `per_second` |
 //! | `statuses` | answers by class: `1xx` to `5xx` |
-//! | `errors` | failed requests by kind: `connect`, `read`, `write`, `timeout`, `closed` (before the answer was complete), `malformed`; `status`: answers other than 2xx and 3xx |
+//! | `errors` | failed requests by kind: `connect`, `tls`, `read`, `write`, `timeout`, `closed` (before the answer was complete), `malformed`, and of HTTP/2 `reset`, `refused` (RST_STREAM with REFUSED_STREAM), `goaway` (with an error code); `status`: answers other than 2xx and 3xx |
 //! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p95`, `p99`, `p99_9`, `max` |
 //! | `fairness` | `jain` index, `least` and `most` answers on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
-//! | `connections_opened` | sockets, including those that replaced others, and the warm-up |
-//! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed` |
+//! | `connections_opened` | sockets, including those that replaced others, and the warm-up; of HTTP/2 those over which the server spoke it |
+//! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed`; with `--http2` also `share`: what it got, in equal shares of all (1 is fair), and `streams`: what each of its streams got (a stream is where one request follows the other, whatever number HTTP/2 gives each) |
+//! | `tls` | of https only: `handshakes` (without the warm-up), `per_second`; of these `full` and `resumed`, both also in `latency_ms`: from the open connection to the end of the handshake; `agreed`: `version`, `cipher` and number of `connections`, with the warm-up; `reasons`: why TLS failed, in words, with counts |
+//! | `http2` | with `--http2` only: `max_concurrent_streams`: what the server allows on a connection, `null` without a limit; `classes`: for each item of `--streams` its `connections`, `streams` (on each), `answered`, `share` (of each connection on average: see below) and `latency_ms` as `raw` above; `resets` and `goaways`: how many by error code, of GOAWAY with the warm-up and with NO_ERROR, after which requests were sent again; `fairness` between the streams of a connection: `jain` and `least_to_most` of the least even connection, `never_served`: number of streams that got nothing while others of their connection did |
 //! | `mix` | with `--mix` only; for each name in the file: `name`, `answered`, and its `latency_ms` as `raw` above |
 //!
 //! ## WebSockets and event streams
@@ -44,7 +47,7 @@
 //! | `settings` | `mode` (`echo`, `broadcast` or `idle`), `transport` (`websocket` or `sse`), `url`, `connections`, `deflate`, `protocol`, `timeout`, and those of the mode |
 //! | `seconds` | echo: time measured, without the warm-up; broadcast: from the first message sent to the last one delivered; idle: how long the connections were held |
 //! | `sockets` | `asked`; `opened`: handshakes that succeeded; `subscribed`: of these, those that got what `--ready` waits for; `left`: of these, those that were there at the end |
-//! | `errors` | sockets that ended before the run, by kind: `connect`, `refused` (another status), `handshake` (answered wrongly), `read`, `write`, `timeout`, `malformed`, `wrong_echo`, `closed` |
+//! | `errors` | sockets that ended before the run, by kind: `connect`, `tls`, `refused` (another status), `handshake` (answered wrongly), `read`, `write`, `timeout`, `malformed`, `wrong_echo`, `closed` |
 //! | `refused_with`, `closed_with`, `reasons` | how many of these: by status; by close code, 1005 for none, 1006 for no close frame, `end` for the end of an event stream; by what was wrong, in words |
 //! | `bytes` | `read`, `per_second` |
 //!
@@ -72,7 +75,11 @@ mod connection;
 mod dial;
 mod draw;
 mod event_stream;
+mod exchange;
 mod fairness;
+mod handshakes;
+mod http1;
+mod http2;
 mod json;
 mod latencies;
 mod limits;
@@ -85,7 +92,9 @@ mod report;
 mod request;
 mod response;
 mod run;
+mod socket;
 mod tally;
+mod tls;
 mod url;
 mod websocket;
 mod worker;

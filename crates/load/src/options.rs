@@ -3,25 +3,33 @@
 mod help;
 mod mix;
 mod real_time;
+mod streams;
+mod tls;
 mod values;
 
 pub(crate) use help::HELP;
 pub(crate) use mix::{names, Share};
 pub(crate) use real_time::{Broadcast, Echo, RealTime, Task, Transport};
+pub(crate) use streams::{Carried, Class};
+pub(crate) use tls::{TlsOptions, Trust, Version};
 
 use crate::url::{request_path, Url};
 use lexopt::prelude::{Long, Short, Value};
 use std::time::Duration;
+use tls::{RESUMPTION, TLS};
 use values::{body, count, header, method, rate, seconds, token};
 
 /// The validated command line of a run of HTTP requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) url: Url,
+    pub(crate) tls: TlsOptions,
     pub(crate) connections: usize,
     pub(crate) threads: usize,
     pub(crate) pipeline: usize,
     pub(crate) keep_alive: bool,
+    /// HTTP/2: how many connections have how many streams, in order. `None`: HTTP/1.1.
+    pub(crate) http2: Option<Vec<Class>>,
     /// `None`: until the requests are used up.
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
@@ -82,6 +90,7 @@ fn long_name(letter: char) -> Result<&'static str, String> {
         'm' => "--method",
         'H' => "--header",
         'q' => "--quiet",
+        'k' => "--insecure",
         'h' => "--help",
         _ => return Err(format!("unknown option -{letter}")),
     })
@@ -96,6 +105,8 @@ const HTTP: &[&str] = &[
     "--rate",
     "--pipeline",
     "--no-keep-alive",
+    "--http2",
+    "--streams",
     "--threads",
     "--timeout",
     "--method",
@@ -116,6 +127,8 @@ struct Draft {
     threads: Option<usize>,
     pipeline: Option<usize>,
     close: bool,
+    http2: bool,
+    streams: Option<Vec<streams::Item>>,
     duration: Option<Duration>,
     requests: Option<u64>,
     warmup: Option<Duration>,
@@ -141,6 +154,12 @@ struct Draft {
     sse: bool,
     publish: Option<String>,
     idle: bool,
+    insecure: bool,
+    cacert: Option<String>,
+    cert: Option<String>,
+    key: Option<String>,
+    tls_version: Option<tls::Version>,
+    resume: Option<bool>,
     /// The names of all options given.
     given: Vec<String>,
 }
@@ -167,6 +186,8 @@ impl Draft {
             "--rate" => self.rate = Some(rate(&value()?)?),
             "--pipeline" => self.pipeline = Some(count(name, &value()?, MAX_PIPELINE)?),
             "--no-keep-alive" => self.close = true,
+            "--http2" => self.http2 = true,
+            "--streams" => self.streams = Some(streams::items(&value()?)?),
             "--threads" => self.threads = Some(count(name, &value()?, MAX_THREADS)?),
             "--timeout" => self.timeout = Some(seconds(name, &value()?)?),
             "--method" => self.method = Some(method(&value()?)?),
@@ -190,6 +211,12 @@ impl Draft {
             "--sse" => self.sse = true,
             "--publish" => self.publish = Some(value()?),
             "--idle" => self.idle = true,
+            "--insecure" => self.insecure = true,
+            "--cacert" => self.cacert = Some(value()?),
+            "--cert" => self.cert = Some(value()?),
+            "--key" => self.key = Some(value()?),
+            "--tls-version" => self.tls_version = Some(tls::version(&value()?)?),
+            "--resume" | "--no-resume" => self.resume = Some(name == "--resume"),
             _ => return Err(format!("unknown option {name}")),
         }
         Ok(())
@@ -207,7 +234,7 @@ impl Draft {
         if real_time {
             return self.real_time(url).map(|options| Command::RealTime(Box::new(options)));
         }
-        self.allow(HTTP, "HTTP requests")?;
+        self.allow(&[HTTP, TLS, RESUMPTION].concat(), "HTTP requests")?;
         self.http(url).map(|options| Command::Http(Box::new(options)))
     }
 
@@ -220,6 +247,8 @@ impl Draft {
     }
 
     fn http(self, mut url: Url) -> Result<Options, String> {
+        let tls = self.tls(url.secure)?;
+        let (connections, http2) = self.streams()?;
         if let Some(path) = self.path {
             url.path = path;
         }
@@ -233,16 +262,17 @@ impl Draft {
                 return Err(format!("{name} does not go with --mix"));
             }
         }
-        let connections = self.connections.unwrap_or(10);
         let body = self.body.unwrap_or_default();
         let default_method = if body.is_empty() { "GET" } else { "POST" };
         let default_duration = self.requests.is_none().then_some(Duration::from_secs(4));
         Ok(Options {
             url,
+            tls,
             connections,
             threads: self.threads.unwrap_or(1).min(connections),
             pipeline,
             keep_alive: !self.close,
+            http2,
             duration: self.duration.or(default_duration),
             requests: self.requests,
             warmup: self.warmup.unwrap_or_default(),

@@ -35,6 +35,15 @@ pub(crate) enum Interest {
 }
 
 impl Interest {
+    /// Whether there is something to write, besides what may be to be read.
+    pub(crate) fn of(writing: bool) -> Interest {
+        if writing {
+            Interest::ReadAndWrite
+        } else {
+            Interest::Read
+        }
+    }
+
     fn flags(self) -> EventFlags {
         match self {
             Interest::Read => EventFlags::IN,

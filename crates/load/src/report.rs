@@ -71,13 +71,25 @@ impl Page {
         self.line(row("max", &Histogram::max));
     }
 
-    /// Raw and corrected latencies side by side.
-    fn latency(&mut self, latencies: &Latencies, expected_interval: Option<Nanos>, open_loop: bool) {
+    /// Raw and corrected latencies side by side, and what else there is to show.
+    fn latency(
+        &mut self,
+        latencies: &Latencies,
+        expected_interval: Option<Nanos>,
+        open_loop: bool,
+        others: &[(&str, &Histogram<u64>)],
+    ) {
         let (raw, corrected) = (latencies.raw(), latencies.corrected(expected_interval));
         if raw.is_empty() {
             return;
         }
-        self.percentiles("latency          raw    corrected", &[raw, &corrected]);
+        let mut heading = "latency          raw    corrected".to_owned();
+        let mut columns = vec![raw, &corrected];
+        for (name, column) in others.iter().filter(|(_, column)| !column.is_empty()) {
+            heading += &format!("{name:>13}");
+            columns.push(column);
+        }
+        self.percentiles(&heading, &columns);
         let interval = expected_interval.unwrap_or(0) as f64 / 1e6;
         if open_loop {
             self.line("corrected: from the moment a request was due, not from when it could be sent");
@@ -90,6 +102,11 @@ impl Page {
 
     /// What each connection got, unless that was not wanted, and how even that is; `what` it got.
     fn connections(&mut self, connections: &[Served], what: &str, quiet: bool) {
+        self.connections_with(connections, what, quiet, |_| String::new());
+    }
+
+    /// The same with what else there is to say of a connection.
+    fn connections_with(&mut self, connections: &[Served], what: &str, quiet: bool, more: impl Fn(usize) -> String) {
         self.empty_line();
         if !quiet {
             let most = connections.iter().map(|served| served.answered).max();
@@ -99,7 +116,7 @@ impl Page {
                     0 => String::new(),
                     failed => format!(", {failed} failed"),
                 };
-                let text = format!("{:>width$} {what}{failed}", served.answered);
+                let text = format!("{:>width$} {what}{}{failed}", served.answered, more(index));
                 self.connection(index, connections.len(), text);
             }
         }

@@ -53,18 +53,23 @@ fn format(options: &Options) -> Vec<u8> {
     if !options.keep_alive {
         fields.push(("Connection", "close".to_owned()));
     }
-    // RFC 9110 §8.6: a method that anticipates content says so even when there is none.
-    let anticipates = matches!(options.method.as_str(), "POST" | "PUT" | "PATCH");
     let chunked = given(&options.headers, "transfer-encoding");
-    if (anticipates || !options.body.is_empty()) && !chunked {
-        fields.push(("Content-Length", options.body.len().to_string()));
+    if let (Some(length), false) = (content_length(&options.method, &options.body), chunked) {
+        fields.push(("Content-Length", length.to_string()));
     }
     let mut request = head(&options.method, &options.url, fields, &options.headers);
     request.extend_from_slice(&options.body);
     request
 }
 
-fn given(headers: &[(String, String)], name: &str) -> bool {
+/// RFC 9110 §8.6: a method that anticipates content says how long it is even when there is none.
+pub(crate) fn content_length(method: &str, body: &[u8]) -> Option<usize> {
+    let anticipates = matches!(method, "POST" | "PUT" | "PATCH");
+    (anticipates || !body.is_empty()).then_some(body.len())
+}
+
+/// Whether the user has set a field.
+pub(crate) fn given(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
 }
 

@@ -1,13 +1,15 @@
 //! A whole run: resolves the target, starts the threads, puts together what they measured.
 
+use crate::http2;
 use crate::latencies::expected_interval;
-use crate::limits::{allow_open_files, describe};
+use crate::limits::allow_open_files;
 use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Nanos, Pacing};
 use crate::progress::Progress;
 use crate::request::wires;
 use crate::tally::Tally;
-use crate::worker::{Ending, Plan, Worker};
+use crate::tls::{Alpn, Tls};
+use crate::worker::{Ending, Plan, Requests, Worker};
 use rustix::io;
 use rustix::net::SocketAddrAny;
 use std::ops::Range;
@@ -54,13 +56,18 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<Measured, Stri
 }
 
 fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool) -> Result<Measured, String> {
-    let wires = wires(options);
+    let (alpn, requests) = match options.http2 {
+        None => (Alpn::Http1, Requests::Http1(wires(options))),
+        Some(_) => (Alpn::Http2, Requests::Http2(http2::requests(options)?)),
+    };
+    let tls = Tls::new(&options.tls, &options.url, alpn)?;
     let pacing = Pacing::new(options);
     let progress = Progress::new(options.quiet);
     let plan = Plan {
         options,
         addresses,
-        wires: &wires,
+        tls: tls.as_ref(),
+        requests: &requests,
         pacing: &pacing,
         progress: &progress,
         stop,
@@ -95,7 +102,12 @@ fn shares(connections: usize, threads: usize) -> impl Iterator<Item = Range<usiz
 }
 
 fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, String> {
-    let mut tally = Tally::new(0, plan.options.rate.is_some(), names(&plan.options.mix).len());
+    let mut tally = Tally::new(
+        Vec::new(),
+        plan.options.http2.as_ref().map_or(0, Vec::len),
+        plan.options.rate.is_some(),
+        names(&plan.options.mix).len(),
+    );
     let mut ended = 0;
     for (part, end, _) in &results {
         tally.merge(part);
@@ -105,15 +117,19 @@ fn put_together(plan: &Plan<'_>, results: Vec<Thread>) -> Result<Measured, Strin
     let stopped = any(|ending| *ending == Ending::Stopped);
     if tally.opened == 0 && !stopped {
         let why = results.iter().find_map(|(_, _, ending)| match ending {
-            Ending::Unreachable(error) => Some(describe(*error)),
+            Ending::Unreachable(why) => Some(why.clone()),
             _ => None,
         });
+        let why = why.or_else(|| tally.handshakes.reasons.into_keys().next());
         let why = why.unwrap_or_else(|| format!("no connection within {:.1} s", ended as f64 / 1e9));
         return Err(format!("cannot connect to {}: {why}", plan.options.url.text));
     }
     tally.unsent += plan.pacing.left();
     let elapsed = ended.saturating_sub(nanos(plan.options.warmup));
-    let expected_interval = expected_interval(&tally.connections, plan.options.pipeline, elapsed);
+    let expected_interval = match plan.options.http2 {
+        None => expected_interval(&tally.connections, plan.options.pipeline, elapsed),
+        Some(_) => expected_interval(&tally.streams.concat(), 1, elapsed),
+    };
     let gave_up = any(|ending| *ending == Ending::GaveUp);
     Ok(Measured {
         tally,

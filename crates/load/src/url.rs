@@ -1,4 +1,5 @@
-//! Where to connect to: `http://host[:port][/path]`, the same with `ws://`, or `unix:///path/to.sock`.
+//! Where to connect to: `http://host[:port][/path]`, the same with `https://`, `ws://` or `wss://`, or
+//! `unix:///path/to.sock`.
 //!
 //! Names are resolved here, once, before the run.
 
@@ -7,7 +8,7 @@ use http::Uri;
 use rustix::net::{SocketAddrAny, SocketAddrUnix};
 use std::net::ToSocketAddrs;
 
-const SCHEMES: &str = "a URL starts with http://, ws:// or unix://";
+const SCHEMES: &str = "a URL starts with http://, https://, ws://, wss:// or unix://";
 const NOT_GRAPHIC: &str = "spaces, control characters and non-ASCII must be percent-encoded";
 
 /// A parsed URL.
@@ -17,8 +18,10 @@ pub(crate) struct Url {
     pub(crate) endpoint: Endpoint,
     /// Path and query, as they go into the request line.
     pub(crate) path: String,
-    /// `ws://`: a WebSocket is wanted (RFC 6455 §3).
+    /// `ws://` or `wss://`: a WebSocket is wanted (RFC 6455 §3).
     pub(crate) websocket: bool,
+    /// `https://` or `wss://`: TLS is wanted.
+    pub(crate) secure: bool,
 }
 
 /// What to connect to.
@@ -43,18 +46,20 @@ impl Url {
         let uri: Uri = text
             .parse()
             .map_err(|why| format!("{why}; a URL looks like http://localhost:9292/path"))?;
-        let websocket = match uri.scheme_str() {
-            Some("http") => false,
-            Some("ws") => true,
-            Some("https") => return Err("https is not supported; measure the plain HTTP port".into()),
-            Some("wss") => return Err("wss is not supported; measure the plain WebSocket port".into()),
+        let (websocket, secure) = match uri.scheme_str() {
+            Some("http") => (false, false),
+            Some("https") => (false, true),
+            Some("ws") => (true, false),
+            Some("wss") => (true, true),
             _ => return Err(SCHEMES.into()),
         };
+        let authority = uri.authority().ok_or("the host is missing")?;
         Ok(Url {
             text: text.into(),
-            endpoint: uri.authority().ok_or("the host is missing").and_then(Endpoint::of)?,
+            endpoint: Endpoint::of(authority, default_port(secure))?,
             path: request_path(uri.path_and_query().map_or("/", PathAndQuery::as_str))?,
             websocket,
+            secure,
         })
     }
 
@@ -67,7 +72,16 @@ impl Url {
             endpoint: Endpoint::Unix { path: path.into() },
             path: "/".into(),
             websocket: false,
+            secure: false,
         })
+    }
+
+    /// Whom a certificate has to be of, where TLS is wanted.
+    pub(crate) fn secure_host(&self) -> Option<&str> {
+        match &self.endpoint {
+            Endpoint::Tcp { host, .. } if self.secure => Some(host),
+            Endpoint::Tcp { .. } | Endpoint::Unix { .. } => None,
+        }
     }
 
     /// The value of the Host field (RFC 9110 §7.2).
@@ -80,7 +94,7 @@ impl Url {
                 } else {
                     host.clone()
                 };
-                if *port == 80 {
+                if *port == default_port(self.secure) {
                     host
                 } else {
                     format!("{host}:{port}")
@@ -91,18 +105,18 @@ impl Url {
 }
 
 impl Endpoint {
-    fn of(authority: &Authority) -> Result<Endpoint, &'static str> {
+    fn of(authority: &Authority, default_port: u16) -> Result<Endpoint, &'static str> {
         if authority.as_str().contains('@') {
             return Err("user names in URLs are not supported; use -H 'Authorization: …'");
         }
         let host = authority.host();
         let port = match authority.as_str()[host.len()..].strip_prefix(':') {
-            Some("") => 80,
+            Some("") => default_port,
             Some(digits) => match digits.parse() {
                 Ok(port) if port > 0 => port,
                 _ => return Err("the port must be a number from 1 to 65535"),
             },
-            None if host.len() == authority.as_str().len() => 80,
+            None if host.len() == authority.as_str().len() => default_port,
             None => return Err("expected a port after the IPv6 address"),
         };
         let host = host
@@ -137,6 +151,14 @@ impl Endpoint {
                 Ok(addresses)
             }
         }
+    }
+}
+
+fn default_port(secure: bool) -> u16 {
+    if secure {
+        443
+    } else {
+        80
     }
 }
 
@@ -183,6 +205,9 @@ mod tests {
             ("http://[::1]:9292/", ("::1", 9292, "/", "[::1]:9292")),
             ("http://[::1]", ("::1", 80, "/", "[::1]")),
             ("http://host:/", ("host", 80, "/", "host")),
+            ("https://host", ("host", 443, "/", "host")),
+            ("https://host:80/", ("host", 80, "/", "host:80")),
+            ("wss://host:443/", ("host", 443, "/", "host")),
         ];
         for (text, (host, port, path, field)) in table {
             assert_eq!(tcp(text), (host.into(), port, path.into(), field.into()), "{text}");
@@ -197,6 +222,21 @@ mod tests {
         );
         let websocket = |text: &str| Url::parse(text).map(|url| url.websocket);
         assert_eq!((websocket("ws://h/"), websocket("http://h/")), (Ok(true), Ok(false)));
+        assert_eq!((websocket("wss://h/"), websocket("https://h/")), (Ok(true), Ok(false)));
+    }
+
+    #[test]
+    fn the_scheme_says_whether_tls_is_wanted_and_of_whom() {
+        let table = [
+            ("https://a.example/", Some("a.example")),
+            ("wss://[::1]:1/", Some("::1")),
+            ("http://a.example/", None),
+            ("ws://a.example:443/", None),
+            ("unix:///run/app.sock", None),
+        ];
+        for (text, host) in table {
+            assert_eq!(Url::parse(text).expect(text).secure_host(), host, "{text}");
+        }
     }
 
     #[test]
@@ -214,9 +254,8 @@ mod tests {
     #[test]
     fn what_cannot_be_measured_is_refused_with_a_reason() {
         let table = [
-            ("https://localhost/", "https"),
-            ("wss://localhost/", "wss"),
             ("localhost:9292", "starts with http://"),
+            ("ftp://localhost/", "starts with http://"),
             ("http://", "looks like http://"),
             ("http://:80/", "host is missing"),
             ("http://host:0/", "port"),

@@ -1,18 +1,24 @@
 //! One thread of the run: an event loop over its share of the connections.
 //!
-//! What a failure costs: the request at the head of the connection. The connection is closed, and the next request
-//! that may be sent opens it again: at once, except where connecting itself failed.
+//! A connection that fails is closed, and the next request that may be sent opens it again: at once, except where
+//! connecting itself failed. What that costs is up to its exchange: see `exchange`.
 
-use crate::connection::{Connection, Input};
+mod opening;
+mod receiving;
+
+use crate::connection::Connection;
 use crate::draw::Draw;
+use crate::exchange::{Event, Exchange, Verdict};
+use crate::http1::{self, Pipeline};
+use crate::http2::{self, Streams};
 use crate::options::{names, Options};
 use crate::pacing::{nanos, Clock, Cursor, Nanos, Pacing};
 use crate::poller::{Poller, Ready};
 use crate::progress::Progress;
 use crate::request::Wire;
-use crate::response::Answer;
 use crate::tally::{Failure, Tally};
-use rustix::io::{self, Errno};
+use crate::tls::Tls;
+use rustix::io;
 use rustix::net::SocketAddrAny;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,24 +28,27 @@ use std::time::Duration;
 const READ_BYTES: usize = 64 * 1024;
 /// How often time-outs, the progress line and requests to stop are looked at.
 const TICK: Nanos = 100_000_000;
-/// Pause after a refused connection.
-const REFUSED_PAUSE: Nanos = 100_000_000;
-/// Pause when the queue of a unix socket is full, which the kernel reports at once instead of making us wait.
-const BACKLOG_PAUSE: Nanos = 1_000_000;
 
 /// What every thread of a run works from.
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
     pub(crate) addresses: &'a [SocketAddrAny],
-    pub(crate) wires: &'a [Wire],
+    pub(crate) tls: Option<&'a Tls>,
+    pub(crate) requests: &'a Requests,
     pub(crate) pacing: &'a Pacing,
     pub(crate) progress: &'a Progress,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) clock: Clock,
 }
 
+/// What is sent for each kind of request.
+pub(crate) enum Requests {
+    Http1(Vec<Wire>),
+    Http2(Vec<http2::Request>),
+}
+
 /// How a thread ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The time was over or the requests were used up.
     Complete,
@@ -47,14 +56,14 @@ pub(crate) enum Ending {
     Stopped,
     /// A run without time limit in which nothing was answered any more.
     GaveUp,
-    /// Nothing could be connected to.
-    Unreachable(Errno),
+    /// Nothing could be connected to; why.
+    Unreachable(String),
 }
 
 pub(crate) struct Worker<'a> {
     plan: &'a Plan<'a>,
     poller: Poller,
-    connections: Vec<Connection>,
+    connections: Vec<Connection<'a>>,
     buffer: Box<[u8]>,
     tally: Tally,
     draw: Draw,
@@ -75,6 +84,8 @@ pub(crate) struct Worker<'a> {
     last_answer: Nanos,
     /// Answers and failures that the progress line knows of.
     published: (u64, u64),
+    /// What happened on a connection, until it is counted.
+    events: Vec<Event>,
     ending: Option<Ending>,
 }
 
@@ -82,14 +93,20 @@ impl<'a> Worker<'a> {
     /// `own` are the connections of this thread, counted over the whole run.
     pub(crate) fn new(plan: &'a Plan<'a>, own: Range<usize>) -> io::Result<Worker<'a>> {
         let options = plan.options;
-        let connection = |number| Connection::new(&options.method, options.pipeline, number as u64);
+        let client = || plan.tls.map(Tls::client);
+        let connection = |number| Connection::new(exchange(plan, number), number as u64, client());
         let counted_from = nanos(options.warmup);
         let timeout = nanos(options.timeout);
         Ok(Worker {
             poller: Poller::new()?,
             connections: own.clone().map(connection).collect(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(own.len(), options.rate.is_some(), names(&options.mix).len()),
+            tally: Tally::new(
+                own.clone().map(|number| options.carried(number)).collect(),
+                options.http2.as_ref().map_or(0, Vec::len),
+                options.rate.is_some(),
+                names(&options.mix).len(),
+            ),
             draw: Draw::new(&options.mix, own.start as u64),
             cursor: Cursor::new(options.connections, own),
             alarm: None,
@@ -105,6 +122,7 @@ impl<'a> Worker<'a> {
             in_flight: 0,
             last_answer: counted_from,
             published: (0, 0),
+            events: Vec::new(),
             ending: None,
             plan,
         })
@@ -133,7 +151,7 @@ impl<'a> Worker<'a> {
 
     fn check(&self) -> Option<Ending> {
         if self.ending.is_some() {
-            return self.ending;
+            return self.ending.clone();
         }
         if self.plan.stop.load(Ordering::Relaxed) {
             return Some(Ending::Stopped);
@@ -200,23 +218,31 @@ impl<'a> Worker<'a> {
     }
 
     fn fail_overdue(&mut self) -> io::Result<()> {
+        let Some(before) = self.now.checked_sub(self.timeout) else {
+            return Ok(());
+        };
         for index in 0..self.connections.len() {
-            let mut failed = false;
-            while self.is_overdue(index) {
-                let opened = self.connections[index].is_open();
-                self.fail(index, if opened { Failure::Timeout } else { Failure::Connect });
-                failed = true;
+            let connection = &mut self.connections[index];
+            let Some(oldest) = connection.exchange.oldest().filter(|oldest| oldest.sent <= before) else {
+                continue;
+            };
+            let why = match (connection.is_open(), connection.is_securing()) {
+                (true, _) => Failure::Timeout,
+                (_, true) => Failure::Tls,
+                _ => Failure::Connect,
+            };
+            let silent = connection.heard_at <= oldest.sent;
+            let over = connection.exchange.expire(before, silent, why, &mut self.events);
+            if why == Failure::Tls {
+                self.tally.handshakes.failed("no end of the handshake in time".into());
             }
-            if failed {
-                self.proceed(index)?;
+            if over {
+                connection.close();
             }
+            self.count(index);
+            self.proceed(index)?;
         }
         Ok(())
-    }
-
-    fn is_overdue(&self, index: usize) -> bool {
-        let oldest = self.connections[index].waiting.front();
-        oldest.is_some_and(|oldest| oldest.sent.saturating_add(self.timeout) <= self.now)
     }
 
     /// Takes up the requests that `index` may send now and writes them, opening the connection if need be.
@@ -226,64 +252,34 @@ impl<'a> Worker<'a> {
             self.next_retry = self.next_retry.min(connection.retry_at);
             return Ok(());
         }
-        while connection.waiting.len() < self.plan.options.pipeline {
+        while connection.exchange.has_room() {
             let Some(started) = self.plan.pacing.take(&mut connection.turn, self.now) else {
                 break;
             };
-            self.tally.connections[index].asked += u64::from(started.counted);
-            connection.push(started, self.draw.next());
+            let stream = connection.exchange.push(started, self.draw.next());
+            self.tally.asked(index, stream, started);
             self.in_flight += 1;
         }
         if connection.is_open() {
-            return connection.write(self.plan.wires, &self.poller, index);
+            return self.write(index);
         }
-        if connection.is_closed() && !connection.waiting.is_empty() {
+        if connection.is_closed() && !connection.exchange.is_idle() {
             return self.open(index);
         }
         Ok(())
     }
 
-    fn open(&mut self, index: usize) -> io::Result<()> {
+    /// Sends what there is to be sent on an open connection.
+    fn write(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
-        match connection.begin(&self.plan.addresses[connection.address], &self.poller, index) {
-            Ok(()) if connection.is_open() => self.opened(index),
-            Ok(()) => Ok(()),
-            Err(Errno::AGAIN) => {
-                self.pause(index, BACKLOG_PAUSE);
-                Ok(())
-            }
-            Err(error) => {
-                self.refused(index, error);
-                Ok(())
-            }
+        let verdict = connection.exchange.advance(&mut self.events);
+        connection.write(&self.poller, index)?;
+        if verdict != Verdict::Open {
+            // What still waits is sent on another connection, in the next round.
+            self.pause(index, 0);
         }
-    }
-
-    fn opened(&mut self, index: usize) -> io::Result<()> {
-        self.tally.opened += 1;
-        self.connections[index].write(self.plan.wires, &self.poller, index)
-    }
-
-    /// Connecting failed: tries the next address; after the last, the request has failed.
-    fn refused(&mut self, index: usize, error: Errno) {
-        let connection = &mut self.connections[index];
-        connection.address += 1;
-        if connection.address < self.plan.addresses.len() {
-            connection.close();
-            return self.pause(index, 0);
-        }
-        connection.address = 0;
-        if self.tally.opened == 0 {
-            self.ending = Some(Ending::Unreachable(error));
-        }
-        self.fail(index, Failure::Connect);
-        self.pause(index, REFUSED_PAUSE);
-    }
-
-    fn pause(&mut self, index: usize, pause: Nanos) {
-        let retry_at = self.now + pause;
-        self.connections[index].retry_at = retry_at;
-        self.next_retry = self.next_retry.min(retry_at);
+        self.settle(index, verdict);
+        Ok(())
     }
 
     fn handle(&mut self, ready: Ready) -> io::Result<()> {
@@ -293,14 +289,10 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         if !connection.is_open() {
-            if let Err(error) = connection.finish_connecting() {
-                self.refused(index, error);
-                return Ok(());
-            }
-            return self.opened(index);
+            return self.go_on_opening(index);
         }
         if ready.writable {
-            connection.write(self.plan.wires, &self.poller, index)?;
+            self.write(index)?;
         }
         if ready.readable {
             self.read(index)?;
@@ -308,89 +300,13 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn read(&mut self, index: usize) -> io::Result<()> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let input = self.connections[index].read(&mut buffer);
-        self.now = self.plan.clock.now();
-        match input {
-            Ok(Input::Bytes(bytes)) => {
-                if self.now >= self.counted_from {
-                    self.tally.bytes += bytes as u64;
-                }
-                self.digest(index, &buffer[..bytes]);
-            }
-            Ok(Input::End) => self.ended(index, Failure::Closed),
-            Ok(Input::Nothing) => {}
-            Err(_) => self.ended(index, Failure::Read),
-        }
-        self.buffer = buffer;
-        self.proceed(index)
-    }
-
-    /// Reads answers out of `bytes`.
-    fn digest(&mut self, index: usize, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let connection = &mut self.connections[index];
-            if connection.waiting.is_empty() {
-                self.tally.unasked();
-                return connection.close();
-            }
-            match connection.reader.read(&mut bytes) {
-                Ok(Some(answer)) => {
-                    if !self.answered(index, answer) {
-                        return self.connections[index].close();
-                    }
-                }
-                Ok(None) => return,
-                Err(_) => return self.fail(index, Failure::Malformed),
-            }
-        }
-    }
-
-    /// Counts an answer; `false` when the connection cannot be used for another.
-    fn answered(&mut self, index: usize, answer: Answer) -> bool {
-        let connection = &mut self.connections[index];
-        let kind = self.plan.options.mix.get(connection.kind).map_or(0, |share| share.kind);
-        let Some((started, written)) = connection.pop() else {
-            return false;
-        };
-        self.in_flight -= 1;
-        self.last_answer = self.now;
-        self.tally.answer(index, kind, started, answer.status, self.now);
-        answer.keep_alive && written && self.plan.options.keep_alive
-    }
-
-    /// The peer closed or broke the connection, which may be the end of an answer.
-    fn ended(&mut self, index: usize, why: Failure) {
-        let connection = &mut self.connections[index];
-        let whole = if why == Failure::Closed {
-            connection.reader.end()
-        } else {
-            None
-        };
-        if let Some(answer) = whole {
-            self.answered(index, answer);
-            return self.connections[index].close();
-        }
-        let why = if connection.is_broken() { Failure::Write } else { why };
-        self.fail(index, why);
-    }
-
-    /// Closes the connection at the cost of its oldest request, if it has one.
-    fn fail(&mut self, index: usize, why: Failure) {
-        let connection = &mut self.connections[index];
-        if let Some((started, _)) = connection.pop() {
-            self.in_flight -= 1;
-            self.tally.failure(index, started, why, self.now);
-        }
-        connection.close();
-    }
-
     /// Counts what was under way or due when the run ended.
     fn count_leftovers(&mut self) {
         for connection in &self.connections {
-            for started in connection.waiting.iter().filter(|started| started.counted) {
-                self.tally.unanswered(started.due, self.now);
+            for started in connection.exchange.unanswered() {
+                if started.counted {
+                    self.tally.unanswered(started.due, self.now);
+                }
             }
             let Pacing::Rate(schedule) = self.plan.pacing else {
                 continue;
@@ -403,5 +319,19 @@ impl<'a> Worker<'a> {
                 index = schedule.next(index);
             }
         }
+    }
+}
+
+/// What the connection of a number is to carry.
+fn exchange<'a>(plan: &Plan<'a>, number: usize) -> Box<dyn Exchange + 'a> {
+    let options = plan.options;
+    match plan.requests {
+        Requests::Http1(wires) => Box::new(Pipeline::new(http1::Manner {
+            method: &options.method,
+            pipeline: options.pipeline,
+            keep_alive: options.keep_alive,
+            wires,
+        })),
+        Requests::Http2(requests) => Box::new(Streams::new(requests, options.carried(number).streams)),
     }
 }

@@ -124,7 +124,7 @@ fn document(options: &RealTime, own_settings: Value, sockets: &Sockets, seconds:
         "errors": endings.kinds().map(|(key, _, count)| (key.to_owned(), json!(count))).collect::<Map<_, _>>(),
         "refused_with": counts(&endings.statuses, u16::to_string),
         "closed_with": counts(&endings.codes, code),
-        "reasons": counts(&endings.reasons, |reason| (*reason).to_owned()),
+        "reasons": counts(&endings.reasons, String::clone),
         "bytes": { "read": sockets.bytes, "per_second": per_second(sockets.bytes, seconds) },
     });
     joined(common, own)

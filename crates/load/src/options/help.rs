@@ -8,6 +8,8 @@ ws://host[:port][/path]                           WebSockets: messages that come
 ws://… --broadcast                                one publishes, all receive: deliveries, losses, order
 http://… --sse --publish http://…/publish         the same with server-sent events; publishes by POST
 ws://… --idle, http://… --sse --idle              opens connections and only holds them
+https://…, wss://…                                the same over TLS; handshakes are counted and timed, too
+http://… --http2, https://… --http2               requests over HTTP/2, several streams at a time on each connection
 
 How much:
   -c, --connections N     connections: clients, sockets or subscribers (10)
@@ -18,9 +20,16 @@ How much:
                           (open loop); without it, as soon as the one before is done
       --timeout SEC       give up on a request, a handshake, an echo, or when nothing is delivered (10)
 
+HTTP/2:
+      --http2             h2 over TLS, which the server has to agree on (ALPN); over http and unix with prior knowledge (h2c)
+      --streams N         streams open at the same time on each connection (1: as many requests at a time as with HTTP/1.1),
+                          never more than the server allows
+      --streams LIST      connections that differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with commas.
+                          100,1x10 is one connection with 100 streams and ten with one; the report shows what each got
+
 Requests:
-      --pipeline N        requests under way on one connection at a time (1)
-      --no-keep-alive     a new connection for every request
+      --pipeline N        requests under way on one connection at a time (1); HTTP/1.1 only
+      --no-keep-alive     a new connection for every request; HTTP/1.1 only
       --threads N         threads that send (1)
   -m, --method METHOD     (GET, or POST with a body)
       --body TEXT         @FILE sends the file, @- standard input
@@ -28,6 +37,15 @@ Requests:
       --mix FILE          each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET [BODY];
                           those with the same name are reported together
   -H, --header 'N: v'     repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
+
+TLS (https, wss):
+      --cacert FILE       trust certificates that come from those in FILE (PEM), instead of those that the system trusts
+  -k, --insecure          trust anybody: neither the certificate nor its signature is checked
+      --cert FILE         the client's certificate (PEM), and its key unless --key names another file
+      --key FILE          the key of --cert
+      --tls-version V     1.2 or 1.3 only
+      --resume            a connection that replaces another one resumes its session; without it (--no-resume) each
+                          handshake is a full one. With --no-keep-alive this measures handshakes
 
 WebSockets and event streams:
       --size BYTES        of a message (64)

@@ -1,6 +1,7 @@
 //! What was asked for of WebSockets and event streams.
 
-use super::Draft;
+use super::tls::TLS;
+use super::{Draft, TlsOptions};
 use crate::broadcast::marker;
 use crate::url::Url;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct RealTime {
     pub(crate) url: Url,
+    pub(crate) tls: TlsOptions,
     pub(crate) transport: Transport,
     pub(crate) task: Task,
     pub(crate) connections: usize,
@@ -49,6 +51,15 @@ pub(crate) enum Task {
     Echo(Echo),
     Broadcast(Broadcast),
     Idle { duration: Duration },
+}
+
+impl Task {
+    fn publishes_securely(&self) -> bool {
+        match self {
+            Task::Broadcast(broadcast) => broadcast.publish.as_ref().is_some_and(|url| url.secure),
+            Task::Echo(_) | Task::Idle { .. } => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -99,8 +110,9 @@ impl Draft {
             (false, false) => return Err("--broadcast and --idle need a ws URL, or --sse".into()),
         };
         let (task, kind, options) = self.task(transport)?;
-        self.allow(&options, kind)?;
+        self.allow(&[&options, TLS].concat(), kind)?;
         Ok(RealTime {
+            tls: self.tls(url.secure || task.publishes_securely())?,
             url,
             transport,
             task,

@@ -1,25 +1,26 @@
-//! The event loop: opens sessions, a few at a time, and passes on what arrives.
+//! The event loop: opens sessions (`opening`), a few at a time, and passes on what arrives.
+
+mod opening;
 
 use super::ending::{Ending, Endings};
 use super::outbox::Outbox;
 use super::session::{Input, Phase, Protocol, Session};
 use super::Sockets;
-use crate::dial::dial;
-use crate::limits::{allow_open_files, describe};
+use crate::limits::allow_open_files;
 use crate::options::RealTime;
 use crate::pacing::{nanos, Clock, Nanos};
 use crate::poller::{Poller, Ready};
-use crate::request;
+use crate::socket::Trouble;
+use crate::tls::{Alpn, Client, Tls};
 use crate::url::Url;
 use crate::websocket::deflate::Deflater;
-use crate::websocket::handshake::{self, Offer};
+use crate::websocket::handshake::Offer;
 use memchr::memmem::Finder;
-use rustix::io::{self, Errno};
+use rustix::io;
 use rustix::net::SocketAddrAny;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,6 +97,8 @@ struct Target {
     protocol: Protocol,
     url: Url,
     addresses: Vec<SocketAddrAny>,
+    /// Of TLS, where the URL asks for it; it remembers no sessions.
+    client: Option<Client>,
 }
 
 pub(crate) struct Crowd<'a> {
@@ -119,7 +122,7 @@ pub(crate) struct Crowd<'a> {
     source: u8,
     /// Some socket was connected.
     reached: bool,
-    unreachable: Option<Errno>,
+    unreachable: Option<String>,
     terms: Terms,
     buffer: Vec<u8>,
     /// Read since everybody is there.
@@ -141,6 +144,7 @@ impl<'a> Crowd<'a> {
                 protocol: group.protocol,
                 url: group.url.clone(),
                 addresses: group.url.endpoint.resolve()?,
+                client: Tls::new(&options.tls, group.url, Alpn::Http1)?.map(|tls| tls.client()),
             });
         }
         let clock = Clock::start();
@@ -182,9 +186,8 @@ impl<'a> Crowd<'a> {
     pub(crate) fn gather(&mut self, activity: &mut impl Activity) -> Result<(), String> {
         while !self.is_stopped() && (self.opening > 0 || !self.waiting.is_empty()) {
             self.turn(Nanos::MAX, activity)?;
-            if let Some(error) = self.unreachable {
-                let url = &self.options.url.text;
-                return Err(format!("cannot connect to {url}: {}", describe(error)));
+            if let Some(why) = &self.unreachable {
+                return Err(format!("cannot connect to {}: {why}", self.options.url.text));
             }
         }
         self.bytes = 0;
@@ -282,76 +285,34 @@ impl<'a> Crowd<'a> {
         sockets
     }
 
-    fn open(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
-        let session = &mut self.sessions[number];
-        let target = &self.targets[session.group];
-        session.since = self.now;
-        loop {
-            let address = &target.addresses[session.address];
-            match dial(address, source(self.source, address)) {
-                Ok((socket, _)) => {
-                    let handshake = handshake_request(self.options, target, session.key());
-                    session.outbox.raw(&handshake);
-                    return session.dialled(socket, &self.poller, number);
-                }
-                Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)
-                    if self.source < u8::MAX && source(2, address).is_some() =>
-                {
-                    self.source += 1;
-                }
-                // The queue of a unix socket is full, or that of a busy machine.
-                Err(Errno::AGAIN) => {
-                    self.opening -= 1;
-                    self.waiting.push_back(number);
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.refused(number, error, activity);
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// Connecting failed: tries the next address; after the last, the session is over.
-    fn refused(&mut self, number: usize, error: Errno, activity: &mut impl Activity) {
-        let session = &mut self.sessions[number];
-        session.address += 1;
-        if session.address < self.targets[session.group].addresses.len() {
-            session.close(Phase::Waiting);
-            self.opening -= 1;
-            self.waiting.push_front(number);
-            return;
-        }
-        if !self.reached {
-            self.unreachable = Some(error);
-        }
-        self.end(number, Ending::Connect, activity);
-    }
-
     fn handle(&mut self, ready: Ready, activity: &mut impl Activity) -> io::Result<()> {
         let session = &mut self.sessions[ready.token];
         match session.phase {
             Phase::Waiting | Phase::Over => return Ok(()),
             Phase::Connecting => {
-                if let Err(error) = session.finish_connecting() {
-                    self.refused(ready.token, error, activity);
+                let client = self.targets[session.group].client.as_ref();
+                if let Err(trouble) = session.finish_connecting(client, &self.poller, ready.token) {
+                    match trouble {
+                        Trouble::System(error) => self.refused(ready.token, error, activity),
+                        trouble => self.insecure(ready.token, trouble, activity),
+                    }
                     return Ok(());
                 }
-                self.reached = true;
-                if session.phase == Phase::Live {
-                    (session.opened, session.subscribed) = (true, true);
-                    (self.opening, self.live) = (self.opening - 1, self.live + 1);
-                    activity.subscribed(ready.token, self.now);
+                return self.connected(ready.token, activity);
+            }
+            Phase::Securing => {
+                if let Err(trouble) = session.go_on_securing(&mut self.buffer, &self.poller, ready.token) {
+                    self.insecure(ready.token, trouble, activity);
+                    return Ok(());
                 }
-                return self.write(ready.token, activity);
+                return self.connected(ready.token, activity);
             }
             Phase::Shaking | Phase::Subscribing | Phase::Live => {}
         }
         if ready.readable {
             self.read(ready.token, activity);
         }
-        if ready.writable || !self.sessions[ready.token].outbox.is_empty() {
+        if ready.writable || self.sessions[ready.token].has_output() {
             self.write(ready.token, activity)?;
         }
         Ok(())
@@ -373,20 +334,32 @@ impl<'a> Crowd<'a> {
         let kept = session.kept();
         let input = session.read(&mut buffer, READ_BYTES);
         self.now = self.clock.now();
+        let mut trouble = None;
         let outcome = match input {
             Ok(Input::Bytes(bytes)) => {
                 self.bytes += (bytes.len() - kept) as u64;
-                session.digest(number, bytes, &self.terms, activity, self.now)
+                let digested = session.digest(number, bytes, &self.terms, activity, self.now);
+                match digested {
+                    Ok(()) if session.has_ended() => Err(session.end(number, activity, self.now)),
+                    digested => digested,
+                }
             }
             Ok(Input::End) => Err(session.end(number, activity, self.now)),
+            Ok(Input::Cut) => Err(session.cut()),
             Ok(Input::Nothing) => Ok(()),
-            Err(ending) => Err(ending),
+            Err(Trouble::Tls(why)) => {
+                trouble = Some(Trouble::Tls(why));
+                Ok(())
+            }
+            Err(Trouble::System(_) | Trouble::Closed) => Err(Ending::Read),
         };
         if session.phase == Phase::Live && !was_live {
             (self.opening, self.live) = (self.opening - 1, self.live + 1);
         }
         self.buffer = buffer;
-        if let Err(ending) = outcome {
+        if let Some(trouble) = trouble {
+            self.insecure(number, trouble, activity);
+        } else if let Err(ending) = outcome {
             self.end(number, ending, activity);
         }
     }
@@ -415,7 +388,9 @@ impl<'a> Crowd<'a> {
         for number in 0..self.sessions.len() {
             let session = &self.sessions[number];
             let overdue = match session.phase {
-                Phase::Connecting | Phase::Shaking | Phase::Subscribing => session.since + self.timeout <= self.now,
+                Phase::Connecting | Phase::Securing | Phase::Shaking | Phase::Subscribing => {
+                    session.since + self.timeout <= self.now
+                }
                 Phase::Live => activity.is_overdue(number, self.now),
                 Phase::Waiting | Phase::Over => false,
             };
@@ -423,51 +398,5 @@ impl<'a> Crowd<'a> {
                 self.end(number, Ending::Timeout, activity);
             }
         }
-    }
-}
-
-/// The local address to connect from, where there is a choice: on the loopback of IPv4, each of its addresses has
-/// ports of its own.
-fn source(number: u8, address: &SocketAddrAny) -> Option<Ipv4Addr> {
-    let address = std::net::SocketAddr::try_from(address.clone()).ok()?;
-    (number > 1 && address.is_ipv4() && address.ip().is_loopback()).then(|| Ipv4Addr::new(127, 0, 0, number))
-}
-
-/// What is sent first; nothing where no handshake is needed.
-fn handshake_request(options: &RealTime, target: &Target, key: &str) -> Vec<u8> {
-    let offer = || Offer {
-        deflate: options.deflate,
-        protocol: options.protocol.clone(),
-    };
-    let fields = match target.protocol {
-        Protocol::Http => return Vec::new(),
-        Protocol::WebSocket => handshake::fields(key, &offer()),
-        Protocol::EventStream => vec![
-            ("Accept", "text/event-stream".to_owned()),
-            ("Cache-Control", "no-cache".to_owned()),
-        ],
-    };
-    request::head("GET", &target.url, fields, &options.headers)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::SocketAddr;
-
-    #[test]
-    fn only_the_loopback_of_ipv4_has_other_addresses_to_come_from() {
-        let source = |number, address: &str| {
-            let address: SocketAddr = address.parse().expect("an address");
-            source(number, &address.into())
-        };
-        assert_eq!(
-            source(1, "127.0.0.1:80"),
-            None,
-            "the system's own choice is good enough"
-        );
-        assert_eq!(source(2, "127.0.0.1:80"), Some(Ipv4Addr::new(127, 0, 0, 2)));
-        assert_eq!(source(2, "192.0.2.1:80"), None);
-        assert_eq!(source(2, "[::1]:80"), None);
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Connect,
+    /// There was no TLS to be had, or no more of it.
+    Tls,
     /// The handshake was answered with another status.
     Refused(u16),
     /// The handshake was answered wrongly; how.
@@ -24,8 +26,9 @@ pub(crate) enum Ending {
 }
 
 /// The kinds, as keys in JSON and in words.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 10] = [
     ("connect", "could not connect"),
+    ("tls", "TLS failed"),
     ("refused", "handshake refused"),
     ("handshake", "handshake answered wrongly"),
     ("read", "read failed"),
@@ -40,14 +43,15 @@ impl Ending {
     fn kind(self) -> usize {
         match self {
             Ending::Connect => 0,
-            Ending::Refused(_) => 1,
-            Ending::Handshake(_) => 2,
-            Ending::Read => 3,
-            Ending::Write => 4,
-            Ending::Timeout => 5,
-            Ending::Malformed(_) => 6,
-            Ending::WrongEcho => 7,
-            Ending::Closed(_) | Ending::Ended => 8,
+            Ending::Tls => 1,
+            Ending::Refused(_) => 2,
+            Ending::Handshake(_) => 3,
+            Ending::Read => 4,
+            Ending::Write => 5,
+            Ending::Timeout => 6,
+            Ending::Malformed(_) => 7,
+            Ending::WrongEcho => 8,
+            Ending::Closed(_) | Ending::Ended => 9,
         }
     }
 }
@@ -61,7 +65,7 @@ pub(crate) struct Endings {
     /// Codes of closed WebSockets; `None` for event streams.
     pub(crate) codes: BTreeMap<Option<u16>, u64>,
     /// What was wrong with what.
-    pub(crate) reasons: BTreeMap<&'static str, u64>,
+    pub(crate) reasons: BTreeMap<String, u64>,
 }
 
 impl Endings {
@@ -71,9 +75,14 @@ impl Endings {
             Ending::Refused(status) => *self.statuses.entry(status).or_default() += 1,
             Ending::Closed(code) => *self.codes.entry(Some(code)).or_default() += 1,
             Ending::Ended => *self.codes.entry(None).or_default() += 1,
-            Ending::Handshake(reason) | Ending::Malformed(reason) => *self.reasons.entry(reason).or_default() += 1,
-            Ending::Connect | Ending::Read | Ending::Write | Ending::Timeout | Ending::WrongEcho => {}
+            Ending::Handshake(reason) | Ending::Malformed(reason) => self.because(reason.to_owned()),
+            Ending::Connect | Ending::Tls | Ending::Read | Ending::Write | Ending::Timeout | Ending::WrongEcho => {}
         }
+    }
+
+    /// Why one of them did.
+    pub(crate) fn because(&mut self, reason: String) {
+        *self.reasons.entry(reason).or_default() += 1;
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -1,12 +1,12 @@
 //! One socket of a crowd.
 //!
 //! ```text
-//!   Waiting -> Connecting -> Shaking -> Subscribing -> Live
-//!      ^            \___________\___________\___________\____> Over
-//!      |                                                 |
-//!      +---- reopened (connections that publish by POST) +
+//!   Waiting -> Connecting -> (Securing) -> Shaking -> Subscribing -> Live
+//!      ^            \____________\___________\___________\___________\____> Over
+//!      |                                                              |
+//!      +---- reopened (connections that publish by POST) -------------+
 //! ```
-//! A connection that publishes by POST has no handshake: it is live when it is connected.
+//! Where the URL asks for TLS, that is agreed on first. A connection that publishes by POST has no handshake: it is live when it is connected.
 
 use super::crowd::{Activity, Terms};
 use super::ending::Ending;
@@ -17,12 +17,14 @@ use crate::pacing::Nanos;
 use crate::poller::{Interest, Poller};
 use crate::response::head::Head;
 use crate::response::{Malformed, ResponseReader};
+use crate::socket::{Received, Socket, Trouble};
+use crate::tls::Client;
 use crate::websocket::handshake;
 use crate::websocket::reader::{Item, Reader, NO_CODE, NO_FRAME};
 use memchr::memmem::Finder;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
-use rustix::net::{self, RecvFlags, SendFlags};
+use rustix::net;
 use std::rc::Rc;
 
 /// RFC 6455 §7.4.1.
@@ -32,6 +34,8 @@ const NORMAL_CLOSURE: u16 = 1000;
 pub(crate) enum Phase {
     Waiting,
     Connecting,
+    /// TLS is being agreed on.
+    Securing,
     Shaking,
     Subscribing,
     Live,
@@ -71,7 +75,7 @@ pub(crate) struct Session {
     greeted: bool,
     pub(crate) subscribed: bool,
     pub(crate) outbox: Outbox,
-    socket: Option<OwnedFd>,
+    socket: Option<Socket>,
     interest: Interest,
     key: String,
     stage: Stage,
@@ -83,6 +87,8 @@ pub(crate) struct Session {
 pub(crate) enum Input<'a> {
     Bytes(&'a [u8]),
     End,
+    /// An end that TLS has not announced.
+    Cut,
     Nothing,
 }
 
@@ -114,24 +120,55 @@ impl Session {
     pub(crate) fn dialled(&mut self, socket: OwnedFd, poller: &Poller, number: usize) -> io::Result<()> {
         poller.add(&socket, number, Interest::ReadAndWrite)?;
         self.interest = Interest::ReadAndWrite;
-        self.socket = Some(socket);
+        self.socket = Some(Socket::new(socket));
         self.phase = Phase::Connecting;
         Ok(())
     }
 
     /// The connecting socket became ready: the next phase, or why there is none.
-    pub(crate) fn finish_connecting(&mut self) -> io::Result<()> {
-        if let Some(socket) = &self.socket {
-            net::sockopt::socket_error(socket)??;
+    pub(crate) fn finish_connecting(
+        &mut self,
+        client: Option<&Client>,
+        poller: &Poller,
+        number: usize,
+    ) -> Result<(), Trouble> {
+        let Some(socket) = &mut self.socket else {
+            return Ok(());
+        };
+        net::sockopt::socket_error(&*socket)??;
+        match client {
+            None => self.connected(),
+            Some(client) => {
+                socket.secure(client)?;
+                self.interest = socket.watch(poller, number, self.interest)?;
+                self.phase = Phase::Securing;
+            }
         }
+        Ok(())
+    }
+
+    /// Goes on with the TLS handshake. `buffer` is room to read.
+    pub(crate) fn go_on_securing(&mut self, buffer: &mut [u8], poller: &Poller, number: usize) -> Result<(), Trouble> {
+        let Some(socket) = &mut self.socket else {
+            return Ok(());
+        };
+        match socket.shake(buffer)? {
+            Some(_) => self.connected(),
+            None => self.interest = socket.watch(poller, number, self.interest)?,
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self) {
         let posts = matches!(self.stage, Stage::Answers(_));
         self.phase = if posts { Phase::Live } else { Phase::Shaking };
-        Ok(())
     }
 
     /// Forgets the socket, as far as the session is not over for another.
     pub(crate) fn close(&mut self, phase: Phase) {
-        self.socket = None;
+        if let (Some(socket), true) = (self.socket.take(), self.phase > Phase::Securing) {
+            socket.leave();
+        }
         self.phase = phase;
         self.rest = Vec::new();
         self.outbox.clear();
@@ -142,17 +179,14 @@ impl Session {
 
     /// Writes what the socket takes, and watches for room for the rest. An error is one of the poller.
     pub(crate) fn write(&mut self, poller: &Poller, number: usize) -> io::Result<Result<(), Ending>> {
-        let Some(socket) = &self.socket else {
+        let Some(socket) = &mut self.socket else {
             return Ok(Ok(()));
         };
-        let mut wanted = Interest::Read;
-        while !self.outbox.is_empty() {
-            match net::send(socket, self.outbox.pending(), SendFlags::NOSIGNAL) {
+        let mut blocked = false;
+        while !self.outbox.is_empty() && !blocked {
+            match socket.send(self.outbox.pending()) {
                 Ok(sent) => self.outbox.took(sent),
-                Err(Errno::AGAIN) => {
-                    wanted = Interest::ReadAndWrite;
-                    break;
-                }
+                Err(Errno::AGAIN) => blocked = true,
                 Err(Errno::INTR) => {}
                 // What the server sent before may still be read; the end of that is the end of the session.
                 Err(_) => {
@@ -161,8 +195,15 @@ impl Session {
                 }
             }
         }
+        if let Err(error) = socket.flush() {
+            if error != Errno::AGAIN {
+                self.outbox.clear();
+                return Ok(Err(Ending::Write));
+            }
+        }
+        let wanted = Interest::of(blocked || !socket.is_flushed());
         if self.interest != wanted {
-            poller.change(socket.as_fd(), number, wanted)?;
+            poller.change(&*socket, number, wanted)?;
             self.interest = wanted;
         }
         Ok(Ok(()))
@@ -174,24 +215,34 @@ impl Session {
     }
 
     /// Reads once; what was kept of the last time comes first in `buffer`.
-    pub(crate) fn read<'a>(&mut self, buffer: &'a mut Vec<u8>, most: usize) -> Result<Input<'a>, Ending> {
-        let Some(socket) = &self.socket else {
+    pub(crate) fn read<'a>(&mut self, buffer: &'a mut Vec<u8>, most: usize) -> Result<Input<'a>, Trouble> {
+        let Some(socket) = &mut self.socket else {
             return Ok(Input::Nothing);
         };
         let kept = self.rest.len();
         if buffer.len() < kept + most {
             buffer.resize(kept + most, 0);
         }
-        match net::recv(socket, &mut buffer[kept..kept + most], RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Input::End),
-            Ok((bytes, _)) => {
+        match socket.recv(&mut buffer[kept..kept + most])? {
+            Received::End => Ok(Input::End),
+            Received::Cut => Ok(Input::Cut),
+            Received::Bytes(bytes) => {
                 buffer[..kept].copy_from_slice(&self.rest);
                 self.rest.clear();
                 Ok(Input::Bytes(&buffer[..kept + bytes]))
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Input::Nothing),
-            Err(_) => Err(Ending::Read),
+            Received::Nothing => Ok(Input::Nothing),
         }
+    }
+
+    /// Whether the server has said that nothing comes behind what was read, although its socket may be open.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.socket.as_ref().is_some_and(Socket::has_ended)
+    }
+
+    /// Whether what was given to be sent is not gone yet.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.outbox.is_empty() || self.socket.as_ref().is_some_and(|socket| !socket.is_flushed())
     }
 
     /// Makes what can be made of `bytes` and keeps the rest.
@@ -333,6 +384,14 @@ impl Session {
                     .unwrap_or(Ending::Ended),
                 None => Ending::Ended,
             },
+            Stage::Head(_) | Stage::Frames(_) | Stage::Events(_) => Ending::Closed(NO_FRAME),
+        }
+    }
+
+    /// The connection has ended without a word of TLS: what that means.
+    pub(crate) fn cut(&self) -> Ending {
+        match self.stage {
+            Stage::Answers(_) => Ending::Ended,
             Stage::Head(_) | Stage::Frames(_) | Stage::Events(_) => Ending::Closed(NO_FRAME),
         }
     }

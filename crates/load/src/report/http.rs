@@ -1,5 +1,7 @@
 //! The report of HTTP requests for people.
 
+mod http2;
+
 use super::{bytes, counted, list, Leftovers, Page};
 use crate::options::{names, Options};
 use crate::run::Measured;
@@ -9,24 +11,35 @@ use crate::tally::{Failure, Tally};
 pub(crate) fn text(options: &Options, measured: &Measured) -> String {
     let tally = &measured.tally;
     let mut page = Page::new(title(options));
-    summary(&mut page, measured);
-    page.latency(&tally.latencies, measured.expected_interval, options.rate.is_some());
+    summary(&mut page, options, measured);
+    let handshakes = &tally.handshakes;
+    page.latency(
+        &tally.latencies,
+        measured.expected_interval,
+        options.rate.is_some(),
+        &[("handshake", &handshakes.full), ("resumption", &handshakes.resumed)],
+    );
     answers(&mut page, tally);
     kinds(&mut page, options, tally);
-    page.connections(&tally.connections, "requests completed", options.quiet);
+    match &options.http2 {
+        None => page.connections(&tally.connections, "requests completed", options.quiet),
+        Some(classes) => http2::connections(&mut page, options, classes, tally),
+    }
     page.0
 }
 
 fn title(options: &Options) -> String {
     let method = if options.mix.is_empty() { &options.method } else { "mix" };
-    let mut title = format!(
-        "{} {}: {}",
-        method,
-        options.url.text,
-        counted(options.connections, "connection")
-    );
+    let connections = match &options.http2 {
+        None => counted(options.connections, "connection"),
+        Some(classes) => http2::clients(classes),
+    };
+    let mut title = format!("{} {}: {connections}", method, options.url.text);
     if !options.keep_alive {
         title += ", a new one for every request";
+        if options.tls.resume {
+            title += " that resumes a session";
+        }
     }
     if options.pipeline > 1 {
         title += &format!(", {} in a pipeline", options.pipeline);
@@ -37,7 +50,7 @@ fn title(options: &Options) -> String {
     title
 }
 
-fn summary(page: &mut Page, measured: &Measured) {
+fn summary(page: &mut Page, options: &Options, measured: &Measured) {
     let tally = &measured.tally;
     page.rate("requests", tally.answered(), measured.seconds());
     let (read, rate) = (bytes(tally.bytes as f64), bytes(measured.per_second(tally.bytes)));
@@ -48,6 +61,10 @@ fn summary(page: &mut Page, measured: &Measured) {
         longest_wait: tally.longest_wait,
         longest_answer: tally.latencies.raw().max(),
     };
+    if options.url.secure {
+        handshakes(page, measured);
+    }
+    http2::allowed(page, tally);
     page.leftovers(&left, "answer");
     if measured.stopped {
         page.line("stopped before the end");
@@ -55,6 +72,21 @@ fn summary(page: &mut Page, measured: &Measured) {
     if measured.gave_up {
         page.line("gave up: nothing was answered any more");
     }
+}
+
+fn handshakes(page: &mut Page, measured: &Measured) {
+    let handshakes = &measured.tally.handshakes;
+    let (full, resumed) = (handshakes.full.len(), handshakes.resumed.len());
+    let rate = measured.per_second(handshakes.count());
+    page.row(
+        "handshakes",
+        format_args!("{full} full, {resumed} resumed, {rate:.0}/s"),
+    );
+    let agreed = handshakes.agreements.iter().map(|(agreement, count)| {
+        let (version, cipher) = agreement.names();
+        (format!("{version} {cipher}"), *count)
+    });
+    page.row("agreed on", list(agreed, "nothing"));
 }
 
 fn answers(page: &mut Page, tally: &Tally) {
@@ -65,6 +97,10 @@ fn answers(page: &mut Page, tally: &Tally) {
     let failures = Failure::ALL.map(|why| (why.words(), tally.failures[why as usize]));
     let refusals = ("answers other than 2xx and 3xx", tally.refusals());
     page.row("errors", list(failures.into_iter().chain([refusals]), "none"));
+    http2::codes(page, tally);
+    for (reason, count) in &tally.handshakes.reasons {
+        page.line(format_args!("TLS failed {count} times: {reason}"));
+    }
 }
 
 /// A row for each kind of request of a mix.
@@ -92,11 +128,11 @@ mod tests {
     use super::*;
     use crate::fairness::Served;
     use crate::latencies::expected_interval;
-    use crate::options::options;
+    use crate::options::{options, Carried};
     use crate::pacing::Started;
 
     fn measured(answers: &[u64]) -> Measured {
-        let mut tally = Tally::new(answers.len(), false, 0);
+        let mut tally = Tally::new(vec![Carried::default(); answers.len()], 0, false, 0);
         for (connection, &count) in answers.iter().enumerate() {
             tally.connections[connection] = Served {
                 asked: count + 1,
@@ -107,7 +143,7 @@ mod tests {
                 sent: 0,
                 counted: true,
             };
-            (0..count).for_each(|_| tally.answer(connection, 0, started, 200, 1_000_000));
+            (0..count).for_each(|_| tally.answer((connection, 0), 0, started, 200, 1_000_000));
         }
         let expected_interval = expected_interval(&tally.connections, 1, 1_000_000_000);
         Measured {

@@ -23,7 +23,7 @@ pub(crate) fn echo(options: &RealTime, echo: &Echo, found: &Found<Echoes>) -> St
     page.leftovers(&left, "echo");
     sockets(&mut page, &found.sockets);
     let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
-    page.latency(&echoes.latencies, interval, false);
+    page.latency(&echoes.latencies, interval, false, &[]);
     page.connections(&echoes.connections, "echoes", options.quiet);
     page.0
 }

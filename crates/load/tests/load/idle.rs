@@ -103,7 +103,7 @@ fn documents_have_the_documented_keys() {
     });
     let common = "/version /settings/mode /settings/transport /settings/url /settings/connections /settings/deflate \
         /settings/protocol /settings/timeout /seconds /interrupted /sockets/asked /sockets/opened /sockets/subscribed \
-        /sockets/left /errors/connect /errors/refused /errors/handshake /errors/read /errors/write /errors/timeout \
+        /sockets/left /errors/connect /errors/tls /errors/refused /errors/handshake /errors/read /errors/write /errors/timeout \
         /errors/malformed /errors/wrong_echo /errors/closed /refused_with /closed_with /reasons /bytes/read \
         /bytes/per_second";
     let latency =

@@ -99,11 +99,15 @@ fn json_is_one_document_with_the_documented_keys() {
         "/statuses/4xx",
         "/statuses/5xx",
         "/errors/connect",
+        "/errors/tls",
         "/errors/read",
         "/errors/write",
         "/errors/timeout",
         "/errors/closed",
         "/errors/malformed",
+        "/errors/reset",
+        "/errors/refused",
+        "/errors/goaway",
         "/errors/status",
         "/latency_ms/expected_interval",
         "/latency_ms/raw/min",
@@ -144,7 +148,7 @@ fn json_is_one_document_with_the_documented_keys() {
     );
 }
 
-fn count_leaves(value: &serde_json::Value) -> usize {
+pub(crate) fn count_leaves(value: &serde_json::Value) -> usize {
     match value {
         serde_json::Value::Object(members) => members.values().map(count_leaves).sum(),
         serde_json::Value::Array(items) if !items.is_empty() => items.iter().map(count_leaves).sum(),

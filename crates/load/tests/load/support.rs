@@ -1,5 +1,6 @@
 //! Small servers that do what a test tells them, and the tool run against them.
 
+use crate::terminator::{terminate, Terms};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -100,6 +101,30 @@ impl Server {
         }
     }
 
+    /// The same behind TLS; its URL is that of `localhost`.
+    pub(crate) fn start_secure(
+        terms: Terms,
+        serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let accept = move || -> io::Result<Stream> {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            let stream = terminate(stream, terms.clone())?;
+            let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
+            Ok((
+                Box::new(reader),
+                Box::new(writer),
+                Box::new(move || stream.shutdown(Shutdown::Write)),
+            ))
+        };
+        Server {
+            url: format!("https://localhost:{port}/"),
+            seen: Server::spawn(accept, serve),
+        }
+    }
+
     fn spawn(
         accept: impl Fn() -> io::Result<Stream> + Send + 'static,
         serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
@@ -186,6 +211,11 @@ impl Peer {
         self.reader.read_exact(bytes)
     }
 
+    /// Counts a request that was not read with [`Peer::request`].
+    pub(crate) fn count_request(&self) {
+        self.seen.requests.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// How many connections the server has accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
@@ -219,9 +249,15 @@ impl Outcome {
 }
 
 pub(crate) fn spawn(args: &[&str]) -> Child {
+    spawn_with(&[], args)
+}
+
+/// With variables of the environment.
+fn spawn_with(environment: &[(&str, &str)], args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-load"));
     command
         .args(args)
+        .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -267,6 +303,11 @@ pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 /// Runs the tool to its end.
 pub(crate) fn bench(args: &[&str]) -> Outcome {
     finish(spawn(args))
+}
+
+/// The same with variables of the environment.
+pub(crate) fn bench_with(environment: &[(&str, &str)], args: &[&str]) -> Outcome {
+    finish(spawn_with(environment, args))
 }
 
 /// Runs the tool with `--json` and returns the document; the exit status has to be `status`.

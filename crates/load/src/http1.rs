@@ -1,0 +1,188 @@
+//! HTTP/1.1 as clients speak it: requests written one after the other, answers that come in the same order.
+//!
+//! The requests outlive the connection: those behind a failed one, or behind an answer that closed the connection, are
+//! sent again on the next (RFC 9112 §9.3.2).
+
+use crate::exchange::{Event, Exchange, Verdict};
+use crate::pacing::{Nanos, Started};
+use crate::request::Wire;
+use crate::response::ResponseReader;
+use crate::tally::Failure;
+use std::collections::VecDeque;
+
+/// The only stream there is.
+const STREAM: usize = 0;
+
+/// How requests are sent, the same for all connections of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    pub(crate) method: &'a str,
+    /// Most requests under way.
+    pub(crate) pipeline: usize,
+    pub(crate) keep_alive: bool,
+    /// What is sent for each kind of request.
+    pub(crate) wires: &'a [Wire],
+}
+
+#[derive(Debug)]
+pub(crate) struct Pipeline<'a> {
+    manner: Manner<'a>,
+    /// Requests taken up and not answered, oldest first.
+    waiting: VecDeque<Started>,
+    /// How many of them, at the back, are not written completely…
+    unwritten: usize,
+    /// …and how many bytes of the first of these are.
+    offset: usize,
+    reader: ResponseReader,
+    /// Which request of a mix is under way. With a mix there is one at a time.
+    kind: usize,
+}
+
+impl<'a> Pipeline<'a> {
+    pub(crate) fn new(manner: Manner<'a>) -> Pipeline<'a> {
+        Pipeline {
+            manner,
+            waiting: VecDeque::with_capacity(manner.pipeline),
+            unwritten: 0,
+            offset: 0,
+            reader: ResponseReader::new(manner.method),
+            kind: 0,
+        }
+    }
+
+    /// Takes the oldest request off; `true` when it was written completely.
+    fn pop(&mut self) -> Option<(Started, bool)> {
+        let written = self.waiting.len() > self.unwritten;
+        let started = self.waiting.pop_front()?;
+        if !written {
+            self.unwritten -= 1;
+            self.offset = 0;
+        }
+        Some((started, written))
+    }
+
+    /// The oldest request is answered; `true` when it was written completely before that.
+    fn answered(&mut self, status: u16, events: &mut Vec<Event>) -> bool {
+        let kind = self.kind;
+        let Some((started, written)) = self.pop() else {
+            return false;
+        };
+        events.push(Event::Answered {
+            stream: STREAM,
+            started,
+            kind,
+            status,
+        });
+        written
+    }
+}
+
+impl Exchange for Pipeline<'_> {
+    fn has_room(&self) -> bool {
+        self.waiting.len() < self.manner.pipeline
+    }
+
+    fn push(&mut self, started: Started, kind: usize) -> usize {
+        self.kind = kind;
+        self.waiting.push_back(started);
+        self.unwritten += 1;
+        STREAM
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn oldest(&self) -> Option<Started> {
+        self.waiting.front().copied()
+    }
+
+    fn unanswered(&self) -> Vec<Started> {
+        self.waiting.iter().copied().collect()
+    }
+
+    fn opened(&mut self, events: &mut Vec<Event>) {
+        events.push(Event::Established { most_streams: None });
+    }
+
+    fn advance(&mut self, _: &mut Vec<Event>) -> Verdict {
+        Verdict::Open
+    }
+
+    fn output(&mut self) -> &[u8] {
+        match self.unwritten {
+            0 => &[],
+            unwritten => self.manner.wires[self.kind].slice(self.offset, unwritten),
+        }
+    }
+
+    fn sent(&mut self, bytes: usize) {
+        let length = self.manner.wires[self.kind].len;
+        let total = self.offset + bytes;
+        self.unwritten -= total / length;
+        self.offset = total % length;
+    }
+
+    fn receive(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Verdict {
+        while !bytes.is_empty() {
+            if self.waiting.is_empty() {
+                return Verdict::Unasked;
+            }
+            match self.reader.read(&mut bytes) {
+                Ok(Some(answer)) => {
+                    let written = self.answered(answer.status, events);
+                    if !(written && answer.keep_alive && self.manner.keep_alive) {
+                        return Verdict::Close;
+                    }
+                }
+                Ok(None) => return Verdict::Open,
+                Err(_) => {
+                    self.fail(Failure::Malformed, events);
+                    return Verdict::Close;
+                }
+            }
+        }
+        Verdict::Open
+    }
+
+    fn end(&mut self, why: Failure, events: &mut Vec<Event>) -> Verdict {
+        let whole = match why {
+            Failure::Closed => self.reader.end(),
+            _ => None,
+        };
+        match whole {
+            Some(answer) => {
+                self.answered(answer.status, events);
+            }
+            None => self.fail(why, events),
+        }
+        Verdict::Close
+    }
+
+    /// It costs the oldest request, if there is one.
+    fn fail(&mut self, why: Failure, events: &mut Vec<Event>) {
+        if let Some((started, _)) = self.pop() {
+            events.push(Event::Failed {
+                stream: STREAM,
+                started,
+                why,
+                code: None,
+            });
+        }
+    }
+
+    fn expire(&mut self, before: Nanos, _: bool, why: Failure, events: &mut Vec<Event>) -> bool {
+        let mut any = false;
+        while self.oldest().is_some_and(|oldest| oldest.sent <= before) {
+            self.fail(why, events);
+            any = true;
+        }
+        any
+    }
+
+    fn closed(&mut self) {
+        self.unwritten = self.waiting.len();
+        self.offset = 0;
+        self.reader.reset();
+    }
+}

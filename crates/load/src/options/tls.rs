@@ -1,0 +1,223 @@
+//! What was asked for of TLS.
+
+use super::Draft;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::{TLS12, TLS13};
+use rustls::SupportedProtocolVersion;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// How servers are spoken to whose URL asks for TLS.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TlsOptions {
+    pub(crate) trust: Trust,
+    /// The client's own certificate.
+    pub(crate) identity: Option<Arc<Identity>>,
+    /// `None`: the newest that both sides speak.
+    pub(crate) version: Option<Version>,
+    /// Whether a connection resumes the session of the one that it replaces.
+    pub(crate) resume: bool,
+}
+
+/// Whose certificates are good.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Trust {
+    #[default]
+    System,
+    Authorities(Vec<CertificateDer<'static>>),
+    Anybody,
+}
+
+impl Trust {
+    /// The value in JSON.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Trust::System => "system",
+            Trust::Authorities(_) => "cacert",
+            Trust::Anybody => "anybody",
+        }
+    }
+}
+
+/// A certificate chain with its key.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Tls12,
+    Tls13,
+}
+
+impl Version {
+    /// The value in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Version::Tls12 => "1.2",
+            Version::Tls13 => "1.3",
+        }
+    }
+}
+
+/// What goes with every URL that asks for TLS.
+pub(super) const TLS: &[&str] = &["--insecure", "--cacert", "--cert", "--key", "--tls-version"];
+/// What goes with connections that replace others, too.
+pub(super) const RESUMPTION: &[&str] = &["--resume", "--no-resume"];
+
+impl TlsOptions {
+    /// Those that are offered.
+    pub(crate) fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
+        static ONLY_12: [&SupportedProtocolVersion; 1] = [&TLS12];
+        static ONLY_13: [&SupportedProtocolVersion; 1] = [&TLS13];
+        match self.version {
+            None => rustls::DEFAULT_VERSIONS,
+            Some(Version::Tls12) => &ONLY_12,
+            Some(Version::Tls13) => &ONLY_13,
+        }
+    }
+}
+
+impl Draft {
+    /// `secure`: whether any URL asks for TLS.
+    pub(super) fn tls(&self, secure: bool) -> Result<TlsOptions, String> {
+        if !secure {
+            let given = |name: &&String| TLS.contains(&name.as_str()) || RESUMPTION.contains(&name.as_str());
+            return match self.given.iter().find(given) {
+                Some(name) => Err(format!("{name} needs an https or wss URL")),
+                None => Ok(TlsOptions::default()),
+            };
+        }
+        let trust = match (&self.cacert, self.insecure) {
+            (Some(_), true) => return Err("--insecure does not go with --cacert".into()),
+            (None, true) => Trust::Anybody,
+            (Some(file), false) => Trust::Authorities(certificates("--cacert", file)?),
+            (None, false) => Trust::System,
+        };
+        Ok(TlsOptions {
+            trust,
+            identity: self.identity()?.map(Arc::new),
+            version: self.tls_version,
+            resume: self.resume.unwrap_or(false),
+        })
+    }
+
+    /// The key may be in the file of the certificate.
+    fn identity(&self) -> Result<Option<Identity>, String> {
+        match (&self.cert, &self.key) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err("--key needs --cert".into()),
+            (Some(cert), key) => {
+                let (option, file) = key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
+                let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
+                Ok(Some(Identity {
+                    chain: certificates("--cert", cert)?,
+                    key: key.map_err(|error| problem(option, file, error))?,
+                }))
+            }
+        }
+    }
+}
+
+pub(super) fn version(text: &str) -> Result<Version, String> {
+    match text {
+        "1.2" => Ok(Version::Tls12),
+        "1.3" => Ok(Version::Tls13),
+        _ => Err(format!("--tls-version: {text} is neither 1.2 nor 1.3")),
+    }
+}
+
+fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = read(option, file)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| problem(option, file, error))?;
+    if found.is_empty() {
+        return Err(problem(option, file, "there is no certificate in it"));
+    }
+    Ok(found)
+}
+
+fn read(option: &str, file: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(file).map_err(|error| problem(option, file, error))
+}
+
+fn problem(option: &str, file: &str, why: impl Display) -> String {
+    format!("{option}: {file}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{options, parse};
+    use super::*;
+
+    const HTTPS: &str = "https://localhost/";
+
+    fn refusal(args: &[&str]) -> String {
+        let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();
+        parse(&args).expect_err("should be refused")
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_a_careful_client_that_remembers_nothing() {
+        let tls = options(&[HTTPS]).tls;
+        assert_eq!((tls.trust.name(), tls.version, tls.resume), ("system", None, false));
+        assert!(tls.identity.is_none());
+        assert_eq!(tls.versions().len(), 2);
+    }
+
+    #[test]
+    fn options_of_tls_are_taken_over() {
+        let tls = options(&[HTTPS, "-k", "--tls-version", "1.2", "--resume"]).tls;
+        assert_eq!(
+            (tls.trust.name(), tls.version, tls.resume),
+            ("anybody", Some(Version::Tls12), true)
+        );
+        assert_eq!(tls.versions(), [&TLS12]);
+        assert!(
+            !options(&[HTTPS, "--resume", "--no-resume"]).tls.resume,
+            "the last one counts"
+        );
+    }
+
+    #[test]
+    fn wrong_usage_is_named() {
+        let table: [(&[&str], &str); 11] = [
+            (&["http://h/", "--insecure"], "--insecure needs an https or wss URL"),
+            (&["http://h/", "--no-resume"], "--no-resume needs an https or wss URL"),
+            (&["ws://h/", "--cacert", "x"], "--cacert needs an https or wss URL"),
+            (&["wss://h/", "--resume"], "--resume does not go with echoes"),
+            (&[HTTPS, "-k", "--cacert", "x"], "--insecure does not go with --cacert"),
+            (
+                &[HTTPS, "--cacert", "/nowhere/at/all"],
+                "--cacert: /nowhere/at/all: No such file",
+            ),
+            (
+                &[HTTPS, "--cacert", "/dev/null"],
+                "--cacert: /dev/null: there is no certificate in it",
+            ),
+            (
+                &[HTTPS, "--cert", "/nowhere/at/all"],
+                "--cert: /nowhere/at/all: No such file",
+            ),
+            (&[HTTPS, "--cert", "/dev/null"], "--cert: /dev/null: "),
+            (&[HTTPS, "--key", "x"], "--key needs --cert"),
+            (
+                &[HTTPS, "--tls-version", "1.1"],
+                "--tls-version: 1.1 is neither 1.2 nor 1.3",
+            ),
+        ];
+        for (args, reason) in table {
+            let refusal = refusal(args);
+            assert!(refusal.contains(reason), "{args:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_place_to_publish_may_be_the_only_one_that_wants_tls() {
+        let args = ["http://h/", "--sse", "--publish", "https://h/", "-k"];
+        assert!(parse(&args.map(str::to_owned)).is_ok());
+    }
+}

@@ -1,0 +1,66 @@
+//! Why requests got no answer: the kinds, with their names in reports.
+
+/// Why a request got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Connect,
+    Tls,
+    Read,
+    Write,
+    Timeout,
+    Closed,
+    Malformed,
+    /// The server reset the stream…
+    Reset,
+    /// …without having looked at the request: RST_STREAM with REFUSED_STREAM.
+    Refused,
+    /// GOAWAY with an error code.
+    GoAway,
+}
+
+impl Failure {
+    pub(crate) const ALL: [Failure; 10] = [
+        Failure::Connect,
+        Failure::Tls,
+        Failure::Read,
+        Failure::Write,
+        Failure::Timeout,
+        Failure::Closed,
+        Failure::Malformed,
+        Failure::Reset,
+        Failure::Refused,
+        Failure::GoAway,
+    ];
+
+    /// The key in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Failure::Connect => "connect",
+            Failure::Tls => "tls",
+            Failure::Read => "read",
+            Failure::Write => "write",
+            Failure::Timeout => "timeout",
+            Failure::Closed => "closed",
+            Failure::Malformed => "malformed",
+            Failure::Reset => "reset",
+            Failure::Refused => "refused",
+            Failure::GoAway => "goaway",
+        }
+    }
+
+    /// What a person reads.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Failure::Connect => "could not connect",
+            Failure::Tls => "TLS failed",
+            Failure::Read => "read failed",
+            Failure::Write => "write failed",
+            Failure::Timeout => "timed out",
+            Failure::Closed => "closed before the answer was complete",
+            Failure::Malformed => "not an HTTP answer",
+            Failure::Reset => "stream reset",
+            Failure::Refused => "stream refused",
+            Failure::GoAway => "sent away (GOAWAY)",
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! TLS as clients speak it: `settings` makes of the command line what all of them have in common, `stream` is one
+//! connection, `trouble` says in words why there is none.
+
+mod settings;
+mod stream;
+mod trouble;
+
+pub(crate) use stream::{Agreement, Stream};
+
+use crate::options::TlsOptions;
+use crate::url::Url;
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+use rustls::ClientConfig;
+use std::sync::Arc;
+
+/// Sessions that a client remembers: what one server hands out at a time.
+const SESSIONS: usize = 8;
+
+/// What is spoken over TLS: the one protocol that is offered by ALPN (RFC 7301).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    /// WebSockets, too. Servers need not agree on it.
+    Http1,
+    /// Servers have to agree on it (RFC 9113 §3.2).
+    Http2,
+}
+
+impl Alpn {
+    fn id(self) -> &'static [u8] {
+        match self {
+            Alpn::Http1 => b"http/1.1",
+            Alpn::Http2 => b"h2",
+        }
+    }
+}
+
+/// What the clients of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    resume: bool,
+}
+
+impl Tls {
+    /// `None` where the URL does not ask for TLS.
+    pub(crate) fn new(options: &TlsOptions, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
+        let Some(host) = url.secure_host() else {
+            return Ok(None);
+        };
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| format!("{host} is no name that a certificate can have"))?;
+        Ok(Some(Tls {
+            config: Arc::new(settings::config(options, alpn)?),
+            name,
+            resume: options.resume,
+        }))
+    }
+
+    /// One more client.
+    pub(crate) fn client(&self) -> Client {
+        let config = if self.resume {
+            // Sessions are a client's own: one that opens its first connection has none to resume.
+            let mut own = ClientConfig::clone(&self.config);
+            own.resumption = Resumption::in_memory_sessions(SESSIONS);
+            Arc::new(own)
+        } else {
+            Arc::clone(&self.config)
+        };
+        Client {
+            config,
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// Opens one connection after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Client {
+    /// A connection whose handshake has not begun.
+    pub(crate) fn stream(&self) -> Result<Stream, String> {
+        Stream::new(Arc::clone(&self.config), self.name.clone())
+    }
+}
