@@ -1,14 +1,18 @@
-//! The line of the PROXY protocol, against a naive reading of it.
+//! What proxies say: the header of the PROXY protocol, against a naive reading of it; and the fields about the way of a
+//! request, of which nothing that a client sends may count for more than what a proxy adds.
 
 #![no_main]
 
 #[path = "../../crates/wire/tests/proxy/check.rs"]
 mod check;
+#[path = "../../crates/wire/tests/forwarded/check.rs"]
+mod forwarded;
 #[path = "../../crates/wire/tests/proxy/model.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    check::proxy_line(bytes);
+    check::proxy_header(bytes);
+    forwarded::nothing_forged_counts(bytes);
 });

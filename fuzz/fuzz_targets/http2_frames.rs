@@ -1,0 +1,11 @@
+//! Frames of HTTP/2: what the meter tells, against a naive reading, and in pieces against at once.
+
+#![no_main]
+
+#[path = "../../crates/wire/tests/http2/check.rs"]
+#[allow(dead_code, reason = "another target uses the rest")]
+mod check;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| check::frames(bytes));
