@@ -14,4 +14,12 @@ namespace :conformance do
     desc description
     task(name => :compile) { sh "bin/support/ruby-tests", "test/conformance/files/#{name}_test.rb" }
   end
+
+  desc "Have sslscan and testssl.sh look at what is offered over TLS, for a minute"
+  task tls: :compile do
+    sh({ "TESTSSL" => "1" }, "bin/support/ruby-tests", "test/conformance/tls/profile_test.rb")
+  end
+
+  desc "Compare TLS with a bare rustls server, by scripts of tlsfuzzer, for a few minutes"
+  task(tlsfuzzer: :compile) { sh "bin/support/tlsfuzzer" }
 end

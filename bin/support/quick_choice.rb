@@ -16,6 +16,7 @@ module Fairlead
 
     # A test file that is quick, and goes through much, of each folder of integration tests.
     SMOKE = %w[
+      test/integration/acme/http_challenge_test.rb
       test/integration/applications/chat_test.rb
       test/integration/clients/vanishing_client_test.rb
       test/integration/command/sources_test.rb
@@ -25,17 +26,21 @@ module Fairlead
       test/integration/files/static_test.rb
       test/integration/hijack/partial_hijack_test.rb
       test/integration/http/pipelining_test.rb
+      test/integration/http2/env_test.rb
       test/integration/processes/workers_test.rb
+      test/integration/proxies/forwarded_test.rb
       test/integration/pub_sub/machines_test.rb
       test/integration/rack/streaming_body_test.rb
       test/integration/rails/default_server_test.rb
       test/integration/real_time/push/client_test.rb
       test/integration/scheduling/threads_test.rb
+      test/integration/tls/client_certificates_test.rb
     ].freeze
 
     # The integration tests of a file or a folder; `options` is `options.rb` too. Where several entries hold a file, all of
     # them count.
     TESTS = {
+      "lib/fairlead/acme" => %w[test/integration/acme],
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
       "lib/fairlead/cli.rb" => %w[test/integration/command],
       "lib/fairlead/compat/puma" => %w[test/integration/control/plugins_test.rb],
@@ -54,23 +59,29 @@ module Fairlead
       "lib/fairlead/realtime/pub_sub" => %w[test/integration/pub_sub test/integration/real_time/pub_sub],
       "lib/fairlead/realtime" => %w[test/integration/real_time],
       "lib/fairlead/server.rb" => %w[test/integration/embedding],
+      "lib/fairlead/tls" => %w[test/integration/tls],
       "lib/fairlead/systemd" => %w[test/integration/control/systemd_test.rb test/integration/processes/socket_activation_test.rb],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
+      "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/connection" => %w[test/integration/http],
       "crates/engine/src/exchange" => %w[test/integration/rack],
       "crates/engine/src/exchange/relay.rs" => %w[test/integration/hijack],
       "crates/engine/src/files" => %w[test/integration/files],
       "crates/engine/src/http" => %w[test/integration/http],
+      "crates/engine/src/http2" => %w[test/integration/http2],
+      "crates/engine/src/engine/http2.rs" => %w[test/integration/http2],
       "crates/engine/src/limits" => %w[test/integration/clients],
       "crates/engine/src/observe" => %w[test/integration/clients/access_log_test.rb],
       "crates/engine/src/pubsub" => %w[test/integration/real_time/pub_sub],
       "crates/engine/src/realtime" => %w[test/integration/real_time],
       "crates/engine/src/scheduler" => %w[test/integration/scheduling],
       "crates/engine/src/spool" => %w[test/integration/clients],
-      "crates/engine/src/stream" => %w[test/integration/http],
-      "crates/load" => %w[test/integration/command/bench_test.rb],
+      "crates/engine/src/tls" => %w[test/integration/tls],
+      "crates/engine/src/stream" => %w[test/integration/proxies test/integration/http],
+      "crates/load" => %w[test/integration/command/bench_test.rb test/integration/command/bench_tls_test.rb],
       "crates/wire/src/http1" => %w[test/integration/http],
+      "crates/wire/src/http2" => %w[test/integration/http2],
       "crates/wire/src/websocket" => %w[test/integration/real_time/websocket],
       "ext/fairlead/src/rack" => %w[test/integration/rack],
       "ext/fairlead/src/rack/hijack.rs" => %w[test/integration/hijack],

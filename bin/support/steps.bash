@@ -3,11 +3,12 @@
 #
 #   check NAME COMMAND…     one result: it passes when the command does
 #   tests NAME COMMAND…     as many results as cargo test or minitest report; none at all is a failure
-#   finish                  prints "N passed, M failed" and exits accordingly
+#   finish                  names the tests that failed, prints "N passed, M failed" and exits accordingly
 
 step_seconds=${FAIRLEAD_STEP_SECONDS:-900}
 logs=$(cargo_target)/log
 passed=0 failed=0 skipped=0
+failures=$(mktemp)
 
 check() { step verdict "$@"; }
 tests() { step reported "$@"; }
@@ -22,6 +23,7 @@ step() {
   results=$("$kind" "$status" <"$log")
   add "$results"
   report "$name" "$results" "$((SECONDS - started))"
+  if ((SECONDS - started >= 60)); then show_slowest "$log"; fi
   if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
 }
 
@@ -75,15 +77,31 @@ report() {
 show_failure() {
   local log=$1 status=$2
   if ((status == 124)); then printf 'It was ended after %d seconds.\n' "$step_seconds"; fi
+  name_failures "$log" | tee -a "$failures"
   printf -- '--- the end of %s (exit status %d)\n' "$log" "$status"
   tail -n 200 "$log"
   printf -- '---\n'
 }
 
+# The tests that failed, each with where and the first line of what it says: minitest's, then cargo's. What passed at the
+# second attempt is indented in the log, and not named. A test that failed twice is named once.
+name_failures() {
+  awk '
+    /^ +[0-9]+\) (Failure|Error):$/ { wanted = 2; next }
+    wanted && wanted-- { text = text (text == "" ? "" : " ") $0; if (!wanted) { print "failed: " text; text = "" } }
+    /^test .* \.\.\. FAILED$/ { print "failed: " $2 }
+  ' "$1" | awk '!seen[$0]++' | head -n 40
+}
+
+# Where the time of a long step went, see bin/support/ruby-tests.
+show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | head -n 6; }
+
 # What passed at the second attempt only, see bin/support/ruby-tests.
 show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | head -n 120; }
 
 finish() {
+  sort -u "$failures"
+  rm -f "$failures"
   summary "$passed" "$failed" "$skipped"
   printf '\n'
   if ((failed)); then exit 1; fi
