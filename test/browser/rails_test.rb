@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/certificates"
 require "support/rails_servers"
 require_relative "support/browsing"
 
@@ -8,6 +9,7 @@ require_relative "support/browsing"
 class BrowserRailsTest < Minitest::Test
   include Fairlead::Test::Browsing
   include Fairlead::Test::RailsServers
+  include Fairlead::Test::Secured
 
   # How a test is named differs between versions of Rails. The one that deletes needs the scripts of the generated application.
   SYSTEM_TESTS = "/visiting|creat|updat/"
@@ -19,6 +21,17 @@ class BrowserRailsTest < Minitest::Test
     say(grace, "Hello & welcome")
 
     [ada, grace].each { |page| page.wait("#{log} === 'Hello <grace>|Hello & welcome'") }
+  end
+
+  # Action Cable's WebSocket is a stream of the connection that the page came by.
+  def test_two_pages_talk_over_http2
+    server = fairlead("-b", ssl_address, "--access-log", "access.log", files: certificate_files)
+    ada, grace = Array.new(2) { connected(browse("https://localhost:#{server.ports.last}/chat", ignoreHTTPSErrors: true)) }
+    say(ada, "Hello <grace>")
+    say(grace, "Hello & welcome")
+
+    [ada, grace].each { |page| page.wait("#{log} === 'Hello <grace>|Hello & welcome'") }
+    assert_match(%r{"GET /cable HTTP/2\.0"}, File.read(server.path("access.log")))
   end
 
   def test_a_page_connects_again_after_a_restart
@@ -48,9 +61,9 @@ class BrowserRailsTest < Minitest::Test
 
   private
 
-  def chat(server)
-    browse(server.url("/chat")).tap { |page| page.wait("document.title === 'connected'") }
-  end
+  def chat(server) = connected(browse(server.url("/chat")))
+
+  def connected(page) = page.tap { page.wait("document.title === 'connected'") }
 
   def say(page, text)
     page.fill("#text", text)

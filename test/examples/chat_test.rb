@@ -74,6 +74,10 @@ class ChatTest < Minitest::Test
     enter(server, "Zoe")
     ada.hear_people("Ada", "Grace", "Zoe")
     graces.first.socket.close(1000)
+    # If she was not reported yet, there is nothing to tell of her leaving; of others there is.
+    bob = enter(server, "Bob")
+    ada.hear_people("Ada", "Bob", "Grace", "Zoe")
+    bob.socket.close(1000)
 
     ada.hear_people("Ada", "Grace", "Zoe")
   end

@@ -19,7 +19,9 @@ class GemTest < Minitest::Test
   # same place of a workspace for the same ones, and would believe that the checkout's are built.
   ENVIRONMENT = {
     "GEM_HOME" => HOME, "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "CARGO_TARGET_DIR" => nil,
-    "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build")
+    "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build"),
+    "CARGO_PROFILE_RELEASE_OPT_LEVEL" => "0", "CARGO_PROFILE_RELEASE_LTO" => "off",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS" => "16", "CARGO_PROFILE_RELEASE_DEBUG" => "0"
   }.freeze
 
   def test_the_gem_installs_and_serves

@@ -38,13 +38,13 @@ module Fairlead
       # Serves `scenario` in `shape` and yields the Running server. `options` are Fairlead's own, left out for others.
       def serve(scenario, shape, options: [], server: @server, &block)
         extra = server.is_a?(Bench::Servers::Fairlead) ? options : []
-        Bench::Site.open(scenario, server) { |site| Bench::Running.start(server, site, shape, extra: extra, &block) }
+        Bench::Site.open(scenario, server, shape) { |site| Bench::Running.start(server, site, shape, extra: extra, &block) }
       end
 
       # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile. `extent`: `seconds:`,
       # `requests:` or what else the load tool takes.
       def load(running, shape, path: "/", **extent)
-        extent = { seconds: 3 }.merge(extent)
+        extent = { seconds: 3, tls: running.tls }.compact.merge(extent)
         found = nil
         TRIES.times do
           found, stolen = Bench::Noise.during { @load_tool.measure(running.url(path), connections: shape.connections, **extent) }

@@ -70,7 +70,13 @@ module Fairlead
       # --- what explains a loss
 
       # Says that the connections of these clients, each "ADDRESS:PORT", end with a process that is killed.
-      def take(clients) = @lock.synchronize { @taken.merge(clients) }
+      def take(clients)
+        @last_kill = monotonic
+        @lock.synchronize { @taken.merge(clients) }
+      end
+
+      # Whether a process was killed at +time+ or later.
+      def killed_since?(time) = @last_kill && @last_kill > time
 
       def taken?(client) = @lock.synchronize { @taken.include?(client) }
 

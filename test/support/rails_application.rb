@@ -8,7 +8,8 @@ require "tmpdir"
 module Fairlead
   module Test
     # An application that `rails new` and `rails generate scaffold` have made, with what the tests add to it. It is made once in
-    # a process, with the Rails that is there; its config/puma.rb stays as it was generated, and Puma is not in its Gemfile.
+    # a process, or once for all test files that bin/support/ruby-tests runs together, with the Rails that is there; its
+    # config/puma.rb stays as it was generated, and Puma is not in its Gemfile.
     #
     #   RailsApplication.files   # => { "bin/rails" => "#!/usr/bin/env ruby\n…", … }, for ServerProcess
     class RailsApplication
@@ -46,7 +47,19 @@ module Fairlead
         end
 
         # Path => content of each file.
-        def files = @files ||= new.files
+        def files = @files ||= ENV.key?("FAIRLEAD_TESTS_SHARE") ? shared { new.files } : new.files
+
+        private
+
+        # What the block gives to the first process that asks, for which the others wait.
+        def shared
+          File.open(File.join(ENV.fetch("FAIRLEAD_TESTS_SHARE"), name), File::RDWR | File::CREAT | File::BINARY) do |file|
+            file.flock(File::LOCK_EX)
+            return Marshal.load(file.read) if file.size.positive? # rubocop:disable Security/MarshalLoad -- a test has written it
+
+            yield.tap { |files| file.write(Marshal.dump(files)) }
+          end
+        end
       end
 
       def files

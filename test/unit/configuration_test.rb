@@ -65,7 +65,7 @@ class ConfigurationTest < Minitest::Test
 
     assert_equal Fairlead::Options.settings.select(&:engine?).map(&:name), settings.keys
     assert_equal [1, 2, 7.0, 2048], settings.values_at(:min_threads, :max_threads, :head_timeout, :body_max_bytes)
-    assert_equal %i[rack_url_scheme public_dir], settings.select { |_, value| value.nil? }.keys
+    assert_equal %i[rack_url_scheme hsts public_dir], settings.select { |_, value| value.nil? }.keys
   end
 
   def test_an_embedded_server_takes_neither_the_environment_nor_unknown_options

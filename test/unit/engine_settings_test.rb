@@ -22,7 +22,7 @@ class EngineSettingsTest < Minitest::Test
   }.freeze
 
   # What no option has the name of.
-  MADE = %w[compression descriptors files request_totals trim_memory].freeze
+  MADE = %w[acme_challenges compression descriptors files request_totals trim_memory].freeze
 
   def setup
     @service = Fairlead::Service.new(Fairlead::Configuration.from_options(OPTIONS), log: Fairlead::EventLog.new(quiet: true)).open

@@ -18,13 +18,25 @@ class RubyTestsTest < Minitest::Test
     end
   RUBY
 
+  # A test that takes longer than all that has happened from +start+ to its beginning, and 0.3 s at least.
+  def longer_than_since(start)
+    <<~RUBY
+      def test_it
+        now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+        begun = now.call
+        sleep(0.01) until now.call - begun > [begun - #{start}, 0.3].max
+        assert(true)
+      end
+    RUBY
+  end
+
   # What the runner prints for files with these tests, and whether it passes.
-  def run_files(**files)
+  def run_files(jobs: 2, **files)
     Dir.mktmpdir do |folder|
       files.each do |name, body|
         File.write("#{folder}/#{name}_test.rb", "require 'minitest/autorun'\nclass T < Minitest::Test\n#{body}\nend\n")
       end
-      output, status = Open3.capture2e(RbConfig.ruby, RUNNER, "--jobs", "2", folder)
+      output, status = Open3.capture2e(RbConfig.ruby, RUNNER, "--jobs", jobs.to_s, folder)
       [output, status.success?]
     end
   end
@@ -46,6 +58,25 @@ class RubyTestsTest < Minitest::Test
     refute passes, output
     assert_equal [0, 1], sums(output)
     assert_match(/^== .*broken_test\.rb$(?!.*^==)/m, output)
+  end
+
+  def test_it_says_how_long_the_slowest_took
+    slow = longer_than_since(Process.clock_gettime(Process::CLOCK_MONOTONIC))
+    output, = run_files(jobs: 1, slow: slow, steady: PASSES.ljust(slow.size + 1)) # the larger file runs first
+    seconds = output.scan(%r{^slowest: +(\d+\.\d) s .*/(\w+)_test\.rb$})
+
+    assert_equal %w[steady slow], output.scan(%r{^== .*/(\w+)_test\.rb$}).flatten
+    assert_equal %w[slow steady], seconds.map(&:last)
+    assert_operator seconds.first.first.to_f, :>=, 0.3
+  end
+
+  def test_files_that_run_together_share_a_folder
+    share = "File.join(ENV.fetch('FAIRLEAD_TESTS_SHARE'), 'made')"
+    meet = "def test_it = (File.write(#{share}, 'x', mode: 'a'); puts(\"made \#{File.size(#{share})}\"); assert(true))"
+    output, passes = run_files(one: meet, other: meet)
+
+    assert passes, output
+    assert_includes output, "made 2"
   end
 
   def test_many_that_fail_are_not_tried_again

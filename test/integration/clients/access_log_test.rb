@@ -38,12 +38,12 @@ class AccessLogTest < Minitest::Test
   end
 
   def test_the_json_format_is_an_object_in_each_line
-    server = serve_with_log("json")
-    get(server, "/slow?q=%22", "user-agent" => "a\"b\\c\te")
+    server = serve_with_log("json", "--trusted-proxies", "127.0.0.1")
+    get(server, "/slow?q=%22", "user-agent" => "a\"b\\c\te", "x-forwarded-for" => "192.0.2.1")
     entry = JSON.parse(lines(server, 1).first)
 
-    assert_equal(["127.0.0.1", "GET", "/slow?q=%22", "HTTP/1.1", 200, 5, "a\"b\\c\te", ""],
-                 entry.values_at("remote", "method", "target", "protocol", "status", "bytes", "user_agent", "referer"))
+    assert_equal(["192.0.2.1", "127.0.0.1", "GET", "/slow?q=%22", "HTTP/1.1", 200, 5, "a\"b\\c\te", ""],
+                 entry.values_at("remote", "peer", "method", "target", "protocol", "status", "bytes", "user_agent", "referer"))
     assert_includes 0.2..3, entry["seconds"]
     assert_in_delta Time.now.to_i, entry["time"], 60
   end

@@ -39,13 +39,24 @@ class RequestTotalsTest < Minitest::Test
 
   private
 
-  # All but the last byte: it is stored when the answer to a request that came after it is here.
+  # All but the last byte. Returns when that is stored, or refused.
   def begin_upload(server, size)
+    before = stored(server).keys
     client = connect(server)
     client.request("POST", "/", { "content-length" => size })
     client.write("y" * (size - 1))
-    get(server)
+    wait_until("the body to be stored") { client.readable? || stored(server).except(*before).values.any? { |bytes| bytes >= size - 1 } }
     client
+  end
+
+  # The sizes of files without a name.
+  def stored(server)
+    Dir.glob("/proc/#{server.pid}/fd/*").filter_map do |descriptor|
+      name = File.readlink(descriptor)
+      [name, File.size(descriptor)] if name.end_with?(" (deleted)")
+    rescue Errno::ENOENT
+      nil
+    end.to_h
   end
 
   def end_of_body(client)

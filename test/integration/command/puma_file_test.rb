@@ -76,10 +76,14 @@ class PumaFileTest < Minitest::Test
   end
 
   def test_encryption_is_not_replaced_by_plain_text
-    check("config/puma.rb" => "\nssl_bind '0.0.0.0', 9292, key: 'a', cert: 'b'", "config.ru" => APP) do |output, errors, status|
+    check("config/puma.rb" => "\nssl_bind '0.0.0.0', 9292, keystore: 'a'", "config.ru" => APP) do |output, errors, status|
       assert_equal 1, status.exitstatus
       assert_empty output
-      assert_equal "fairlead: config/puma.rb:2: ssl_bind: #{Fairlead::Binding::NO_TLS}\n", errors
+      assert_match(/\Afairlead: config.puma\.rb:2: ssl_bind: .*there are no keystores/, errors)
+    end
+    check("config/puma.rb" => "\nssl_bind '0.0.0.0', 9292, key: 'a', cert: 'b'", "config.ru" => APP) do |_, errors, status|
+      assert_equal 1, status.exitstatus
+      assert_match(%r{\Afairlead: cannot listen on ssl://0\.0\.0\.0:9292: \S+/b: cannot be read}, errors)
     end
   end
 

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/certificates"
 require "support/launched_by"
 require "support/real_time"
 
 # A plain program that serves with Agoo::Server, as one wrote it for agoo.
 class AgooProgramTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::Secured
 
   PROGRAM = <<~'RUBY'
     require "fairlead/compat/agoo"
@@ -50,6 +52,21 @@ class AgooProgramTest < Minitest::Test
     puts "the program goes on"
     sleep
   RUBY
+
+  # One address with TLS beside one without.
+  WITH_TLS = <<~'RUBY'
+    require "fairlead/compat/agoo"
+
+    Agoo::Server.init(0, nil, thread_count: 0, ssl_cert: "cert.pem", ssl_key: "key.pem", bind: ["http://127.0.0.1:0", "https://127.0.0.1:0"])
+    Agoo::Server.handle(:GET, "/scheme", ->(env) { [200, {}, [env["rack.url_scheme"]]] })
+    Agoo::Server.start
+  RUBY
+
+  def test_it_serves_https_beside_http
+    server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: { "program.rb" => WITH_TLS, **certificate_files })).start
+
+    assert_equal %w[http https], [get(server, "/scheme").body, tls_get(server.ports.last, "/scheme")]
+  end
 
   def test_it_serves_files_handlers_and_news
     [0, 2].each do |threads|

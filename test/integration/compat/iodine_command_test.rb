@@ -38,10 +38,10 @@ class IodineCommandTest < Minitest::Test
   end
 
   def test_a_mistake_is_one_line
-    server = own(Fairlead::Test::LaunchedBy.new(COMMAND, APP, "-tls")).launch
+    server = own(Fairlead::Test::LaunchedBy.new(COMMAND, APP, "-t", "few")).launch
 
     assert_equal 1, server.wait_exit.exitstatus
-    assert_equal "fairlead: #{Fairlead::Binding::NO_TLS}\n", server.stderr
+    assert_equal "fairlead: threads must be a whole number, not \"few\"\n", server.stderr
   end
 
   private

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/certificates"
 require "support/launched_by"
 require "support/real_time"
 
 # A plain program that serves with Iodine.start, as one wrote it for iodine.
 class IodineProgramTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::Secured
 
   PROGRAM = <<~'RUBY'
     require "fairlead/compat/iodine"
@@ -30,6 +32,28 @@ class IodineProgramTest < Minitest::Test
     Iodine.listen(service: :http, handler: Echo, address: "127.0.0.1", port: 0, public: "www")
     Iodine.start
     puts "and after that"
+  RUBY
+
+  WITH_TLS = <<~'RUBY'
+    require "fairlead/compat/iodine"
+
+    module Echo
+      def self.call(env)
+        return [200, {}, [env.values_at("rack.url_scheme", "SSL_CLIENT_VERIFY").join(" ")]] unless env["rack.upgrade?"]
+
+        env["rack.upgrade"] = self
+        [0, {}, []]
+      end
+
+      def self.on_message(client, data) = client.write("echo #{data}")
+    end
+
+    tls = Iodine::TLS.new("localhost", "cert.pem", "key.pem", "it's a secret")
+    tls.trust("ca.pem")
+    tls.on_protocol("http/1.1") { Echo }
+    Iodine.workers = Integer(ARGV.first, 10)
+    Iodine.listen(service: :http, handler: Echo, address: "127.0.0.1", port: 0, tls: tls)
+    Iodine.start
   RUBY
 
   def test_a_process_of_its_own
@@ -71,12 +95,34 @@ class IodineProgramTest < Minitest::Test
     assert_predicate single.wait_exit, :success?
   end
 
+  def test_https_and_wss_for_clients_that_it_trusts
+    pair = Fairlead::Test::Authority.usual.client
+    [1, 2].each do |workers|
+      server = program_with_tls(workers)
+
+      assert_equal "https SUCCESS", tls_get(server.port, pair: pair)
+      socket = adopt_web_socket(Fairlead::Test::WebSocket.over(relayed_tls_socket(server.port, pair: pair)))
+      socket.send_text("hi")
+      assert_equal "echo hi", socket.receive.last
+      assert_raises(OpenSSL::SSL::SSLError) { tls_get(server.port, version: "1.2") }
+      refute_includes server.log, "secret"
+    end
+  end
+
   SSE = { "accept" => "text/event-stream" }.freeze
 
   private
 
   def program(workers)
     files = { "program.rb" => PROGRAM, "www/page.txt" => "page" }
+    own(Fairlead::Test::LaunchedBy.new("program.rb", nil, workers, files: files)).start
+  end
+
+  # The key is encrypted.
+  def program_with_tls(workers)
+    pair = Fairlead::Test::Authority.usual.server("localhost")
+    key = pair.key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "it's a secret")
+    files = { "program.rb" => WITH_TLS, "cert.pem" => pair.pem, "key.pem" => key, "ca.pem" => Fairlead::Test::Authority.usual.pem }
     own(Fairlead::Test::LaunchedBy.new("program.rb", nil, workers, files: files)).start
   end
 

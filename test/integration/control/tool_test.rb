@@ -155,6 +155,11 @@ class ToolTest < Minitest::Test
     end
   end
 
+  def test_an_address_with_tls_is_none_of_a_control_server
+    assert_equal [1, "", "fairlead ctl: ssl://127.0.0.1:1: a control server has no TLS; use tcp://… or unix://…\n"],
+                 ctl("-C", "ssl://127.0.0.1:1", "-T", TOKEN, "stats")
+  end
+
   def test_start_takes_the_arguments_of_the_server
     in_folder do
       output = StringIO.new

@@ -21,6 +21,8 @@ class SwitchingProtocolsTest < Minitest::Test
         { "upgrade" => "websocket", "connection" => "Upgrade", "sec-websocket-accept" => accept, "x-mine" => "1" }
       end
 
+      def self.accept(env) = head(env).slice("sec-websocket-accept", "x-mine")
+
       def self.call(stream)
         while (head = stream.read(2))
           first, length = head.bytes
@@ -50,8 +52,11 @@ class SwitchingProtocolsTest < Minitest::Test
     "[101, Echo.head(env).merge('content-length' => '0', 'transfer-encoding' => 'chunked'), ->(stream) { Echo.call(stream) }]"
   ].freeze
 
+  # As Rack 3.1 wants it: the server sets the status and `upgrade`.
+  PROTOCOLS = [200, 101].map { |status| "[#{status}, Echo.accept(env).merge('rack.protocol' => 'websocket'), Echo.method(:call)]" }.freeze
+
   def test_a_web_socket_of_the_application
-    FORMS.each do |form|
+    (FORMS + PROTOCOLS).each do |form|
       server = switching(form)
       client = web_socket(server)
       assert_equal ["1", nil, nil], %w[x-mine content-length transfer-encoding].map { |name| client.fields.assoc(name)&.last }, form
@@ -65,7 +70,7 @@ class SwitchingProtocolsTest < Minitest::Test
   end
 
   def test_what_came_behind_the_request_is_not_lost
-    FORMS.each do |form|
+    (FORMS + PROTOCOLS).each do |form|
       client = connect(switching(form))
       request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" \
                 "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -88,6 +93,8 @@ class SwitchingProtocolsTest < Minitest::Test
   REFUSED = [
     "[101, Echo.head(env), []]", "[101, Echo.head(env), Enumerator.new { |out| out << 'x' }]",
     "[101, Echo.head(env).reject { |name,| name == 'upgrade' }, Echo.method(:call)]",
+    "[200, { 'rack.protocol' => 'chat' }, Echo.method(:call)]", "[200, { 'rack.protocol' => :websocket }, Echo.method(:call)]",
+    "[200, { 'rack.protocol' => 'websocket' }, ['x']]",
     "[100, Echo.head(env), Echo.method(:call)]", "[103, Echo.head(env).merge('rack.hijack' => Echo.method(:call)), []]"
   ].freeze
 
@@ -96,12 +103,27 @@ class SwitchingProtocolsTest < Minitest::Test
       server = switching(form)
       refused = assert_raises(Fairlead::Test::WebSocket::Refused, form) { web_socket(server) }
       assert_equal 500, refused.status
-      server.wait_for_output(/status|101/)
+      server.wait_for_output(/status|101|rack\.protocol|switches protocols/)
     end
   end
 
+  def test_a_refusal_is_none
+    server = switching("[403, { 'rack.protocol' => 'websocket' }, ['no']]")
+
+    assert_equal 403, assert_raises(Fairlead::Test::WebSocket::Refused) { web_socket(server) }.status
+  end
+
+  def test_what_the_client_offers
+    server = switching("[200, {}, [env['rack.protocol'].inspect]]")
+    offer = { "connection" => "upgrade", "upgrade" => "a, b/2" }
+
+    assert_equal '["a", "b/2"]', get(server, "/", offer).body
+    assert_equal "nil", get(server, "/", offer.slice("upgrade")).body
+    assert_equal "nil", get(server).body
+  end
+
   def test_who_has_not_asked_for_it_gets_none
-    FORMS.first(2).each do |form|
+    (FORMS + PROTOCOLS).values_at(0, 1, -2, -1).each do |form|
       server = switching(form)
       assert_equal 500, get(server).status
       assert_equal 500, get(server, "/", "upgrade" => "websocket").status

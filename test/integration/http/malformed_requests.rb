@@ -38,7 +38,7 @@ module MalformedRequests
     "a method of 65 bytes" => ["#{"A" * 65} / HTTP/1.1\r\n#{HOST}\r\n", 501, "method too long"],
     "a method without end" => ["A" * 80_000, 501, "method too long"],
     "HTTP/2 by name" => ["GET / HTTP/2.0\r\n#{HOST}\r\n", 505, "unsupported HTTP version"],
-    "the preface of HTTP/2" => ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "unsupported HTTP version"],
+    "nearly the preface of HTTP/2" => ["PRI * HTTP/2.0\r\n\r\nSN\r\n\r\n", 505, "unsupported HTTP version"],
     "CONNECT" => ["CONNECT a:443 HTTP/1.1\r\nhost: a:443\r\n\r\n", 501, "unsupported method"],
     "two empty lines before the request" => ["\r\n\r\n#{GET}#{HOST}\r\n", 400, "repeated empty line before the request"],
     "a bare LF before the request" => ["\n#{GET}#{HOST}\r\n", 400, "bare line feed"]

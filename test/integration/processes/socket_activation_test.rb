@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/certificates"
 require "support/http_client"
 require "support/socket_activation"
 
@@ -9,6 +10,7 @@ class SocketActivationTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Folders
+  include Fairlead::Test::Secured
 
   Activation = Fairlead::Test::SocketActivation
   APP = "run ->(env) { [200, {}, [ENV.keys.grep(/LISTEN/).inspect]] }"
@@ -39,6 +41,29 @@ class SocketActivationTest < Minitest::Test
     assert_equal 200, first_answer.status
     server.wait_for_output(Fairlead::Test::ServerProcess::READY)
     assert_equal 0, server.stop.exitstatus
+  end
+
+  def test_an_activated_socket_speaks_tls_if_its_address_does
+    files = certificate_files
+    server = activate("-w", "2", bind: "ssl://127.0.0.1:#{@port}?cert=cert.pem&key=key.pem", files: files)
+
+    assert_equal "[]", tls_get(@port)
+    server.signal(:USR1)
+    server.wait_for_output(/phased restart: done/)
+    assert_equal "[]", tls_get(@port)
+    assert_equal ["https://127.0.0.1:#{@port}"], server.addresses
+  end
+
+  def test_connections_of_an_activated_socket_begin_with_the_header_that_its_address_wants
+    server = activate("-w", "2", bind: "tcp://127.0.0.1:#{@port}?proxy_protocol=v1")
+    statuses = lambda do
+      ["PROXY UNKNOWN\r\n", ""].map { |header| adopt(TCPSocket.new("127.0.0.1", @port)).write(header).get.status }
+    end
+
+    assert_equal [200, 400], statuses.call
+    server.signal(:USR1)
+    server.wait_for_output(/phased restart: done/)
+    assert_equal [200, 400], statuses.call
   end
 
   def test_every_activated_socket_can_be_listened_on

@@ -16,16 +16,31 @@ module Fairlead
           super(Bodies.cut(asked.bytes))
         end
 
+        # Kept when it is over: a block that another thread uses before is a body with two hands, see .two.
         def each(&block)
-          Keepers.keep(@asked.id, block)
           super
+          Keepers.keep(@asked.id, block)
+        end
+      end
+
+      # Keeps what it is given when its response has been sent.
+      class Leaving < Bodies::Pieces
+        def initialize(asked, kept)
+          @asked = asked
+          @kept = kept
+          super([asked.bytes])
+        end
+
+        def close
+          super
+          Keepers.keep(@asked.id, @kept)
         end
       end
 
       # Header fields that yield, as Rack 2 allows them.
       class Fields < Hash
         def self.keeping(asked)
-          new.merge!(asked.fields).tap { |fields| fields.define_singleton_method(:each) { |&block| Keepers.keep(asked.id, block) && super(&block) } }
+          new.merge!(asked.fields).tap { |fields| fields.define_singleton_method(:each) { |&block| super(&block) && Keepers.keep(asked.id, block) } }
         end
       end
 
@@ -44,15 +59,8 @@ module Fairlead
         def keep_block(asked) = [200, asked.fields, Body.new(asked)]
         def keep_fields(asked) = [200, Fields.keeping(asked), [asked.bytes]]
 
-        def keep_hints(asked)
-          keep(asked.id, ->(bytes) { asked.env["rack.early_hints"]&.call("link" => bytes) })
-          Answers.small(asked)
-        end
-
-        def keep_hijack(asked)
-          keep(asked.id, ->(bytes) { asked.env["rack.hijack"].call.write(bytes) })
-          Answers.small(asked)
-        end
+        def keep_hints(asked) = leave(asked, ->(bytes) { asked.env["rack.early_hints"]&.call("link" => bytes) })
+        def keep_hijack(asked) = leave(asked, ->(bytes) { asked.env["rack.hijack"].call.write(bytes) })
 
         # Uses what others have left while it yields its own.
         def use(asked)
@@ -90,6 +98,8 @@ module Fairlead
         end
 
         private
+
+        def leave(asked, kept) = [200, asked.fields, Leaving.new(asked, kept)]
 
         def misuse
           5.times do

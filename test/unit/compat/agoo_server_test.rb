@@ -101,6 +101,23 @@ class AgooServerTest < Minitest::Test
 
     assert_equal %w[tcp://[::1]:1 unix:///tmp/a tcp://127.0.0.1:2], configuration.bind
     assert_raises(ArgumentError) { Agoo::Server.init(0, nil, bind: "nonsense") }
+    assert_raises(ArgumentError) { Agoo::Server.init(0, nil, bind: "gopher://127.0.0.1:1") }
+  end
+
+  def test_addresses_with_tls_have_the_certificate
+    configuration = started do
+      Agoo::Server.init(0, nil, thread_count: 0, ssl_cert: "a.pem", ssl_key: "a.key",
+                                bind: ["http://127.0.0.1:1", "https://127.0.0.1:2", "ssl://[::1]:3", "https://127.0.0.1"])
+    end
+
+    assert_equal ["tcp://127.0.0.1:1", *%w[127.0.0.1:2 [::1]:3 127.0.0.1:443].map { |place| "ssl://#{place}?cert=a.pem&key=a.key" }],
+                 configuration.bind
+  end
+
+  def test_a_certificate_takes_a_key_and_tls_takes_both
+    assert_match(/both/, assert_raises(ArgumentError) { Agoo::Server.init(0, nil, ssl_cert: "a.pem") }.message)
+    assert_match(/both/, assert_raises(ArgumentError) { Agoo::Server.init(0, nil, ssl_key: "a.key") }.message)
+    assert_match(%r{https://127\.0\.0\.1:1}, assert_raises(ArgumentError) { Agoo::Server.init(0, nil, bind: "https://127.0.0.1:1") }.message)
   end
 
   def test_mistakes_are_told

@@ -101,7 +101,7 @@ class AgooTest < Minitest::Test
   def test_what_is_missing_says_what_to_use_instead
     missing = {
       -> { Agoo::GraphQL } => /graphql/, -> { Agoo.unsubscribe("a") } => /client/, -> { Agoo::Log.configure(dir: "log") } => /--access-log/,
-      -> { Agoo::Server.init(1, nil, ssl_cert: "a.pem") } => /proxy/, -> { Agoo::Server.domain("a", "b") } => /HTTP_HOST/
+      -> { Agoo::Server.init(1, nil, graphql: "/graphql") } => /gem graphql/, -> { Agoo::Server.domain("a", "b") } => /HTTP_HOST/
     }
     missing.each do |attempt, hint|
       error = assert_raises(NotImplementedError, &attempt)

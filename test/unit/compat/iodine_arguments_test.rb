@@ -26,6 +26,16 @@ class CompatIodineArgumentsTest < Minitest::Test
     def self.verbosity = 1
   end
 
+  # With TLS, as `Iodine::DEFAULT_SETTINGS[:tls] = Iodine::TLS.new` has it.
+  module Secured
+    TLS = Object.new.tap { |tls| def tls.address_for(host, port) = "ssl://#{host}:#{port}?min_version=1.3" }
+    DEFAULT_SETTINGS = { port: "4000", address: "h", tls: TLS }.freeze
+
+    def self.threads = 0
+    def self.workers = 0
+    def self.verbosity = 4
+  end
+
   ANY = Fairlead::Binding.any_host
 
   def test_without_arguments_it_listens_on_the_default_port_of_iodine
@@ -93,9 +103,30 @@ class CompatIodineArgumentsTest < Minitest::Test
     assert_equal [7, 5, %w[- x.rb]], parse("--backlog=7", "--threads=5:5", "--config=x.rb").values_at(:backlog, :min_threads, :config)
   end
 
+  def test_tls
+    assert_equal ["ssl://h:1?cert=c.pem&key=k.pem"], parse("-b", "h", "-p", "1", "-tls-cert", "c.pem", "-key=k.pem")[:bind]
+    assert_equal ["ssl://h:1"], parse("-b", "h", "-p", "1", "-tls")[:bind]
+    assert_equal ["ssl://[::1]:1"], parse("-b", "::1", "-p", "1", "-tls")[:bind]
+    assert_equal ["ssl://#{ANY.include?(":") ? "[#{ANY}]" : ANY}:3000"], parse("-tls")[:bind]
+  end
+
+  def test_the_password_of_a_key_is_in_no_address
+    bind = parse("-b", "h", "-p", "1", "-tls", "-cert", "c", "-tls-key", "k", "-tls-pass", "a b")[:bind]
+
+    assert_match(/\Assl:\/\/h:1\?cert=c&key=k&key_password_command=store%3A\d+\z/, bind.first)
+    assert_equal "a b", Fairlead::Tls::Store[Fairlead::Binding.parse(bind.first).tls.key_password_command]
+  end
+
+  def test_what_a_file_has_set_of_tls_counts
+    assert_equal ["ssl://h:4000?min_version=1.3"], parse(iodine: Secured)[:bind]
+    assert_equal ["ssl://h:4000"], parse("-tls", iodine: Secured)[:bind]
+  end
+
   def test_mistakes_are_told
-    { %w[-p] => "-p: missing argument", %w[-t x] => "threads must be a whole number, not \"x\"",
-      %w[-tls] => Fairlead::Binding::NO_TLS, %w[-tls-cert x] => Fairlead::Binding::NO_TLS }.each do |arguments, message|
+    {
+      %w[-p] => "-p: missing argument", %w[-t x] => "threads must be a whole number, not \"x\"",
+      %w[-b /a.sock -tls] => "TLS needs a port; /a.sock is a Unix socket"
+    }.each do |arguments, message|
       assert_equal message, assert_raises(Fairlead::Error) { parse(*arguments) }.message
     end
     assert_equal ["-x: unknown option"], problems("-x")

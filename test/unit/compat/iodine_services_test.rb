@@ -85,12 +85,9 @@ class IodineServicesTest < Minitest::Test
   end
 
   def test_what_is_no_http_says_what_to_use
-    { raw: /TCPServer/, tls: /proxy/, https: /proxy/, "wss" => /proxy/ }.each do |service, hint|
-      error = assert_raises(NotImplementedError) { Iodine.listen(service: service, handler: APP) }
-      assert_match hint, error.message
+    %w[raw tcp tls].each do |service|
+      assert_match(/TCPServer/, assert_raises(NotImplementedError) { Iodine.listen(service: service, handler: APP) }.message)
     end
-    assert_raises(NotImplementedError) { Iodine.listen(url: "wss://localhost:1", handler: APP) }
-    assert_raises(NotImplementedError) { Iodine.listen(tls: Object.new, handler: APP) }
   end
 
   def test_mistakes_are_told

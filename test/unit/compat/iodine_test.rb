@@ -87,7 +87,7 @@ class IodineTest < Minitest::Test
 
   def test_what_is_missing_says_what_to_use_instead
     missing = {
-      -> { Iodine::JSON } => /json/, -> { Iodine::Mustache } => /gem mustache/, -> { Iodine::TLS.new } => /proxy/,
+      -> { Iodine::JSON } => /json/, -> { Iodine::Mustache } => /gem mustache/,
       -> { Iodine.connect(url: "ws://localhost") } => /async-websocket/
     }
     missing.each do |attempt, hint|

@@ -67,8 +67,8 @@ class ConfigurationMigrationTest < Minitest::Test
                  migrate("if ENV['X']\n  load 'other.rb'\nend")
   end
 
-  def test_tls_stays_the_error_that_it_is
-    assert_equal "# #{Fairlead::Binding::NO_TLS}.\nssl_bind '0.0.0.0', 443\n", migrate("ssl_bind '0.0.0.0', 443")
+  def test_tls_stays_as_it_is
+    assert_equal "ssl_bind '0.0.0.0', 443, cert: 'c', key: 'k'\n", migrate("ssl_bind '0.0.0.0', 443, cert: 'c', key: 'k'")
   end
 
   def test_other_objects_have_methods_of_their_own

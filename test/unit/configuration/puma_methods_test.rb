@@ -50,12 +50,17 @@ class ConfigurationPumaMethodsTest < Minitest::Test
     assert_nil Configuration::Flags.parse(["-R", "puma"])[:restart_command]
   end
 
-  def test_tls_is_an_error_however_it_is_asked_for
-    expected = "config/puma.rb:1: %s: %sTLS is not supported yet; put a proxy with TLS in front, and listen on tcp:// or " \
-               "unix:// here"
+  def test_addresses_with_tls_are_those_of_puma
+    file = read("ssl_bind '0.0.0.0', '443', { cert: 'c.pem', key: 'k.pem', no_tlsv1: true }\nbind 'ssl://[::1]:444?key=k&cert=c'")
 
-    assert_equal [format(expected, "ssl_bind", "")], problems("ssl_bind '0.0.0.0', 443, cert: 'c', key: 'k'")
-    assert_equal [format(expected, "bind", "cannot listen on ssl://0.0.0.0:443?key=k: ")], problems("bind 'ssl://0.0.0.0:443?key=k'")
+    assert_equal ["ssl://0.0.0.0:443?cert=c.pem&key=k.pem&no_tlsv1=true", "ssl://[::1]:444?key=k&cert=c"], file[:bind]
+  end
+
+  def test_what_only_puma_can_do_with_tls_is_an_error
+    { "keystore: 'k.jks'" => "there are no keystores", "ssl_cipher_filter: 'HIGH'" => "the cipher suites are not chosen" }.each do |parameters, text|
+      problem, = problems("ssl_bind '0.0.0.0', 443, #{parameters}")
+      assert_match(%r{\Aconfig/puma.rb:1: ssl_bind: cannot listen on ssl://0\.0\.0\.0:443: .*#{text}}, problem)
+    end
   end
 
   def test_a_port_without_a_host_gets_the_default_host

@@ -8,11 +8,12 @@ class BindingTest < Minitest::Test
 
   def test_the_scheme_chooses_the_class
     assert_instance_of Binding::Tcp, Binding.parse("tcp://127.0.0.1:80")
+    assert_instance_of Binding::Ssl, Binding.parse("ssl://127.0.0.1:80?cert=a&key=b")
     assert_instance_of Binding::Unix, Binding.parse("unix:///tmp/x.sock")
   end
 
   {
-    "127.0.0.1:80" => "scheme", "http://127.0.0.1" => "scheme", "ssl://a:1?key=k" => "TLS",
+    "127.0.0.1:80" => "scheme", "http://127.0.0.1" => "scheme", "ssl://a:1?certt=c" => "certt",
     "tcp://127.0.0.1" => "tcp://HOST:PORT", "tcp://:80" => "tcp://HOST:PORT",
     "tcp://::1:80" => "tcp://HOST:PORT", "tcp://a:b" => "tcp://HOST:PORT", "tcp://h:65536" => "65535", "tcp://h:1?baklog=2" => "baklog",
     "tcp://h:1?backlog=x" => "backlog", "tcp://h:1?ä=1" => "query", "unix://" => "path is missing", "unix://@" => "path is missing",

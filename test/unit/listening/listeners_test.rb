@@ -11,10 +11,43 @@ class ListenersTest < Minitest::Test
   def test_they_reach_the_engine_as_descriptors_with_addresses
     listeners = Listeners.open(["tcp://127.0.0.1:0", "tcp://127.0.0.1:0"], backlog: 5)
 
-    assert_equal listeners.map { |listener| [listener.fileno, listener.address] }, listeners.to_engine
+    assert_equal listeners.map { |listener| [listener.fileno, listener.address, nil, nil] }, listeners.to_engine
     assert_equal listeners.map(&:port), listeners.ports
   ensure
     listeners&.remove
+  end
+
+  def test_they_tell_the_engine_what_connections_begin_with
+    words = ["?proxy_protocol=v1", "?backlog=7&proxy_protocol=any", "?proxy_protocol=none", ""]
+    listeners = Listeners.open(words.map { |query| "tcp://127.0.0.1:0#{query}" }, backlog: 5)
+
+    assert_equal ["v1", "any", nil, nil], listeners.to_engine.map(&:last)
+    assert_equal ["v1", "any", nil, "v2"], listeners.to_engine(proxy_protocol: "v2").map(&:last)
+    assert_equal(words.map { |query| "tcp://127.0.0.1:0#{query}" }, listeners.map(&:known_as))
+  ensure
+    listeners&.remove
+  end
+
+  # Whoever opened it: what counts is the address that it serves now.
+  def test_an_inherited_listener_takes_what_its_new_address_says
+    in_folder do
+      old = Listeners.open(["unix://app.sock?proxy_protocol=v1"], backlog: 5).first
+      [["v2", "?proxy_protocol=v2"], [nil, ""]].each do |expected, query|
+        inherited = Fairlead::Inherited.new([old])
+        listener = Listeners.open(["unix://app.sock#{query}"], backlog: 5, inherited: inherited).first
+
+        assert_same old, listener
+        assert_equal [expected], [listener.proxy_protocol]
+      end
+      old.remove
+    end
+  end
+
+  def test_a_listener_begins_with_one_of_a_few_words
+    ["tcp://127.0.0.1:0", "unix://app.sock"].each do |address|
+      error = assert_raises(Fairlead::BindError) { Fairlead::Binding.parse("#{address}?proxy_protocol=v3") }
+      assert_match(/proxy_protocol must be v1, v2, any or none, not v3/, error.message)
+    end
   end
 
   def test_when_one_cannot_be_opened_none_stays_open

@@ -11,11 +11,12 @@ class LogFormatTest < Minitest::Test
 
   GOOD = [
     '%h - - %t "%r" %s %B', "%a%l%u%m%U%q%H%b%D%T%P", "100%% of %>s", "%{s}T %{ms}T %{us}T %{seconds}T", "%{X-Request-ID}i é %%h",
-    "%{queue_time}W %{waiting_room_time}W %{lock_wait}W"
+    "%{queue_time}W %{waiting_room_time}W %{lock_wait}W", "%{c}a %{c}h"
   ].freeze
 
   BAD = [
-    "pretty", "", "%", "%h %", "%z", "%>b", "%{a}", "%{a", "%{}i", "%{a b}i", "%{total}W", "%W", "%i", "%{lock_wait}T", "%h\n", "%h\r", 7, nil
+    "pretty", "", "%", "%h %", "%z", "%>b", "%{a}", "%{a", "%{}i", "%{a b}i", "%{total}W", "%W", "%i", "%{lock_wait}T", "%{d}a",
+    "%{c}s", "%h\n", "%h\r", 7, nil
   ].freeze
 
   def test_a_word_becomes_a_symbol

@@ -10,9 +10,27 @@ class RequestOptionTypesTest < Minitest::Test
     :socket => "socket", "localhost" => "localhost", "192.0.2.1" => "192.0.2.1", "::1" => "::1", "2001:db8::1" => "2001:db8::1",
     { header: "X-Real-IP" } => "header:X-Real-IP", "header:X-Real-IP" => "header:X-Real-IP",
     { proxy_protocol: :v1 } => "proxy_protocol:v1", "proxy_protocol:v1" => "proxy_protocol:v1",
-    { proxy_protocol: :v2 } => nil, { header: "" } => nil, { header: "X Real" } => nil, "header" => nil, "socket:" => nil,
+    { proxy_protocol: :v2 } => "proxy_protocol:v2", { proxy_protocol: "any" } => "proxy_protocol:any",
+    { proxy_protocol: :v3 } => nil, { proxy_protocol: :none } => nil,
+    { header: "" } => nil, { header: "X Real" } => nil, "header" => nil, "socket:" => nil,
     "localhost:1" => nil, "10.0.0.0/8" => nil, "[::1]" => nil, "fe80::1%eth0" => nil, "example.com" => nil, {} => nil, 7 => nil,
     { header: "X", proxy_protocol: :v1 } => nil
+  }.freeze
+
+  REDIRECTS = {
+    true => true, "true" => true, false => false, "false" => false, 443 => 443, "8443" => 8443, 0 => nil, 65_536 => nil, "443x" => nil,
+    "" => nil, "yes" => nil, 1.5 => nil
+  }.freeze
+
+  RULES = {
+    true => "max-age=31536000", 60 => "max-age=60", "60" => "max-age=60", 0 => "max-age=0",
+    { max_age: 60 } => "max-age=60", { include_subdomains: true } => "max-age=31536000; includeSubDomains",
+    { "max_age" => 63_072_000, "include_subdomains" => true, "preload" => true } => "max-age=63072000; includeSubDomains; preload",
+    "max-age=60" => "max-age=60", "Max-Age=60;includesubdomains" => "max-age=60; includeSubDomains",
+    "max-age=31536000; includeSubDomains; preload" => "max-age=31536000; includeSubDomains; preload",
+    -1 => :invalid, "always" => :invalid, "" => :invalid, "max-age=60\r\nx: y" => :invalid, "max-age=60; preload" => :invalid,
+    { max_age: "60" } => :invalid, { maxage: 60 } => :invalid, { include_subdomains: "no" } => :invalid, { max_age: nil } => :invalid,
+    { max_age: 60, include_subdomains: true, preload: true } => :invalid, { preload: true } => :invalid, 1.5 => :invalid
   }.freeze
 
   NETWORKS = {
@@ -35,6 +53,21 @@ class RequestOptionTypesTest < Minitest::Test
     assert_equal "127.0.0.1", Types::RemoteAddress.new("SOURCE").to_engine("localhost")
   end
 
+  def test_the_proxy_protocol_is_a_matter_of_listeners
+    assert_equal "socket", Types::RemoteAddress.new("SOURCE").to_engine("proxy_protocol:v2")
+  end
+
+  def test_redirects
+    REDIRECTS.each { |given, expected| assert_parses(Types::HttpsRedirect.new, given, expected) }
+    assert_equal({ redirect_to_https: true }, Fairlead::Options[:redirect_to_https].expand)
+  end
+
+  def test_rules_for_browsers
+    type = Types::Hsts.new("RULE")
+    RULES.each { |given, expected| assert_parses(type, given, (expected unless expected == :invalid)) }
+    [false, "false", "none"].each { |none| assert_nil type.parse(none) }
+  end
+
   def test_networks
     NETWORKS.each { |text, is_one| assert_parses(Types::Network.new("NETWORK"), text, (text if is_one)) }
   end
@@ -50,7 +83,8 @@ class RequestOptionTypesTest < Minitest::Test
   # Whatever passes here, the engine reads.
   def test_the_engine_takes_what_the_types_take
     given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
-    given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys)
+    given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys, redirect_to_https: REDIRECTS.compact.keys,
+                 hsts: [false, *RULES.reject { |_, rule| rule == :invalid }.keys], forwarded_fields: %w[all x_forwarded forwarded])
     given.each do |option, values|
       values.each { |value| make_engine(option => value) }
     end

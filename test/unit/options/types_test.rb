@@ -97,6 +97,26 @@ class OptionTypesTest < Minitest::Test
     refused Types::Folder.new("DIR"), "/nowhere/at/all", __FILE__
   end
 
+  def test_only_what_the_engine_serves_may_begin_with_a_header_of_a_proxy
+    address = "tcp://127.0.0.1:1?proxy_protocol=v2"
+
+    assert_equal address, Types::Address.new("URI").parse(address)
+    [Types::Address.new("URL", served: false), Types::ControlAddress.new("URL")].each do |type|
+      assert_match(/proxy_protocol is for the addresses of bind/, assert_raises(Types::Invalid) { type.parse(address) }.message)
+    end
+  end
+
+  def test_only_what_the_engine_serves_may_have_tls
+    address = "ssl://127.0.0.1:1?cert=a.pem&key=a.key"
+
+    assert_equal address, Types::Address.new("URI").parse(address)
+    assert_includes Types::Address.new("URI").expectation, "ssl://"
+    refute_includes Types::Address.new("URL", served: false).expectation, "ssl://"
+    [Types::Address.new("URL", served: false), Types::ControlAddress.new("URL")].each do |type|
+      assert_match(/no TLS at this address; use tcp:/, assert_raises(Types::Invalid) { type.parse(address) }.message)
+    end
+  end
+
   def test_an_address_says_why_nobody_can_listen_on_it
     error = assert_raises(Types::Invalid) { Types::Address.new("URI").parse("tcp://127.0.0.1:70000") }
 

@@ -38,10 +38,8 @@ class HandlerTest < Minitest::Test
     assert_equal ["unix:///run/app.sock"], configuration(Host: "unix:///run/app.sock", Port: 3000).bind
   end
 
-  def test_tls_is_refused_with_the_reason
-    error = assert_raises(Fairlead::ConfigurationError) { configuration(Host: "ssl://[::1]?key=a&cert=b", Port: 3000) }
-
-    assert_match(%r{ssl://\[::1\]:3000\?key=a&cert=b: TLS is not supported yet}, error.message)
+  def test_an_address_with_tls_gets_the_port_too
+    assert_equal ["ssl://[::1]:3000?key=a&cert=b"], configuration(Host: "ssl://[::1]?key=a&cert=b", Port: 3000).bind
   end
 
   def test_other_names_and_our_own_are_understood_and_foreign_ones_ignored

@@ -5,78 +5,9 @@
 # Three kinds: Heads send one byte of a request head a second, Bodies one byte of a body, Readers ask for a large answer
 # and never read it. Heads and bodies that are closed come back at once, so that the pressure stays. Prints "ready" when
 # all are connected, then works until standard input ends, then prints what became of them as JSON.
-require "io/wait"
-require "json"
-require "socket"
+require_relative "attack"
 
-SLICES = 10
 LARGE = 9_000_000
-
-def now
-  Process.clock_gettime(Process::CLOCK_MONOTONIC)
-end
-
-# What became of the connections of one kind.
-class Tally
-  def initialize
-    @lives = []
-    @open = []
-    @endings = Hash.new(0)
-  end
-
-  def ended(how, life)
-    @endings[how] += 1
-    @lives << life
-  end
-
-  def still_open(life)
-    @open << life
-  end
-
-  def to_h
-    { endings: @endings, shortest: @lives.min, longest: [*@lives, *@open].max }
-  end
-end
-
-# A connection that sends its next byte once a second, for ever.
-class Trickler
-  def initialize(port, opening, byte, tally)
-    @port = port
-    @opening = opening
-    @byte = byte
-    @tally = tally
-    connect
-  end
-
-  # Reads before it writes: a byte sent to a closed connection would cost us the answer.
-  def tick
-    answer = @socket.read_nonblock(4096, exception: false)
-    return @socket.write_nonblock(@byte, exception: false) if answer == :wait_readable
-
-    ended(answer ? answer[%r{\AHTTP/1\.1 (\d+)}, 1] || "not an answer" : "closed without an answer")
-  rescue SystemCallError
-    ended("reset")
-  end
-
-  def finish
-    @tally.still_open(now - @opened)
-    @socket.close
-  end
-
-  private
-
-  def connect
-    @socket = TCPSocket.new("127.0.0.1", @port)
-    @opened = now
-    @socket.write(@opening)
-  end
-
-  def ended(how)
-    @tally.ended(how, now - @opened)
-    @socket.close
-    connect
-  end
-end
 
 # A connection that asks for /large and reads nothing until it is told to look what there is.
 class Reader
@@ -130,16 +61,5 @@ tallies = Hash.new { |hash, kind| hash[kind] = Tally.new }
 clients = Array.new(heads) { Trickler.new(port, "GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: ", "a", tallies[:heads]) }
 clients += Array.new(bodies) { Trickler.new(port, "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n", "b", tallies[:bodies]) }
 clients += Array.new(readers) { Reader.new(port, tallies[:readers]) }
-$stdout.puts "ready"
-$stdout.flush
 
-slices = clients.shuffle(random: Random.new(1)).each_slice((clients.size / SLICES.to_f).ceil).to_a
-due = now
-slices.cycle do |slice|
-  slice.each(&:tick)
-  due += 1.0 / SLICES
-  break if $stdin.wait_readable([due - now, 0].max)
-end
-read_out(clients.grep(Reader))
-clients.each(&:finish)
-puts JSON.generate(tallies.transform_values(&:to_h))
+attack(tallies, clients) { read_out(clients.grep(Reader)) }

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "json"
+require "support/certificates"
+
+# `fairlead bench` against a server of its own kind, with TLS.
+class BenchTlsTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Secured
+
+  Authority = Fairlead::Test::Authority
+
+  # Echoes over WebSockets, and answers other requests.
+  APP = <<~RUBY
+    class Echo
+      def on_message(client, message) = client.write(message)
+    end
+    run(lambda do |env|
+      next [200, {}, [env["rack.url_scheme"]]] unless env["rack.upgrade?"] == :websocket
+
+      env["rack.upgrade"] = Echo.new
+      [101, {}, []]
+    end)
+  RUBY
+
+  def test_handshakes_are_counted_and_sessions_resumed
+    server = serve_tls(APP)
+    { [] => [3, 0], %w[--no-keep-alive] => [12, 0], %w[--no-keep-alive --resume] => [3, 9] }.each do |options, kinds|
+      report = bench(server, "https", "-n", 12, "-c", 3, *options)
+
+      assert_equal [12, *kinds], [report["requests"]["answered"], *report["tls"].values_at("full", "resumed")], report
+    end
+  end
+
+  def test_websockets_speak_over_tls
+    server = serve_tls(APP)
+    report = bench(server, "wss", "-n", 40, "-c", 4, "--size", 20_000)
+
+    assert_equal [40, 4], [report["requests"]["answered"], report["sockets"]["left"]], report
+  end
+
+  def test_a_client_shows_its_certificate_and_one_without_is_told_what_is_missing
+    client = Authority.usual.client
+    files = { "client.pem" => client.pem, "client.key" => client.key_pem }
+    server = serve_tls(APP, files: files, query: { verify_mode: "force_peer", ca: "ca.pem" })
+    report = bench(server, "https", "-n", 6, "--cert", "client.pem", "--key", "client.key")
+
+    assert_equal 6, report["requests"]["answered"]
+    report = bench(server, "https", "-n", 6, status: 2)
+    assert_equal({ "the server sent the alert CertificateRequired" => 6 }, report["tls"]["reasons"])
+  end
+
+  private
+
+  # The document of a run against +server+.
+  def bench(server, scheme, *arguments, status: 0)
+    tool = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench"]
+    arguments = ["#{scheme}://127.0.0.1:#{server.port}/", "--cacert", "ca.pem", "--json", *arguments.map(&:to_s)]
+    output, errors, ended = Open3.capture3(*tool, *arguments, chdir: server.directory)
+
+    assert_equal status, ended.exitstatus, errors + output
+    JSON.parse(output)
+  end
+end

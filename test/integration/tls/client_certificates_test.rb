@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "support/certificates"
+
+# Certificates of clients: who gets in, what the application learns of them, and what those hear who do not get in.
+class ClientCertificatesTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Secured
+
+  Authority = Fairlead::Test::Authority
+  VERSIONS = %w[1.2 1.3].freeze
+
+  APP = <<~RUBY
+    require "json"
+    run ->(env) { [200, {}, [JSON.generate(env.select { |name, _| name.start_with?("SSL_") })]] }
+  RUBY
+
+  def test_each_gets_what_is_right
+    revoked = Authority.usual.client("/CN=revoked")
+    files = { "ca.crl" => Authority.usual.revoke(revoked) }
+    optional = serve_tls(APP, files: files, query: { verify_mode: "peer", ca: "ca.pem", crl: "ca.crl" })
+    required = serve_tls(APP, files: files, query: { verify_mode: "force_peer", ca: "ca.pem", crl: "ca.crl" })
+    good = Authority.usual.client
+
+    VERSIONS.each do |version|
+      [optional, required].each do |server|
+        assert_equal "SUCCESS", verified(server, good, version)
+        assert_refused(/alert certificate expired/, server, Authority.usual.client("/CN=expired", ends: -0.5), version)
+        assert_refused(/alert certificate revoked/, server, revoked, version)
+        assert_refused(/alert unknown ca/, server, Authority.other.client, version)
+      end
+      assert_equal "NONE", verified(optional, nil, version)
+      assert_refused(/alert certificate required|alert handshake failure/, required, nil, version)
+    end
+    { "Expired" => optional, "Revoked" => optional, "UnknownIssuer" => required }.each do |reason, server|
+      assert_logged(/no TLS handshake with 127\.0\.0\.1:\d+ \(invalid peer certificate: .*#{reason}/i, server)
+    end
+    assert_logged(/no TLS handshake with 127\.0\.0\.1:\d+ \(.*no certificate/i, required)
+  end
+
+  def test_names_are_written_as_openssl_writes_them
+    subject = [%w[C DE], ["O", "Works, \"Inc.\"+"], ["OU", " a;b<c>d\\ "], ["CN", "#J\u00f6rg"], ["emailAddress", "j@example.com"], ["UID", "x=1"]]
+    pair = client_named(subject)
+    server = serve_tls(APP, query: { verify_mode: "peer", ca: "ca.pem" })
+    env = JSON.parse(tls_get(server.port, pair: pair))
+
+    assert_equal pair.certificate.subject.to_s(OpenSSL::X509::Name::RFC2253), env["SSL_CLIENT_S_DN"]
+    assert_equal "CN=Fairlead test authority", env["SSL_CLIENT_I_DN"]
+    assert_equal pair.certificate.serial.to_s(16), env["SSL_CLIENT_SERIAL"].sub(/\A0(?=.)/, "")
+    assert_equal pair.certificate.to_der, OpenSSL::X509::Certificate.new(env["SSL_CLIENT_CERT"]).to_der
+  end
+
+  private
+
+  def verified(server, pair, version) = JSON.parse(tls_get(server.port, pair: pair, version: version)).fetch("SSL_CLIENT_VERIFY")
+
+  # In TLS 1.3 the client learns of it when it reads.
+  def assert_refused(alert, server, pair, version)
+    error = assert_raises(OpenSSL::SSL::SSLError) { tls_get(server.port, pair: pair, version: version) }
+    assert_match(alert, error.message)
+  end
+
+  def client_named(parts)
+    name = OpenSSL::X509::Name.new(parts.map { |type, value| [type, value, OpenSSL::ASN1::UTF8STRING] })
+    Authority.usual.client(name, serial: 0xfedc_ba98_7654_3210_fedc)
+  end
+end

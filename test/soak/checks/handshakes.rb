@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# 2,000 clients that send a ClientHello byte by byte, more than there may be handshakes at a time, and 200 that stop after their
+# handshake. Meanwhile well-behaved clients with TLS are served nearly as fast as without them, memory stays small, and every
+# other one is disconnected: in time, or because there were too many.
+require_relative "support/disturbance"
+
+HELLOS = 2_000
+SILENT = 200
+TIME_OUT = 6
+
+SCENARIO = Bench::Scenario.new(
+  "handshakes",
+  about: "A short answer over TLS.",
+  app: <<~RUBY,
+    BODY = ("x" * 120 + "\\n").freeze
+    run ->(_env) { [200, { "content-type" => "text/plain" }, [BODY]] }
+  RUBY
+  answer_bytes: 121,
+  tls: { nil => Bench::Tls.new(certificate: "ECDSA P-256") },
+  shapes: [],
+  metrics: []
+)
+
+# How long `kind` lived: at least one has ended, and none later than it should.
+def judge(check, kind, found)
+  check.show("#{kind}: how they ended", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
+  check.at_least("#{kind}: disconnected", found["endings"].values.sum, 1)
+  check.at_most("#{kind}: longest life", found["longest"], TIME_OUT + GRACE, "s")
+end
+
+Fairlead::Soak::Check.run("handshakes that stop") do |check|
+  shape = Bench::Shape.parse("1x5")
+  limits = ["--handshake-timeout", "--head-timeout", "--keep-alive-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
+  check.serve(SCENARIO, shape, options: limits) do |running|
+    check.load(running, shape, seconds: 1)
+    calm = service(check, running, shape)
+    before = running.group.memory_kib
+    stormy = nil
+    became = nil
+    most = peak_memory(running) do
+      became = under_attack(running, "handshake_attackers.rb", HELLOS, SILENT, seconds: TIME_OUT + GRACE) { stormy = service(check, running, shape) }
+    end
+
+    compare(check, calm, stormy)
+    if before && most
+      check.show("memory (PSS) before", before / 1024.0, "MiB")
+      check.at_most("memory added per hostile connection", (most - before).fdiv(HELLOS + SILENT), 32.0, "KiB")
+    end
+    judge(check, "handshakes", became["hellos"])
+    judge(check, "silent ones", became["silent"])
+  end
+end

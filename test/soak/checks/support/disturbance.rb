@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+# What checks with hostile clients share: those clients beside well-behaved ones, and how both fare.
+require "json"
+require "open3"
+require_relative "../../check"
+
+MEASUREMENTS = 4
+
+# How much later than its time-out a connection may end: a second until the attacker looks, a second for the server.
+GRACE = 2.5
+
+# Yields while the attackers are at work, for `seconds` at least, and returns what became of them. `program`: a file beside this
+# one, with numbers for it.
+def under_attack(running, program, *numbers, seconds:)
+  command = [RbConfig.ruby, File.join(__dir__, program), running.port, *numbers].map(&:to_s)
+  Open3.popen2(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, output, _process|
+    raise Bench::Error, "the attackers could not connect" unless output.gets == "ready\n"
+
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    yield
+    left = started + seconds - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    sleep left if left.positive?
+    left_over = socket_memory
+    input.close
+    JSON.parse(output.read).merge("socket_memory" => left_over)
+  end
+end
+
+# Runs the block and returns the most memory the server had meanwhile, looked at twice a second.
+def peak_memory(running)
+  most = running.group.memory_kib
+  looking = true
+  watcher = Thread.new do
+    while looking
+      most = [most, running.group.memory_kib].compact.max
+      sleep 0.5
+    end
+  end
+  yield
+  most
+ensure
+  looking = false
+  watcher&.join
+end
+
+# Rate and CPU time per answer, medians.
+def service(check, running, shape)
+  found = Array.new(MEASUREMENTS) do
+    before = running.group.cpu_seconds
+    measurement = check.load(running, shape, seconds: 2)
+    measurement.cpu_us = (running.group.cpu_seconds - before) * 1e6 / measurement.requests if before
+    measurement
+  end
+  { rate: Bench::Cell.median(found.map(&:rate)), cpu: Bench::Cell.median(found.map(&:cpu_us)) }
+end
+
+# What the kernel holds for all sockets of the machine, in MiB.
+def socket_memory
+  File.read("/proc/net/sockstat")[/^TCP:.* mem (\d+)/, 1].to_i * Etc.sysconf(Etc::SC_PAGESIZE) / 1_048_576.0
+rescue Errno::ENOENT
+  nil
+end
+
+def compare(check, calm, stormy)
+  check.show("undisturbed", calm[:rate], "/s")
+  check.show("meanwhile", stormy[:rate], "/s")
+  check.at_least("meanwhile ÷ undisturbed", stormy[:rate] / calm[:rate], 0.8)
+  return unless calm[:cpu]
+
+  check.show("CPU time per answer, undisturbed and meanwhile", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
+end

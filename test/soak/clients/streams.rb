@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "digest/sha1"
+require "http/2"
+require_relative "client"
+
+module Fairlead
+  module Soak
+    module Clients
+      # A connection of HTTP/2, and what has come on its streams.
+      class Session
+        # hints: the fields `link` of interim answers. ended: :whole, or the code of a reset.
+        Answer = Struct.new(:stream, :status, :fields, :hints, :body, :ended) do
+          def [](name) = fields[name]
+        end
+
+        def initialize(client)
+          @client = client
+          @protocol = HTTP2::Client.new
+          @protocol.on(:frame) { |bytes| @client.write(bytes) }
+          @protocol.send_connection_preface
+        end
+
+        # Asks for something; what comes is added to the answer while #wait_for waits.
+        def ask(fields, body = nil)
+          stream = @protocol.new_stream
+          answer = Answer.new(stream, nil, {}, [], "".b)
+          stream.on(:headers) { |pairs| note(answer, pairs.to_h) }
+          stream.on(:data) { |piece| answer.body << piece }
+          stream.on(:close) { |code| answer.ended = code || :whole }
+          stream.headers(fields, end_stream: body.nil?)
+          stream.data(body) if body
+          answer
+        end
+
+        # Receives until the block is true.
+        def wait
+          until yield
+            raise Test::Waiting::Expired, "nothing came in #{Site::PATIENCE} s" unless @client.readable?(Site::PATIENCE)
+
+            @protocol << @client.socket.readpartial(65_536)
+          end
+        rescue EOFError
+          raise Test::HttpClient::CutOff, "the connection has ended"
+        end
+
+        private
+
+        def note(answer, pairs)
+          status = Integer(pairs.delete(":status"), 10)
+          return answer.hints << pairs["link"] if status < 200
+
+          answer.status = status
+          answer.fields.update(pairs)
+        end
+      end
+
+      # Several requests at a time on one connection of HTTP/2, some of which are given up.
+      class Streams < Client
+        share 10
+        DEEDS = %i[small small work hinted download upload file given_up].freeze
+
+        # Most bytes of uploads at a time: the gem adds the window of a stream to that of the connection (RFC 9113 §6.9.2), and would
+        # send more than there is room for.
+        UPLOADED = 100_000
+
+        def run
+          @session = Session.new(connect)
+          random.rand(1..4).times { together }
+        end
+
+        private
+
+        # Another worker may run the request, and be killed.
+        def excused? = super || site.killed_since?(@began)
+
+        def losses = super + [HTTP2::Error::Error]
+
+        def together
+          @budget = UPLOADED
+          deeds = Array.new(random.rand(1..pick(3, 30))) { send(pick(*DEEDS)) }
+          @session.wait { deeds.all? { |answer, _| answer.ended } }
+          deeds.each { |answer, check| check&.call(whole(answer)) }
+        end
+
+        def whole(answer)
+          raise HttpClient::CutOff, "a stream was reset: #{answer.ended}" unless answer.ended == :whole
+
+          answer
+        end
+
+        # The fields of a request.
+        def fields(name, id, parameters, method: "GET")
+          query = { "id" => format("%x", id), **parameters }.map { |pair| pair.join("=") }.join("&")
+          @last = "#{name} #{parameters}"
+          { ":method" => method, ":scheme" => "http", ":path" => "/#{name}?#{query}", ":authority" => "soak", "x-from" => @from }
+        end
+
+        def asked(name, parameters, size)
+          id = new_id
+          [@session.ask(fields(name, id, { "size" => size, **parameters })), ->(answer) { expect(answer, id, size) }]
+        end
+
+        def small = asked("small", {}, size(1, 5000))
+        def work = asked("work", { "how" => pick("sleep", "compute", "lock"), "ms" => random.rand(1..30) }, 200)
+        def download = asked("download", { "form" => pick("kept", *Download::FORMS) }, size(1, pick(5000, 100_000, 1_000_000)))
+
+        def hinted
+          answer, check = asked("hints", { "count" => 2 }, 50)
+          [answer, ->(whole) { check.call(whole) && (whole.hints.size == 2 || raise(Pattern::Wrong, "hints #{whole.hints}")) }]
+        end
+
+        def upload
+          id = new_id
+          body = Pattern.bytes(id, size(1, [20_000, @budget].min))
+          @budget -= body.bytesize - 1
+          expected = "#{body.bytesize} #{Digest::SHA1.hexdigest(body)}"
+          # The gem takes it apart.
+          answer = @session.ask(fields("upload", id, { "how" => pick("read", "pieces") }, method: "POST"), body)
+          [answer, lambda do |whole|
+            expect_owner(whole, id)
+            raise Pattern::Wrong, "uploaded #{expected}, arrived #{whole.body}" unless whole.body == expected
+          end]
+        end
+
+        def file
+          size = pick(*Files::SIZES)
+          answer = @session.ask({ ":method" => "GET", ":scheme" => "http", ":path" => "/#{Files.name(size)}", ":authority" => "soak" })
+          [answer, ->(whole) { whole.status == 200 ? Pattern.check(whole.body, Files.id(size), size) : refuse(whole) }]
+        end
+
+        # A reset, at once or in the middle.
+        def given_up
+          answer, = pick(:work, :download).then { |deed| send(deed) }
+          @session.wait { answer.ended || answer.status } if chance?(0.5)
+          answer.stream.close(:cancel) unless answer.ended
+          answer.ended ||= :cancel
+          [answer, nil]
+        end
+      end
+    end
+  end
+end

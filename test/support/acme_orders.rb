@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Fairlead
+  module Test
+    # For tests of what belongs to the option `acme`.
+    module AcmeOrders
+      # An order, as of the option.
+      def order(*hosts, **keywords)
+        Options[:acme].type.parse([*hosts, { terms_of_service_agreed: true, **keywords }])
+      end
+
+      # A certificate for +hosts+ and its key, in PEM.
+      def pem(*hosts, begins: Time.now, ends: Time.now + 3600, serial: 1)
+        key = OpenSSL::PKey::EC.generate("prime256v1")
+        certificate = OpenSSL::X509::Certificate.new
+        certificate.version = 2
+        certificate.serial = serial
+        certificate.not_before = begins
+        certificate.not_after = ends
+        certificate.public_key = key
+        names = hosts.map { |host| "DNS:#{host}" }.join(",")
+        certificate.add_extension(OpenSSL::X509::ExtensionFactory.new.create_extension("subjectAltName", names))
+        key.private_to_pem + certificate.sign(key, "SHA256").to_pem
+      end
+    end
+  end
+end

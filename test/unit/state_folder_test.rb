@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class StateFolderTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  StateFolder = Fairlead::StateFolder
+
+  def test_the_usual_place_is_that_of_the_service_or_of_the_user
+    {
+      { "HOME" => "/home/ann" } => "/home/ann/.local/state/fairlead/acme",
+      { "HOME" => "/home/ann", "XDG_STATE_HOME" => "/state" } => "/state/fairlead/acme",
+      { "HOME" => "/home/ann", "XDG_STATE_HOME" => "state" } => "/home/ann/.local/state/fairlead/acme",
+      { "HOME" => "/home/ann", "STATE_DIRECTORY" => "/var/lib/shop:/var/lib/other" } => "/var/lib/shop/acme"
+    }.each { |environment, path| assert_equal path, StateFolder.default("acme", environment: environment) }
+  end
+
+  def test_there_is_a_place_without_a_home
+    assert StateFolder.default("acme", environment: {}).start_with?("/")
+  end
+
+  def test_what_is_written_is_the_owners_alone
+    with_folder do |folder|
+      folder.write("deep", "down", "file", "text")
+
+      assert_equal "text", folder.read("deep", "down", "file")
+      assert_equal [0o600, 0o700, 0o700, 0o700], %w[deep/down/file deep/down deep .].map { |path| File.stat(folder.join(path)).mode & 0o777 }
+      assert_equal ["file"], folder.names("deep", "down")
+    end
+  end
+
+  def test_a_file_is_replaced_as_a_whole_and_private_whatever_it_was_before
+    with_folder do |folder|
+      folder.write("file", "old")
+      File.chmod(0o644, folder.join("file"))
+      reader = File.open(folder.join("file"))
+      folder.write("file", "new")
+
+      assert_equal %w[old new], [reader.read, folder.read("file")]
+      assert_equal 0o600, File.stat(folder.join("file")).mode & 0o777
+    ensure
+      reader&.close
+    end
+  end
+
+  def test_what_is_not_there_is_nothing
+    with_folder do |folder|
+      assert_nil folder.read("file")
+      assert_nil folder.delete("file")
+      assert_empty folder.names("folder")
+    end
+  end
+
+  def test_two_do_not_do_it_at_once
+    with_folder do |folder|
+      inner = folder.exclusively { StateFolder.new(folder.path).exclusively { flunk } || :busy }
+
+      assert_equal :busy, inner
+      assert_equal :free, folder.exclusively { :free }
+    end
+  end
+
+  def test_one_can_wait_for_another
+    with_folder do |folder|
+      order = Thread::Queue.new
+      other = folder.exclusively do
+        thread = Thread.new { StateFolder.new(folder.path).exclusively(wait: true) { order << :second } }
+        Fairlead::Test::Waiting.wait_until("the other to wait") { thread.status == "sleep" }
+        order << :first
+        thread
+      end
+      other.join
+
+      assert_equal %i[first second], [order.pop, order.pop]
+    end
+  end
+
+  private
+
+  # None that exists.
+  def with_folder
+    in_folder { |folder| yield StateFolder.new(File.join(folder, "state")) }
+  end
+end

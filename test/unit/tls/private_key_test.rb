@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "openssl"
+
+class TlsPrivateKeyTest < Minitest::Test
+  PrivateKey = Fairlead::Tls::PrivateKey
+
+  def setup
+    @key = OpenSSL::PKey::EC.generate("prime256v1")
+  end
+
+  def test_a_key_that_is_not_encrypted_is_left_as_it_is
+    assert_equal "anything", PrivateKey.readable("anything", "a.key", "exit 1")
+  end
+
+  def test_both_kinds_of_encryption_are_decrypted_with_what_the_command_prints
+    cipher = OpenSSL::Cipher.new("aes-256-cbc")
+    [@key.private_to_pem(cipher, "a secret"), @key.export(cipher, "a secret")].each do |encrypted|
+      readable = PrivateKey.readable(encrypted, "a.key", "echo 'a secret'")
+
+      assert_equal @key.to_der, OpenSSL::PKey.read(readable).to_der
+    end
+  end
+
+  def test_the_password_may_be_a_text_of_the_program
+    encrypted = @key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")
+    place = Fairlead::Tls::Store.add("a secret")
+
+    assert_equal @key.to_der, OpenSSL::PKey.read(PrivateKey.readable(encrypted, "a.key", place)).to_der
+  end
+
+  def test_what_is_wrong_is_told
+    encrypted = @key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")
+    { nil => /a\.key: the private key is encrypted/, "echo wrong" => /a\.key: the private key cannot be decrypted/,
+      "exit 3" => /key_password_command has failed with exit status 3/ }.each do |command, message|
+      assert_match(message, assert_raises(Fairlead::Tls::Invalid) { PrivateKey.readable(encrypted, "a.key", command) }.message)
+    end
+  end
+end
