@@ -17,6 +17,8 @@ begin
     servers = options.servers { |server, reason| warn "skipped #{server.name}: #{reason}" }
     load_tool = Bench::Load.pick
     facts = Bench::Machine.facts(options, load_tool)
+    silent = scenario.without_tls(servers).map(&:name)
+    facts["Left out, because bench/servers has no TLS for them"] = silent.join(", ") unless silent.empty?
     turns = Bench::Turns.new(scenario, servers, options, load_tool)
     cells = turns.run
     facts["Stolen by the host"] = format("up to %.0f %% of the CPU time of a measurement", turns.most_stolen * 100)

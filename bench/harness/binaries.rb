@@ -4,8 +4,8 @@ require_relative "../../lib/fairlead/load_tool"
 
 module Bench
   # The native programs a measurement needs: the load tool, which bin/setup has built, and the fixed-answer server, which only
-  # measurements need and which is built here. Cargo decides what is up to date. Where there is no cargo, a program that was
-  # built before is used.
+  # measurements need and which is built here, as is the router. Cargo and Go decide what is up to date. Where they are not, a
+  # program that was built before is used.
   module Binaries
     TARGET = File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT)
 
@@ -23,11 +23,24 @@ module Bench
       @ceiling
     end
 
+    # A path, or nil when the program cannot be had; asked once.
+    def router
+      @router = build_router unless defined?(@router)
+      @router
+    end
+
+    def build_router
+      path = File.join(TARGET, "bench/router")
+      quiet = { %i[out err] => File::NULL }
+      succeeded = system("go", "build", "-o", path, ".", chdir: File.join(ROOT, "bench/router"), exception: false, **quiet)
+      path if File.exist?(path) && (succeeded || succeeded.nil?)
+    end
+
     def build_ceiling
       path = File.join(TARGET, "release/examples/ceiling")
       succeeded = system("cargo", "build", "--release", "--quiet", "-p", "fairlead-engine", "--example", "ceiling", chdir: ROOT, exception: false)
       path if File.exist?(path) && (succeeded || succeeded.nil?)
     end
-    private_class_method :build_ceiling
+    private_class_method :build_ceiling, :build_router
   end
 end

@@ -16,6 +16,16 @@ module Bench
         shape.connections
       end
 
+      # Whether it is asked over HTTP/2.
+      def http2?
+        running.http2?
+      end
+
+      # The Tls that is spoken, or nil.
+      def tls
+        running.tls
+      end
+
       def url
         running.url(path)
       end
@@ -36,6 +46,10 @@ module Bench
 end
 
 require_relative "drive/requests"
+require_relative "drive/secure_requests"
+require_relative "drive/streams"
+require_relative "drive/routed"
+require_relative "drive/handshakes"
 require_relative "drive/kinds"
 require_relative "drive/pages"
 require_relative "drive/downloads"

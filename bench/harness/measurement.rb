@@ -10,10 +10,10 @@ module Bench
   # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end. For a broadcast read
   # delivery for request. Of idle sockets there is no rate: socket_kib is the memory of one, opening the seconds it took to open all.
   # Of starts neither: starts_ms has the milliseconds of each. Beside downloads, short_rate and short_p99 are of another load of
-  # short requests, and beside_short is the rate of the downloads meanwhile. beside: the Measurement of the other kind of clients
-  # that were there.
+  # short requests, and beside_short is the rate of the downloads meanwhile. tls: what our tool says of TLS
+  # (crates/load/src/main.rs), http2: what it says of HTTP/2. beside: the Measurement of the other kind of clients that were there.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
-                           :cpu_us, :memory_mib, :socket_kib, :opening, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
+                           :cpu_us, :memory_mib, :socket_kib, :opening, :tls, :http2, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
                            keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
@@ -56,6 +56,21 @@ module Bench
       return unless per_connection && per_connection.max.to_i.positive?
 
       per_connection.min.fdiv(per_connection.max)
+    end
+
+    # What each connection of a class of them got on average, in equal shares of all; classes are those of the list of streams.
+    def share_of_class(index)
+      http2 && http2["classes"].dig(index, "share")
+    end
+
+    # A percentile of the latencies of a class of connections, in milliseconds.
+    def percentile_of_class(index, wanted)
+      http2 && http2["classes"].dig(index, "latency_ms", "p#{wanted}")
+    end
+
+    # Jain's fairness index over the streams of the least even connection.
+    def stream_jain
+      http2&.dig("fairness", "jain")
     end
 
     def start_ms

@@ -15,7 +15,7 @@ module Bench
     ].freeze
     ENVIRONMENT = CLEARED.to_h { |name| [name, nil] }.merge("APP_ENV" => "production", "RACK_ENV" => "production", "RAILS_ENV" => "production").freeze
 
-    attr_reader :pid, :port, :group, :site
+    attr_reader :server, :pid, :port, :group, :site
 
     # Starts `server` in `site`, yields the Running once every process is there and a request was answered.
     def self.start(server, site, shape, extra: [])
@@ -48,7 +48,22 @@ module Bench
     end
 
     def url(path = "/")
-      "http://127.0.0.1:#{@port}#{path}"
+      "#{tls ? "https" : "http"}://127.0.0.1:#{@port}#{path}"
+    end
+
+    # The Tls that it speaks, or nil.
+    def tls
+      @site.tls
+    end
+
+    # Whether it is asked over HTTP/2.
+    def http2?
+      @site.http2
+    end
+
+    # Starts one more server, the same in the same site and shape, and yields it.
+    def with_another(&block)
+      Running.start(@server, @site, @shape, &block)
     end
 
     # The same server in the same site and shape once more (Running.time).
@@ -108,11 +123,14 @@ module Bench
     end
 
     def answers?
+      return Load::Fairlead.new.answers_http2?(url) if http2?
+
       Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|
-        socket.write("GET / HTTP/1.1\r\nhost: 127.0.0.1:#{@port}\r\nconnection: close\r\n\r\n")
-        socket.wait_readable(5) && socket.readpartial(16) =~ %r{\AHTTP/1\.[01] 2}
+        stream = tls ? Tls.over(socket) : socket
+        stream.write("GET / HTTP/1.1\r\nhost: 127.0.0.1:#{@port}\r\nconnection: close\r\n\r\n")
+        socket.wait_readable(5) && stream.readpartial(16) =~ %r{\AHTTP/1\.[01] 2}
       end
-    rescue SystemCallError, EOFError
+    rescue SystemCallError, EOFError, OpenSSL::SSL::SSLError
       false
     end
 

@@ -32,11 +32,14 @@ module Bench
     # question. files: name => bytes of files put beside config.ru. ways: what is asked for, by how the server comes by its
     # answer (Server#way). hold: seconds the app holds a thread, for the best rate possible. fixed_answer: whether a server
     # with a constant answer and no Ruby gives the same bytes. burns: whether the app can be told to hold a thread in a loop.
-    # slices: whether it is asked without time slices, too. steps: what the app does, if that can be simulated (Simulation) and
-    # the drive does not know. gem: the gems that the app needs. plots: what is worth drawing.
+    # slices: whether it is asked without time slices, too. tls: the Tls that is spoken, by the mix that a shape names (nil when there is
+    # only one). http2: `:only` asks over HTTP/2 the servers that speak it, with others beside them that are there for
+    # comparison; `:where_spoken` asks all servers, each over the newest version that it speaks. steps:
+    # what the app does, if that can be simulated (Simulation) and the drive does not know. gem: the gems that the app needs.
+    # plots: what is worth drawing.
     def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
                    requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
-                   steps: nil, gem: nil, plots: %w[rate fair latency])
+                   tls: nil, http2: nil, steps: nil, gem: nil, plots: %w[rate fair latency])
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -51,6 +54,8 @@ module Bench
       @fixed_answer = fixed_answer
       @burns = burns
       @slices = slices
+      @tls = tls
+      @http2 = http2
       @steps = steps
       @gem = gem
       @plots = plots
@@ -68,6 +73,9 @@ module Bench
 
     # Why it cannot be asked here, or nil.
     def missing
+      reason = @drive.missing if @drive.respond_to?(:missing)
+      return reason if reason
+
       name = [*@gem].find { |gem| Gem::Specification.find_all_by_name(gem).empty? }
       "gem #{name} is not installed" if name
     end
@@ -82,14 +90,34 @@ module Bench
     def asks?(server, shape)
       return false unless @ways.key?(server.way) && server.runs?(shape, self)
       return false if @only && !@only.include?(server.name)
+      return false unless @tls ? server.tls? || server.plain? : !server.plain?
+      return false unless asks_version?(server)
+
       return server.takes_requests? if @app || @contents
 
       server.dialect && @drive.speaks?(server.dialect, shape)
     end
 
+    # The Tls that is spoken in a shape, or nil.
+    def tls(shape)
+      @tls&.fetch(shape.mix)
+    end
+
+    # Whether a server is asked over HTTP/2.
+    def http2?(server)
+      !@http2.nil? && server.http2?
+    end
+
+    # Those of the servers that would be asked if they spoke TLS here.
+    def without_tls(servers)
+      return [] unless @tls
+
+      servers.select { |server| !server.tls? && !server.plain? && server.way == :app && server.runs?(shapes.first, self) && server.takes_requests? }
+    end
+
     # The rate no server with a shape's threads can pass, or nil when the app does not wait.
     def best_rate(shape)
-      [shape.concurrency, shape.connections].min / @hold if @hold
+      [shape.concurrency, @drive.requests_at_once(shape)].min / @hold if @hold
     end
 
     # Words for the clients of a shape.
@@ -116,6 +144,16 @@ module Bench
 
     def slices?
       @slices
+    end
+
+    private
+
+    def asks_version?(server)
+      case @http2
+      when nil then !server.http1?
+      when :only then server.http2? || server.http1?
+      else true
+      end
     end
   end
 end

@@ -69,6 +69,32 @@ module Bench
       :app
     end
 
+    # Whether it is measured with TLS where a scenario asks for that.
+    def tls?
+      false
+    end
+
+    # Whether it is measured without TLS beside those with it, for comparison.
+    def plain?
+      false
+    end
+
+    # Whether it is asked over HTTP/2 where a scenario wants that.
+    def http2?
+      false
+    end
+
+    # Whether it is measured over HTTP/1.1 beside those with HTTP/2, for comparison.
+    def http1?
+      false
+    end
+
+    # When a connection counts as idle: after a `:response`, or after the `:handshake` if the server cannot keep a thousand after a
+    # response, or takes its time for it.
+    def idle_after
+      :response
+    end
+
     # Surrounds the load, for a server that is to be in some state meanwhile.
     def under(_running, _shape)
       yield

@@ -9,14 +9,17 @@ module Bench
     # A larger file is a hole: it reads like any other and takes no room on the disk.
     WRITTEN = 64 << 20
 
-    attr_reader :directory
+    # tls: what the server is to speak (Tls), or nil. http2: whether it is asked over HTTP/2.
+    attr_reader :directory, :tls, :http2
 
-    def self.open(scenario, server = nil)
-      Dir.mktmpdir("fairlead-bench-") { |directory| yield new(directory, scenario, server) }
+    def self.open(scenario, server = nil, shape = nil)
+      Dir.mktmpdir("fairlead-bench-") { |directory| yield new(directory, scenario, server, shape) }
     end
 
-    def initialize(directory, scenario, server)
+    def initialize(directory, scenario, server, shape)
       @directory = directory
+      @tls = scenario.tls(shape) if server&.tls?
+      @http2 = !server.nil? && scenario.http2?(server)
       scenario.contents(server).each do |name, text|
         FileUtils.mkdir_p(File.dirname(path(name)))
         File.binwrite(path(name), text)

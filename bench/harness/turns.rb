@@ -33,7 +33,7 @@ module Bench
       return if cell.failures.size > 1
 
       server = Server.named(cell.server)
-      found = Site.open(@scenario, server) do |site|
+      found = Site.open(@scenario, server, shape) do |site|
         Running.start(server, site, shape) { |running| under_load(running, shape, server) }
       end
       found.round = round

@@ -24,13 +24,32 @@ module Bench
         Dialect::RACK_PUSH
       end
 
+      def tls?
+        true
+      end
+
+      # On plain addresses with prior knowledge, on ssl:// by ALPN.
+      def http2?
+        true
+      end
+
       def command(site, port, shape)
+        command_at(address(site, port), site, shape)
+      end
+
+      # The command line with an address to listen at.
+      def command_at(address, site, shape)
         workers = shape.single? ? 0 : shape.workers
         [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "-C", "-", "-e", "production",
-         "-b", "tcp://127.0.0.1:#{port}", "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", *options(site), site.rackup]
+         "-b", address, "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", *options(site), site.rackup]
       end
 
       private
+
+      def address(site, port)
+        pair = site.tls&.pair
+        pair ? "ssl://127.0.0.1:#{port}?cert=#{pair.certificate}&key=#{pair.key}" : "tcp://127.0.0.1:#{port}"
+      end
 
       # What a variant of it is started with.
       def options(_site)

@@ -30,6 +30,14 @@ module Bench
         "no Ruby: `sendfile on`, `access_log off`, no limit of requests per connection#{", #{file_cache}" if file_cache}"
       end
 
+      def tls?
+        true
+      end
+
+      def http2?
+        true
+      end
+
       def processes(shape)
         shape.workers + 1
       end
@@ -52,6 +60,23 @@ module Bench
         "user root root;" if Process.uid.zero?
       end
 
+      # Whom requests are passed on to, if anybody.
+      def upstream(_site); end
+
+      def locations
+        <<~CONF
+          location = / { default_type text/plain; return 200 "ready\\n"; }
+          location = /short { default_type text/plain; return 200 "#{"x" * 120}\\n"; }
+        CONF
+      end
+
+      # Sessions are kept in memory that all workers share, and in tickets.
+      def tls(site)
+        pair = site.tls&.pair or return
+        "ssl_certificate #{pair.certificate}; ssl_certificate_key #{pair.key}; ssl_protocols TLSv1.2 TLSv1.3; " \
+          "ssl_session_cache shared:TLS:10m; ssl_session_tickets on;"
+      end
+
       def configuration(site, port, shape)
         <<~CONF
           #{user}
@@ -68,11 +93,12 @@ module Bench
             #{%w[client_body proxy fastcgi uwsgi scgi].map { |kind| "#{kind}_temp_path #{kind};" }.join(" ")}
             types { text/plain txt; }
             default_type application/octet-stream;
+            #{upstream(site)}
             server {
-              listen 127.0.0.1:#{port};
+              listen 127.0.0.1:#{port}#{" ssl" if site.tls}#{" http2" if site.http2};
+              #{tls(site)}
               root #{site.path("public")};
-              location = / { default_type text/plain; return 200 "ready\\n"; }
-              location = /short { default_type text/plain; return 200 "#{"x" * 120}\\n"; }
+              #{locations}
             }
           }
         CONF

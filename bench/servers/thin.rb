@@ -14,10 +14,26 @@ module Bench
         "#{how}; with Rack::ContentLength, as it needs for keep-alive"
       end
 
+      def tls?
+        true
+      end
+
+      # It keeps a hundred connections after a response.
+      def idle_after
+        :handshake
+      end
+
       def command(site, port, shape)
         threads = shape.threads == 1 ? [] : ["--threaded", "--threadpool-size", shape.threads.to_s]
         rackup = site.write("thin.ru", "use Rack::ContentLength\n#{File.read(site.rackup)}")
-        [*executable, "start", "-q", "-e", "production", "-a", "127.0.0.1", "-p", port.to_s, "-R", rackup, *threads]
+        [*executable, "start", "-q", "-e", "production", "-a", "127.0.0.1", "-p", port.to_s, "-R", rackup, *threads, *tls(site)]
+      end
+
+      private
+
+      def tls(site)
+        pair = site.tls&.pair or return []
+        ["--ssl", "--ssl-key-file", pair.key, "--ssl-cert-file", pair.certificate, "--ssl-disable-verify"]
       end
     end
   end

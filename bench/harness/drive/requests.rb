@@ -23,6 +23,8 @@ module Bench
         load(target, seconds, @requests_each)
       end
 
+      def requests_at_once(shape) = shape.connections
+
       # How long `measure` lasts, for a simulation.
       def extent(shape, seconds)
         Simulation::Extent.new(lead: 0, seconds: seconds, requests: @requests_each && @requests_each * shape.connections)

@@ -19,12 +19,29 @@ module Bench
       end
 
       # Ends after `requests` when they are given, else after `seconds`; what is sent in the `warm_up` seconds before is not
-      # counted. With `rate`, so many are sent each second, whether answers come or not.
-      def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0)
+      # counted. With `rate`, so many are sent each second, whether answers come or not. Without `keep_alive` each has a connection
+      # of its own. `tls` is a Tls, for https. With `streams` it speaks HTTP/2: so many at a time on each connection, or, for a list
+      # ("100,1x10"), on connections of the tool's own count. A request without answer is given up after `timeout` seconds, or the tool's own.
+      def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0, keep_alive: true, tls: nil, streams: nil,
+                  timeout: nil)
         extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
         extent += ["--warmup", warm_up.to_s] if warm_up.positive?
         extent += ["--rate", rate.to_s] if rate
-        measurement(report(url, "-c", connections.to_s, *extent))
+        extent << "--no-keep-alive" unless keep_alive
+        extent += ["--timeout", timeout.to_s] if timeout
+        extent += tls.arguments if tls
+        extent += ["--http2", "--streams", streams.to_s] if streams
+        extent += ["-c", connections.to_s] unless streams.is_a?(String)
+        measurement(report(url, *extent))
+      end
+
+      # Whether a server answers over HTTP/2; raises an Error when it speaks something else.
+      def answers_http2?(url)
+        _, error, status = Open3.capture3(Binaries.load_tool, url, "--http2", "-n", "1", "-c", "1", "-q", "--timeout", "5",
+                                          *("--insecure" if url.start_with?("https")))
+        raise Error, error.strip if error.include?("HTTP/2")
+
+        status.success?
       end
 
       # Requests of several names, drawn from the lines of a file, with fields in every head: a Measurement of all, and name =>
@@ -67,7 +84,7 @@ module Bench
           rate: found["requests"]["per_second"], requests: found["requests"]["answered"], seconds: found["seconds"],
           errors: found["errors"].reject { |_, count| count.zero? }, bytes: found["bytes"]["read"],
           latency: Load.curve(found["latency_ms"]["raw"]), corrected: Load.curve(found["latency_ms"]["corrected"]),
-          per_connection: found["connections"].map { |connection| connection["answered"] }
+          per_connection: found["connections"].map { |connection| connection["answered"] }, tls: found["tls"], http2: found["http2"]
         )
       end
     end

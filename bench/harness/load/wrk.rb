@@ -38,8 +38,10 @@ module Bench
       end
 
       # wrk knows no number of requests: where that should end the run it takes as long as needed for a guess. It has no warm-up
-      # either: what is sent then is counted.
-      def measure(url, connections:, seconds:, requests: nil, warm_up: 0)
+      # either: what is sent then is counted. Of TLS it tells nothing.
+      def measure(url, connections:, seconds:, requests: nil, warm_up: 0, **others)
+        raise Error, "wrk has no #{others.keys.join(" and no ")}" unless others.empty?
+
         seconds = [seconds, 8].max if requests
         seconds += warm_up
         Tempfile.create(["bench", ".lua"]) do |script|

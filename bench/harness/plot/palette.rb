@@ -8,12 +8,12 @@ module Bench
         "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "fairlead-no-slices" => "#54aeff", "native" => "#8b949e", "puma" => "#e5534b",
         "iodine" => "#d29922", "falcon" => "#db6d28", "itsi" => "#b083f0", "unicorn" => "#46954a", "thin" => "#e275ad",
         "webrick" => "#39a0a0", "agoo" => "#a0793d", "puma-cable" => "#e5534b", "puma-faye" => "#e275ad",
-        "fairlead-public" => "#2f81f7", "fairlead-busy" => "#79b8ff", "fairlead-sendfile" => "#1b5fc1", "fairlead-to-path" => "#54aeff",
-        "nginx" => "#3f9142", "nginx-cached" => "#7fb069", "iodine-public" => "#d29922"
+        "fairlead-public" => "#2f81f7", "fairlead-busy" => "#79b8ff", "fairlead-plain" => "#79b8ff", "fairlead-sendfile" => "#1b5fc1",
+        "fairlead-to-path" => "#54aeff", "nginx" => "#3f9142", "nginx-cached" => "#7fb069", "iodine-public" => "#d29922"
       }.freeze
 
       # Not a Ruby server, or not the default configuration: drawn so that nobody takes them for a competitor.
-      REFERENCES = %w[native fairlead-no-room fairlead-no-slices fairlead-busy].freeze
+      REFERENCES = %w[native fairlead-no-room fairlead-no-slices fairlead-plain fairlead-busy].freeze
 
       module_function
 

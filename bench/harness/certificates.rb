@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "openssl"
+require "tmpdir"
+
+module Bench
+  # Certificates for 127.0.0.1 that sign themselves, made when they are first asked for and removed with this process.
+  module Certificates
+    # A certificate and its key: paths of files in PEM.
+    Pair = Struct.new(:certificate, :key)
+
+    KINDS = {
+      "ECDSA P-256" => -> { OpenSSL::PKey::EC.generate("prime256v1") },
+      "RSA 2048" => -> { OpenSSL::PKey::RSA.generate(2048) }
+    }.freeze
+
+    DAY = 86_400
+
+    module_function
+
+    # The Pair of a kind, the same for all servers.
+    def pair(kind)
+      @pairs ||= {}
+      @pairs[kind] ||= write(kind, KINDS.fetch(kind).call)
+    end
+
+    def write(kind, key)
+      name = File.join(directory, kind.downcase.tr(" ", "-"))
+      Pair.new("#{name}.pem", "#{name}.key").tap do |pair|
+        File.write(pair.certificate, certificate(key).to_pem)
+        File.write(pair.key, key.to_pem, perm: 0o600)
+      end
+    end
+
+    def directory
+      @directory ||= Dir.mktmpdir("fairlead-bench-certificates-").tap do |path|
+        owner = Process.pid
+        at_exit { FileUtils.rm_rf(path) if Process.pid == owner }
+      end
+    end
+
+    def certificate(key)
+      OpenSSL::X509::Certificate.new.tap do |certificate|
+        certificate.version = 2 # which is called 3
+        certificate.serial = 1
+        certificate.subject = certificate.issuer = OpenSSL::X509::Name.new([["CN", "127.0.0.1"]])
+        certificate.not_before = Time.now - DAY
+        certificate.not_after = Time.now + DAY
+        certificate.public_key = key.is_a?(OpenSSL::PKey::EC) ? key : key.public_key
+        extensions = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
+        certificate.add_extension(extensions.create_extension("basicConstraints", "CA:FALSE", true))
+        certificate.add_extension(extensions.create_extension("subjectAltName", "IP:127.0.0.1,DNS:localhost"))
+        certificate.sign(key, "SHA256")
+      end
+    end
+    private_class_method :write, :directory, :certificate
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Bench
+  # Connections that are kept and say nothing, to see what one costs the server. Each has had a response before, unless the server
+  # cannot keep many that quickly (Server#idle_after).
+  class IdleConnections
+    NUMBER = 1_000
+    # Seconds until a server has put away what it needed to serve them.
+    SETTLING = 1
+
+    # KiB of memory (PSS of all processes) for each of `number`, or nil where that is not known.
+    def self.kib(running, after: :response, number: NUMBER, settling: SETTLING)
+      return unless ProcessGroup.readable?
+
+      allow_descriptors(number)
+      sleep settling
+      before = running.group.memory_kib
+      connections = Array.new(number) { new(running.port, tls: running.tls).tap { |one| one.ask if after == :response } }
+      sleep settling
+      with_all = running.group.memory_kib
+      raise Error, "idle connections were closed" unless connections.all?(&:open?)
+
+      (with_all - before).fdiv(number) if before && with_all
+    ensure
+      connections&.each(&:close)
+    end
+
+    def self.allow_descriptors(number)
+      soft, hard = Process.getrlimit(:NOFILE)
+      Process.setrlimit(:NOFILE, [[soft, number + 200].max, hard].min, hard)
+    end
+    private_class_method :allow_descriptors
+
+    def initialize(port, tls:)
+      @socket = TCPSocket.new("127.0.0.1", port)
+      @stream = tls ? Tls.over(@socket) : @socket
+    end
+
+    # Makes a request and waits for the response.
+    def ask
+      @stream.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+      read_response
+    end
+
+    # Whether the server has not closed it. What is unread are the tickets of TLS.
+    def open?
+      @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |found| found == :wait_readable || !found.to_s.empty? }
+    rescue SystemCallError
+      false
+    end
+
+    def close
+      @socket.close
+    end
+
+    private
+
+    # As far as Content-Length says, or to the last chunk.
+    def read_response
+      head = +""
+      head << (@stream.gets || raise(Error, "the server closed a connection")) until head.end_with?("\r\n\r\n")
+      length = head[/^content-length: *(\d+)/i, 1]
+      return @stream.read(length.to_i) if length
+
+      nil until @stream.gets == "0\r\n"
+      @stream.gets
+    end
+  end
+end

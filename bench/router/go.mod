@@ -1,0 +1,3 @@
+module fairlead.example/router
+
+go 1.24

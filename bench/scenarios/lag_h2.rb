@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# `lag` over HTTP/2: a stream cannot change its worker, so whether its request can.
+Bench::Scenario.define(
+  "lag-h2",
+  about: "Every request sleeps 200 ms, over HTTP/2 with 4 streams on each connection: whether a free thread, in whatever worker, " \
+         "takes the request that waits longest.",
+  app: <<~RUBY,
+    run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
+  RUBY
+  drive: Bench::Drive::Streams.new(answer_bytes: 7, streams: 4, slow: true),
+  http2: :only,
+  only: %w[fairlead fairlead-no-room fairlead-http1],
+  shapes: %w[4x2:4 4x2:2],
+  hold: 0.2,
+  metrics: %i[rate spread vs_http1 p50 p99 p99c max fairness streams errors],
+  plots: %w[latency]
+)

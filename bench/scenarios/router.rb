@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+# Behind a router that chooses servers at random, as hosting platforms have one.
+routed = Bench::Drive::Routed
+
+Bench::Scenario.define(
+  "router",
+  about: "Every request sleeps 200 ms; 30 come each second, whatever the answers do, through a router that passes each on to one of two " \
+         "servers at random: how long clients wait. `fairlead` gets HTTP/2 from the router, the others HTTP/1.1.",
+  app: <<~RUBY,
+    run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
+  RUBY
+  drive: routed.new(answer_bytes: 7, rate: 30, times: 5),
+  http2: :where_spoken,
+  only: %w[fairlead fairlead-http1 puma],
+  shapes: [routed::KEPT, routed::NEW].map { |mix| "1x5 #{mix}" },
+  metrics: %i[rate p50c p95c p99c max errors],
+  plots: %w[latency]
+)

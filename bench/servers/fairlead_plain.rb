@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require_relative "fairlead"
+
+module Bench
+  module Servers
+    # Fairlead without TLS, beside servers with it: what TLS costs.
+    class FairleadPlain < Fairlead
+      def name
+        "fairlead-plain"
+      end
+
+      def tls?
+        false
+      end
+
+      def plain?
+        true
+      end
+
+      def note(_shape)
+        "without TLS"
+      end
+    end
+  end
+end
