@@ -9,26 +9,13 @@ module Fairlead
       KEPT = Queue.new
       MOST = 50
 
-      # Gives its block to others, or takes it from them.
+      # Gives others what it was lent, when its response has been sent: before, they would be a second hand in it (see .two).
       class Body < Bodies::Pieces
-        def initialize(asked)
-          @asked = asked
-          super(Bodies.cut(asked.bytes))
-        end
+        attr_writer :kept
 
-        # Kept when it is over: a block that another thread uses before is a body with two hands, see .two.
-        def each(&block)
-          super
-          Keepers.keep(@asked.id, block)
-        end
-      end
-
-      # Keeps what it is given when its response has been sent.
-      class Leaving < Bodies::Pieces
-        def initialize(asked, kept)
+        def initialize(asked, pieces = [asked.bytes])
           @asked = asked
-          @kept = kept
-          super([asked.bytes])
+          super(pieces)
         end
 
         def close
@@ -37,10 +24,19 @@ module Fairlead
         end
       end
 
-      # Header fields that yield, as Rack 2 allows them.
-      class Fields < Hash
-        def self.keeping(asked)
-          new.merge!(asked.fields).tap { |fields| fields.define_singleton_method(:each) { |&block| super(&block) && Keepers.keep(asked.id, block) } }
+      # Keeps the block of its own #each.
+      class Each < Body
+        def each(&block)
+          @kept = block
+          super
+        end
+      end
+
+      # Header fields that are no Hash, as Rack 2 allows them, and have their body keep the block of #each.
+      Fields = Struct.new(:fields, :body) do
+        def each(&block)
+          body.kept = block
+          fields.each(&block)
         end
       end
 
@@ -56,8 +52,12 @@ module Fairlead
           KEPT << [id, block]
         end
 
-        def keep_block(asked) = [200, asked.fields, Body.new(asked)]
-        def keep_fields(asked) = [200, Fields.keeping(asked), [asked.bytes]]
+        def keep_block(asked) = [200, asked.fields, Each.new(asked, Bodies.cut(asked.bytes))]
+
+        def keep_fields(asked)
+          body = Body.new(asked)
+          [200, Fields.new(asked.fields, body), body]
+        end
 
         def keep_hints(asked) = leave(asked, ->(bytes) { asked.env["rack.early_hints"]&.call("link" => bytes) })
         def keep_hijack(asked) = leave(asked, ->(bytes) { asked.env["rack.hijack"].call.write(bytes) })
@@ -99,7 +99,7 @@ module Fairlead
 
         private
 
-        def leave(asked, kept) = [200, asked.fields, Leaving.new(asked, kept)]
+        def leave(asked, kept) = [200, asked.fields, Body.new(asked).tap { |body| body.kept = kept }]
 
         def misuse
           5.times do
