@@ -118,7 +118,10 @@ module Fairlead
       end
 
       # Sends half of the goodbye: no more bytes will come.
-      def half_close = @socket.close_write
+      def half_close
+        @close_sent = true
+        @socket.close_write
+      end
 
       # Closes the socket without a word, with a reset if asked for, as a client that has crashed does.
       def drop(reset: false)

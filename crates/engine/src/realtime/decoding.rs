@@ -109,7 +109,9 @@ impl Client {
             .iter()
             .try_for_each(|remark| self.answer(reader, remark, realtime, now));
         let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
-        if let Err(failure) = fed.and(heard) {
+        let failed = fed.and(heard).err();
+        reader.is_done |= failed.is_some() || matches!(remarks.last(), Some(Remark::Close(_)));
+        if let Some(failure) = failed {
             reader.decoder = None;
             reader.taken = Taken::default();
             self.receive_last(LastWord::Failure(failure));

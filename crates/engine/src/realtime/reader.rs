@@ -20,6 +20,8 @@ pub(super) struct Reader {
     pub(super) decoder: Option<Decoder>,
     /// What was read and not decoded, of one read at most; nothing else is read before it is decoded.
     rest: Rest,
+    /// Whether the peer has had its last word: the end of its input, which may come at once, takes no answer away.
+    pub(super) is_done: bool,
     /// Counts the memory of an incomplete message.
     pub(super) taken: Taken,
     /// The current second, and the control frames in it.
@@ -69,6 +71,7 @@ impl Reader {
             transport: Some(transport),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
             rest: Rest::default(),
+            is_done: false,
             taken: Taken::default(),
             second: 0,
             controls: 0,
@@ -105,6 +108,11 @@ impl Client {
         }
         while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
             match transport.receive(scratch) {
+                Ok(0) if reader.is_done => {
+                    drop(reader);
+                    self.end_when_answered();
+                    return schedule;
+                }
                 Ok(0) => {
                     drop(reader);
                     self.end();
@@ -152,6 +160,18 @@ impl Client {
             .is_some_and(|transport| transport.holds_received())
         {
             self.stay_behind(realtime);
+        }
+    }
+
+    /// The peer has ended its half of the connection after its last word, and may wait for the answer. Until that is
+    /// sent, nothing is read.
+    fn end_when_answered(&self) {
+        let mut outbox = self.outbox.lock();
+        if outbox.ending.is_some() && outbox.frames.is_empty() {
+            drop(outbox);
+            self.end();
+        } else if take(&mut outbox.reads) {
+            self.watch(&mut outbox);
         }
     }
 

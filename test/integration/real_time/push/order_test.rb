@@ -129,6 +129,27 @@ class CallbackOrderTest < Minitest::Test
     end
   end
 
+  # As browsers do over HTTP/2, where the close frame ends the client's half of the stream.
+  LAST_WORDS = {
+    "its_close_frame" => [->(client) { client.close(1000) }, 1000],
+    "a_violation" => [->(client) { client.send_raw("\xff\xff") }, 1002]
+  }.freeze
+
+  LAST_WORDS.each do |words, (act, code)|
+    define_method("test_a_client_that_closes_half_at_once_after_#{words}_is_answered_when_the_callback_has_run") do
+      server = pushing(CLOSED, "-t", 5)
+      client = web_socket(server).send_text("wait")
+      assert_equal ["waiting"], wait_for_notes(server, 1)
+      act.call(client)
+      client.half_close
+      3.times { assert_served(server) }
+      server.write("go", "")
+
+      assert_equal code, client.receive_close.first
+      assert_equal ["waiting", "waited", LAST], wait_for_notes(server, 3)
+    end
+  end
+
   def test_on_close_waits_for_a_callback_that_runs
     server = pushing(CLOSED, "-t", 5)
     client = web_socket(server).send_text("wait")
