@@ -95,7 +95,11 @@ module Fairlead
 
     def worker_boot_timed_out(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
 
-    def worker_hung(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it")
+    # +threads+: see NativeThreads.describe.
+    def worker_hung(child, seconds, threads)
+      where = " (its threads: #{threads})" unless threads.empty?
+      warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it#{where}")
+    end
 
     def worker_killed(child) = warn("worker #{child.index} (pid #{child.pid}) did not end in time; killing it")
 

@@ -53,7 +53,7 @@ class SupervisorTest < Minitest::Test
     server = serve(WHO, "-w", "2", "--worker-timeout", "1")
     victim = server.worker_pids.first
     Process.kill(:STOP, victim)
-    server.wait_for_output(/worker 0 \(pid #{victim}\) has shown no sign of life for 1 s/)
+    server.wait_for_output(/worker 0 \(pid #{victim}\) has shown no sign of life for 1 s; replacing it \(its threads: ruby\S* stopped, /)
 
     wait_until("the replacement") { (server.worker_pids - [victim]).size == 2 }
     server.wait_for_output(/worker 0 \(pid #{victim}\) did not end in time; killing it/)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fairlead/process/native_threads"
+
 module Fairlead
   class Supervisor
     # Ends workers that are not ready in time, show no sign of life, or do not end when asked to: first they are asked, then
@@ -52,7 +54,7 @@ module Fairlead
         if child.booted?
           return unless (@shared.heartbeat_age(child.slot) || 0) > @configuration.worker_timeout
 
-          @log.worker_hung(child, @configuration.worker_timeout)
+          @log.worker_hung(child, @configuration.worker_timeout, NativeThreads.describe(child.pid))
           @shared.give_up(child.slot) # its Ruby threads may never hear of it
         else
           return unless now - child.started_at > @configuration.worker_boot_timeout
