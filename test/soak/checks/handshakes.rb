@@ -30,24 +30,9 @@ def judge(check, kind, found)
 end
 
 Fairlead::Soak::Check.run("handshakes that stop") do |check|
-  shape = Bench::Shape.parse("1x5")
   limits = ["--handshake-timeout", "--head-timeout", "--keep-alive-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
-  check.serve(SCENARIO, shape, options: limits) do |running|
-    check.load(running, shape, seconds: 1)
-    calm = service(check, running, shape)
-    before = running.group.memory_kib
-    stormy = nil
-    became = nil
-    most = peak_memory(running) do
-      became = under_attack(running, "handshake_attackers.rb", HELLOS, SILENT, seconds: TIME_OUT + GRACE) { stormy = service(check, running, shape) }
-    end
+  became = disturb(check, SCENARIO, options: limits, attackers: "handshake_attackers.rb", numbers: [HELLOS, SILENT], seconds: TIME_OUT + GRACE)
 
-    compare(check, calm, stormy)
-    if before && most
-      check.show("memory (PSS) before", before / 1024.0, "MiB")
-      check.at_most("memory added per hostile connection", (most - before).fdiv(HELLOS + SILENT), 32.0, "KiB")
-    end
-    judge(check, "handshakes", became["hellos"])
-    judge(check, "silent ones", became["silent"])
-  end
+  judge(check, "handshakes", became["hellos"])
+  judge(check, "silent ones", became["silent"])
 end

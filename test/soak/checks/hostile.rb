@@ -41,27 +41,12 @@ def judge_slow(check, kind, found)
 end
 
 Fairlead::Soak::Check.run("hostile clients") do |check|
-  shape = Bench::Shape.parse("1x5")
   limits = ["--head-timeout", "--body-timeout", "--write-timeout"].flat_map { |flag| [flag, TIME_OUT.to_s] }
-  check.serve(SCENARIO, shape, options: limits) do |running|
-    check.load(running, shape, seconds: 1)
-    calm = service(check, running, shape)
-    before = running.group.memory_kib
-    stormy = nil
-    became = nil
-    most = peak_memory(running) do
-      became = under_attack(running, "attackers.rb", HEADS, BODIES, READERS, seconds: TIME_OUT + GRACE) { stormy = service(check, running, shape) }
-    end
+  became = disturb(check, SCENARIO, options: limits, attackers: "attackers.rb", numbers: [HEADS, BODIES, READERS], seconds: TIME_OUT + GRACE)
 
-    compare(check, calm, stormy)
-    if before && most
-      check.show("memory (PSS) before", before / 1024.0, "MiB")
-      check.at_most("memory added per hostile connection", (most - before).fdiv(HEADS + BODIES + READERS), 32.0, "KiB")
-    end
-    judge_slow(check, "heads", became["heads"])
-    judge_slow(check, "bodies", became["bodies"])
-    show_endings(check, "readers", became["readers"]["endings"])
-    check.at_most("memory the kernel still holds for sockets", became["socket_memory"], 100.0, "MiB") if became["socket_memory"]
-    check.at_least("readers: cut off", became["readers"]["endings"].values_at("closed", "reset").compact.sum, READERS)
-  end
+  judge_slow(check, "heads", became["heads"])
+  judge_slow(check, "bodies", became["bodies"])
+  show_endings(check, "readers", became["readers"]["endings"])
+  check.at_most("memory the kernel still holds for sockets", became["socket_memory"], 100.0, "MiB") if became["socket_memory"]
+  check.at_least("readers: cut off", became["readers"]["endings"].values_at("closed", "reset").compact.sum, READERS)
 end

@@ -70,3 +70,25 @@ def compare(check, calm, stormy)
 
   check.show("CPU time per answer, undisturbed and meanwhile", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
 end
+
+# Serves `scenario`, lets attackers (see under_attack) at it, and judges how those who behave fare and what memory each attacker
+# takes. Returns what became of them.
+def disturb(check, scenario, options:, attackers:, numbers:, seconds:)
+  shape = Bench::Shape.parse("1x5")
+  became = nil
+  check.serve(scenario, shape, options: options) do |running|
+    check.load(running, shape, seconds: 1)
+    calm = service(check, running, shape)
+    before = running.group.memory_kib
+    stormy = nil
+    most = peak_memory(running) do
+      became = under_attack(running, attackers, *numbers, seconds: seconds) { stormy = service(check, running, shape) }
+    end
+    compare(check, calm, stormy)
+    if before && most
+      check.show("memory (PSS) before", before / 1024.0, "MiB")
+      check.at_most("memory added per hostile connection", (most - before).fdiv(numbers.sum), 32.0, "KiB")
+    end
+  end
+  became
+end
