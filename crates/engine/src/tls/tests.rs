@@ -9,7 +9,11 @@ use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::Acceptor;
-use rustls::{AlertDescription, ClientConfig, ClientConnection, Error, HandshakeKind, RootCertStore, ServerConnection};
+use rustls::{
+    AlertDescription, ClientConfig, ClientConnection, ConnectionCommon, Error, HandshakeKind, RootCertStore,
+    ServerConnection, SideData,
+};
+use std::ops::DerefMut;
 use std::time::Duration;
 
 /// Issues certificates.
@@ -117,10 +121,26 @@ impl Authority {
 type Version = &'static SupportedProtocolVersion;
 const VERSIONS: [Version; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// Both sides of a connection; or what our side says against it.
-fn connect(tls: &Tls, config: &Arc<ClientConfig>) -> Result<(ServerConnection, ClientConnection), Error> {
+/// Both sides of a handshake: our connection and the client's, or what each says against it.
+fn shake_hands(
+    tls: &Tls,
+    config: &Arc<ClientConfig>,
+) -> (Result<ServerConnection, Error>, Result<ClientConnection, Error>) {
     let name = ServerName::try_from("localhost").unwrap();
     let mut client = ClientConnection::new(Arc::clone(config), name).unwrap();
+    let mut server = match accept(tls, &mut client) {
+        Ok(server) => server,
+        Err(error) => return (Err(error), Ok(client)),
+    };
+    let (mut ours, mut theirs) = (Ok(()), Ok(()));
+    for _ in 0..8 {
+        theirs = theirs.and(hand_over(&mut server, &mut client));
+        ours = ours.and(hand_over(&mut client, &mut server));
+    }
+    (ours.map(|()| server), theirs.map(|()| client))
+}
+
+fn accept(tls: &Tls, client: &mut ClientConnection) -> Result<ServerConnection, Error> {
     let mut acceptor = Acceptor::default();
     let accepted = loop {
         let mut sent = Vec::new();
@@ -131,68 +151,44 @@ fn connect(tls: &Tls, config: &Arc<ClientConfig>) -> Result<(ServerConnection, C
         }
     };
     let config = tls.config_for(&accepted.client_hello());
-    let mut server = accepted.into_connection(config).map_err(|(error, _)| error)?;
-    for _ in 0..8 {
-        let mut sent = Vec::new();
-        while server.wants_write() {
-            server.write_tls(&mut sent).unwrap();
-        }
-        let mut rest = sent.as_slice();
-        while !rest.is_empty() {
-            client.read_tls(&mut rest).unwrap();
-            client.process_new_packets()?;
-        }
-        sent.clear();
-        while client.wants_write() {
-            client.write_tls(&mut sent).unwrap();
-        }
-        let mut rest = sent.as_slice();
-        while !rest.is_empty() {
-            server.read_tls(&mut rest).unwrap();
-            server.process_new_packets()?;
-        }
+    accepted.into_connection(config).map_err(|(error, _)| error)
+}
+
+/// What one side has to send goes to the other one; returns what that says against it first.
+fn hand_over<A, B, C, D>(from: &mut A, to: &mut B) -> Result<(), Error>
+where
+    A: DerefMut<Target = ConnectionCommon<C>>,
+    B: DerefMut<Target = ConnectionCommon<D>>,
+    C: SideData,
+    D: SideData,
+{
+    let mut sent = Vec::new();
+    while from.wants_write() {
+        from.write_tls(&mut sent).unwrap();
     }
+    let mut rest = sent.as_slice();
+    let mut heard = Ok(());
+    while !rest.is_empty() {
+        to.read_tls(&mut rest).unwrap();
+        heard = heard.and(to.process_new_packets().map(|_| ()));
+    }
+    heard
+}
+
+/// Both sides of a connection; or what one of them says against it.
+fn connect(tls: &Tls, config: &Arc<ClientConfig>) -> Result<(ServerConnection, ClientConnection), Error> {
+    let (server, client) = shake_hands(tls, config);
+    let (server, client) = (server?, client?);
     assert!(!server.is_handshaking() && !client.is_handshaking());
     Ok((server, client))
 }
 
 /// What the client hears of a handshake that fails on our side.
 fn alert(tls: &Tls, config: &Arc<ClientConfig>) -> Option<AlertDescription> {
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut client = ClientConnection::new(Arc::clone(config), name).unwrap();
-    let hello = {
-        let mut sent = Vec::new();
-        client.write_tls(&mut sent).unwrap();
-        sent
-    };
-    let mut acceptor = Acceptor::default();
-    acceptor.read_tls(&mut hello.as_slice()).unwrap();
-    let accepted = acceptor.accept().ok()??;
-    let config = tls.config_for(&accepted.client_hello());
-    let mut server = accepted.into_connection(config).ok()?;
-    for _ in 0..8 {
-        let mut sent = Vec::new();
-        while server.wants_write() {
-            server.write_tls(&mut sent).unwrap();
-        }
-        let mut rest = sent.as_slice();
-        while !rest.is_empty() {
-            client.read_tls(&mut rest).unwrap();
-            if let Err(Error::AlertReceived(alert)) = client.process_new_packets() {
-                return Some(alert);
-            }
-        }
-        sent.clear();
-        while client.wants_write() {
-            client.write_tls(&mut sent).unwrap();
-        }
-        let mut rest = sent.as_slice();
-        while !rest.is_empty() {
-            server.read_tls(&mut rest).unwrap();
-            let _ = server.process_new_packets();
-        }
+    match shake_hands(tls, config).1 {
+        Err(Error::AlertReceived(alert)) => Some(alert),
+        _ => None,
     }
-    None
 }
 
 #[test]
