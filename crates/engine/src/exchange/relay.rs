@@ -85,11 +85,7 @@ pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descripto
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let ours: Link = Arc::new(Socket::new(Counted::new(ours, permit)));
-    let relay = Relay::between(transport, &ours, ahead, Vec::new());
-    begin(Relay {
-        _signal: signal,
-        ..relay
-    })?;
+    begin(Relay::between(transport, &ours, ahead, Vec::new(), signal))?;
     Ok(theirs)
 }
 
@@ -99,7 +95,7 @@ pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descripto
 /// # Errors
 /// If no thread can be started.
 pub(crate) fn join(transport: &Link, socket: &Link, ahead: Vec<u8>, behind: Vec<u8>) -> std::io::Result<()> {
-    begin(Relay::between(transport, socket, ahead, behind))
+    begin(Relay::between(transport, socket, ahead, behind, None))
 }
 
 /// Leaves a relay to the thread.
@@ -127,15 +123,15 @@ fn begin(relay: Relay) -> std::io::Result<()> {
 }
 
 impl Relay {
-    /// `ahead` is for `ours`, and `behind` for the peer.
-    fn between(peer: &Link, ours: &Link, ahead: Vec<u8>, behind: Vec<u8>) -> Relay {
+    /// `ahead` is for `ours`, and `behind` for the peer, whose signal may need a place among the descriptors.
+    fn between(peer: &Link, ours: &Link, ahead: Vec<u8>, behind: Vec<u8>, signal: Option<Permit>) -> Relay {
         let (mut inward, mut outward) = (Pipe::new(peer, ours), Pipe::new(ours, peer));
         (inward.bytes, outward.bytes) = (ahead, behind);
         // Whoever had the connection may have left something of it.
         outward.has_rest = true;
         Relay {
             pipes: [inward, outward],
-            _signal: None,
+            _signal: signal,
         }
     }
 
