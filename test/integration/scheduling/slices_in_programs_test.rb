@@ -55,17 +55,20 @@ class SlicesInProgramsTest < Minitest::Test
     RUBY
   end
 
+  # It ends when the program has ended that the test knows.
   def test_a_server_in_a_daemon
     assert_more_turns(<<~RUBY)
       reader, writer = IO.pipe
+      end_of_program, program = IO.pipe
       if fork
         writer.close
         puts reader.gets
         say
       end
+      program.close
       Process.daemon(true, true)
       writer.puts("listening on \#{server.addresses.first}")
-      sleep
+      end_of_program.read
     RUBY
   end
 
