@@ -160,14 +160,15 @@ class RestartingTest < Minitest::Test
     assert_equal true, server.stop
   end
 
-  # Compares threads, native ones included, and descriptors.
+  # Compares threads, native ones included, and descriptors. A server that is made anew may be left: the collector takes a word
+  # on the stack for a reference to it. If each left one of anything, there would be many more.
   def assert_nothing_grows
     Timeout.timeout(60) { nil } # has a thread of its own
     before = counts
     yield
     wait_until("what it was before: #{before}, now #{counts}") do
       GC.start
-      counts.zip(before).all? { |now, earlier| now <= earlier }
+      counts.zip(before).all? { |now, earlier| now - earlier < TIMES / 5 }
     end
     pass
   end
