@@ -5,8 +5,9 @@
 //!     ├────fault──▶ Failed ───the peer hangs up───────────▲
 //!     └── error, end of input, silence, time-out ─────────┘
 //! ```
-//! The last frame is sent, then the server's half of the connection is closed. What the peer still sends is discarded
-//! for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
+//! The end of input ends nothing while the peer's own last word waits for its answer: browsers end their half of a stream
+//! of HTTP/2 with their close frame. The last frame is sent, then the server's half of the connection is closed. What the
+//! peer still sends is discarded for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
 
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
