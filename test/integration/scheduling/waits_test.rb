@@ -151,15 +151,16 @@ class WaitsTest < Minitest::Test
         QUEUE.pop
       when "/push"
         QUEUE.push(1)
-        compute(0.3)
+        compute(0.05)
       end
       next [200, {}, [JSON.generate(waits(env).last)]]
     RUBY
-    _, popped = waits = pop_and_push(server)
+    waits = Array.new(10) { |round| pop_and_push(server, round) }
 
-    return assert_equal [nil, nil], waits unless lock?
+    return assert_equal [[nil, nil]], waits.uniq unless lock?
 
-    assert_operator popped, :>, 0.002, "at least a slice"
+    # A slice ends by the clock, so what is left of it may be little once, but not ten times.
+    assert_operator waits.map(&:last).max, :>, 0.002, "most of a slice"
   end
 
   def test_they_are_told_to_the_thread_of_the_request_and_to_no_other
@@ -203,9 +204,10 @@ class WaitsTest < Minitest::Test
   end
 
   # What a request for /push says that wakes one for /pop, and what that one says.
-  def pop_and_push(server)
+  # +before+: how often that was done before.
+  def pop_and_push(server, before = 0)
     popping = connect(server).request("GET", "/pop")
-    wait_for_notes(server, 1)
+    wait_for_notes(server, before + 1)
     [get(server, "/push"), popping.answer].map { |answer| JSON.parse(answer.body) }
   end
 
