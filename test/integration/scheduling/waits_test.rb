@@ -101,7 +101,8 @@ class WaitsTest < Minitest::Test
     board = Fairlead::Test::BoardFile.new(server)
 
     wait_until("all of them") { board["waits"]["queue_time"]["count"] == 25 }
-    assert_equal(5, board["workers"].sum { |worker| worker["queue_time"]["count"] })
+    wait_until("those of the workers that are left") { board["workers"].sum { |worker| worker["queue_time"]["count"] } == 5 }
+    assert_equal 25, board["waits"]["queue_time"]["count"]
   end
 
   def test_a_neighbour_that_computes_is_felt_at_the_lock
@@ -159,8 +160,8 @@ class WaitsTest < Minitest::Test
 
     return assert_equal [[nil, nil]], waits.uniq unless lock?
 
-    # A slice ends by the clock, so what is left of it may be little once, but not ten times.
-    assert_operator waits.map(&:last).max, :>, 0.002, "most of a slice"
+    # A slice ends by the clock, so little of it may be left; but whoever gets the lock has it for a millisecond.
+    assert_operator waits.map(&:last).max, :>, 0.0005, "the least that it may have the lock for"
   end
 
   def test_they_are_told_to_the_thread_of_the_request_and_to_no_other
