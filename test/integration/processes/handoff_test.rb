@@ -229,10 +229,11 @@ class HandoffTest < Minitest::Test
     wait_until("a request") { File.exist?(server.path("inside-until")) }
     server.signal(:TERM)
     server.wait_for_output(/finishing what has arrived/)
+
+    assert_empty clients.map(&:rest).join, "each worker knows of it"
     server.write("go", "")
 
     assert_equal "close", busy.answer["connection"]
-    assert_empty clients.map(&:rest).join
     assert_ends_before_its_timeout server
   end
 
