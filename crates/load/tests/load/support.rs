@@ -5,7 +5,7 @@ use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +50,15 @@ type Stream = (
     Box<dyn FnMut() -> io::Result<()> + Send>,
 );
 
+fn halves(stream: UnixStream) -> io::Result<Stream> {
+    let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
+    Ok((
+        Box::new(reader),
+        Box::new(writer),
+        Box::new(move || stream.shutdown(Shutdown::Write)),
+    ))
+}
+
 /// A request as it arrived.
 pub(crate) struct Request {
     pub(crate) head: String,
@@ -86,15 +95,7 @@ impl Server {
         net::bind(&listener, &SocketAddrUnix::new(path).expect("a short path")).expect("a free path");
         net::listen(&listener, 0).expect("bound");
         let listener = UnixListener::from(listener);
-        let accept = move || -> io::Result<Stream> {
-            let (stream, _) = listener.accept()?;
-            let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
-            Ok((
-                Box::new(reader),
-                Box::new(writer),
-                Box::new(move || stream.shutdown(Shutdown::Write)),
-            ))
-        };
+        let accept = move || -> io::Result<Stream> { halves(listener.accept()?.0) };
         Server {
             url: format!("unix://{}", path.display()),
             seen: Server::spawn(accept, serve),
@@ -111,13 +112,7 @@ impl Server {
         let accept = move || -> io::Result<Stream> {
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;
-            let stream = terminate(stream, terms.clone())?;
-            let (reader, writer) = (stream.try_clone()?, stream.try_clone()?);
-            Ok((
-                Box::new(reader),
-                Box::new(writer),
-                Box::new(move || stream.shutdown(Shutdown::Write)),
-            ))
+            halves(terminate(stream, terms.clone())?)
         };
         Server {
             url: format!("https://localhost:{port}/"),
