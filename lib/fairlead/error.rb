@@ -13,6 +13,12 @@ module Fairlead
       message = message.sub(/ for (?:#<|an instance of |the ).*/, "") if exception.is_a?(NameError)
       "#{message} (#{exception.class})"
     end
+
+    # The system's words for an error, without the names of Ruby's own functions that its message contains.
+    #
+    # @param exception [SystemCallError]
+    # @return [String] "Permission denied"
+    def self.reason(exception) = exception.message.sub(/ @ (?:rb_|fptr_|io_|dir_|sys_|apply2)\w+.*/m, "")
   end
 
   # The configuration is wrong. Lists all problems at once.
@@ -118,7 +124,7 @@ module Fairlead
 
     # @param error [SystemCallError] one of SYSTEM_ERRORS
     def initialize(error)
-      super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{error.message}")
+      super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{Error.reason(error)}")
     end
   end
 

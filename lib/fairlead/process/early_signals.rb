@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # TERM and INT between the start of the command and the handlers of the server. They raise as they do by default, so that
+  # everything is cleaned up, with one exception: while a file of Fairlead is being loaded, or RubyGems is at work, the signal
+  # waits. An exception there leaves half a file loaded, and RubyGems reports an error of its own.
+  module EarlySignals
+    NAMES = %w[INT TERM].freeze
+
+    # How long a signal waits until it is looked at again, in seconds.
+    PAUSE = 0.01
+
+    # The folder of Fairlead's own files.
+    OWN = "#{File.expand_path("..", __dir__)}/".freeze
+
+    class << self
+      # Sets the handlers. A signal that is ignored stays ignored.
+      def trap
+        NAMES.each do |name|
+          previous = Signal.trap(name) { loading? ? again(name) : raise(SignalException, "SIG#{name}") }
+          Signal.trap(name, "IGNORE") if previous == "IGNORE"
+        end
+      end
+
+      private
+
+      # In the trap, which runs on top of the frames of the main thread.
+      def loading?
+        frames = caller_locations(2)
+        frames.first&.path.to_s.include?("/rubygems/") ||
+          frames.any? { |frame| frame.label == "<top (required)>" && frame.path.start_with?(OWN) }
+      end
+
+      def again(name)
+        Thread.new do
+          sleep(PAUSE)
+          Process.kill(name, Process.pid)
+        end
+      end
+    end
+  end
+end
