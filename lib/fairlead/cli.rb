@@ -56,6 +56,7 @@ module Fairlead
       configuration = Configuration.load(@flags)
       Dir.chdir(configuration.directory) do
         AppLoader.check(configuration) unless configuration.app
+        Configuration::Folders.check(configuration)
         Tls::Offers.new(configuration, EventLog.new(errors: @errors), checking: true).warn
       end
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }

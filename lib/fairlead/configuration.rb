@@ -9,6 +9,7 @@ module Fairlead
     autoload :Layer, "fairlead/configuration/layer"
     autoload :EmbeddedLayer, "fairlead/configuration/embedded_layer"
     autoload :Flags, "fairlead/configuration/flags"
+    autoload :Folders, "fairlead/configuration/folders"
     autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Accepted, "fairlead/configuration/accepted"
     autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
@@ -75,7 +76,7 @@ module Fairlead
       problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_tls + ineffective_without_workers).freeze
       freeze
     end
 
@@ -150,6 +151,13 @@ module Fairlead
     def options_without_effect
       idle = Options.settings.select { |option| option.needs && given?(option.name) && [nil, false, []].include?(self[option.needs]) }
       idle.map { |option| problem(option.name, origin(option.name), "has no effect without #{option.needs}").to_s }
+    end
+
+    def ineffective_without_tls
+      return [] if bind.any? { |address| address.start_with?("ssl://") }
+
+      names = %i[certificate acme].reject { |name| self[name].empty? }
+      names.map { |name| problem(name, origin(name), "nothing uses it, because no address of bind begins with ssl://").to_s }
     end
 
     def ineffective_without_workers

@@ -35,6 +35,14 @@ class CLITest < Minitest::Test
     end
   end
 
+  def test_check_warns_of_certificates_that_nothing_uses
+    unused = "nothing uses it, because no address of bind begins with ssl://"
+    in_folder("config.ru" => "") do
+      assert_equal "warning: --certificate: #{unused}\n", run_command("--check", "--certificate", "a.pem,a.key").last
+      assert_equal "warning: --acme: #{unused}\n", run_command("--check", "--acme", "a.example?terms_of_service_agreed=true").last
+    end
+  end
+
   def test_check_finds_an_address_that_cannot_be
     in_folder("config.ru" => "") { refused "--bind: cannot listen on tcp://x: invalid address; use tcp://HOST:PORT", "--check", "-b", "tcp://x" }
   end

@@ -39,7 +39,7 @@ module Fairlead
         end
         File.rename(temporary, path)
       rescue SystemCallError => e
-        raise StateFileError.new(path, e.message)
+        raise StateFileError.new(path, Error.reason(e))
       end
 
       # Removes the file, if it is that of this process.

@@ -127,6 +127,7 @@ module Fairlead
       when Errno::EADDRINUSE then "the address is in use"
       when Errno::EADDRNOTAVAIL then "no interface of this machine has that address"
       when Errno::EACCES then "permission denied"
+      when SystemCallError then Error.reason(error)
       else error.message
       end
     end

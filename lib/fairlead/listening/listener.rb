@@ -15,7 +15,7 @@ module Fairlead
         file = address[:path] unless kept || address[:path].to_s.start_with?("@")
         new(socket, address, file: file, binding: binding, kept: kept)
       rescue SystemCallError => e
-        refuse(descriptor, binding, e.message)
+        refuse(descriptor, binding, Error.reason(e))
       end
 
       # The address of a socket for the engine.

@@ -25,7 +25,7 @@ module Fairlead
       end
       @owner = Process.pid
     rescue SystemCallError => e
-      raise PidFileError.new(path, e.message)
+      raise PidFileError.new(path, Error.reason(e))
     end
 
     # Removes the file, if this process was the last to write it.

@@ -54,7 +54,7 @@ class HttpChallengeTest < Minitest::Test
     server.wait_for_output(/there is no new certificate for refused.example: refused.example: .+ \((?:connection|unauthorized)\); next attempt at/)
 
     assert_empty Dir.glob(server.path("state/challenges/*/*"))
-    assert_equal 1, server.stderr.scan("acme:").size
+    assert_equal 1, server.stderr.scan("no new certificate").size
   end
 
   # Neither those who are served nor the end of the server wait for it.

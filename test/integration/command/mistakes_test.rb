@@ -55,7 +55,7 @@ class MistakesTest < Minitest::Test
 
   def test_an_app_that_cannot_be_loaded_is_named_with_its_line
     APPS.each do |text, line|
-      in_folder("config.ru" => text, "app.rb" => "\nraise 'broken'") { assert_refused line, "-b", "tcp://127.0.0.1:0", output: /listening/ }
+      in_folder("config.ru" => text, "app.rb" => "\nraise 'broken'") { assert_refused line, "-b", "tcp://127.0.0.1:0" }
     end
   end
 
@@ -83,9 +83,35 @@ class MistakesTest < Minitest::Test
 
   def test_the_log_and_the_socket_that_cannot_be_opened_are_named
     in_folder("config.ru" => APP, "plain" => "a file") do
-      assert_refused "--access-log: No such file or directory", "--access-log", "no/such/folder/log"
+      assert_refused "--access-log: there is no folder #{Dir.pwd}/no/such/folder", "--access-log", "no/such/folder/log"
+      assert_refused "--access-log: Is a directory", "--access-log", "."
       assert_refused "cannot listen on unix://plain: the path exists and is not a socket", "-b", "unix://plain"
       assert_refused "cannot listen on tcp://192.0.2.1:0: no interface of this machine has that address", "-b", "tcp://192.0.2.1:0"
+    end
+  end
+
+  def test_the_folders_of_files_are_looked_for_also_when_only_checking
+    in_folder("config.ru" => APP) do
+      missing = "there is no folder #{Dir.pwd}/no"
+      [%w[--pidfile no/pid], %w[--state no/state --control-url tcp://127.0.0.1:0], %w[--access-log no/log], %w[-b unix://no/socket]].each do |flags|
+        assert_refused missing, *flags
+        assert_refused missing, "--check", *flags
+      end
+    end
+  end
+
+  def test_messages_about_files_have_no_names_of_functions_of_ruby_and_none_of_other_files
+    in_folder("config.ru" => APP, "folder/file" => "") do
+      assert_refused "fairlead: pid file #{Dir.pwd}/folder: Is a directory\n", "--pidfile", "folder", "-b", "tcp://127.0.0.1:0"
+      assert_refused "fairlead: state file #{Dir.pwd}/folder: Is a directory\n", "--state", "folder", "--control-url", "tcp://127.0.0.1:0",
+                     "-b", "tcp://127.0.0.1:0", output: /\A(?:control server on \S+\n)?\z/
+    end
+  end
+
+  def test_a_configuration_file_that_calls_exit_is_named
+    in_folder("config.ru" => APP, "config/fairlead.rb" => "workers 1\nexit 3") do
+      assert_refused "config/fairlead.rb:2: it called exit, with status 3"
+      assert_refused "config/fairlead.rb:2: it called exit, with status 3", "--check"
     end
   end
 

@@ -52,7 +52,8 @@ class AcmeOptionTypesTest < Minitest::Test
   end
 
   def test_several_orders_are_several_certificates
-    configuration = Fairlead::Configuration.from_options(acme: [["a.example", AGREED], ["b.example", AGREED]].map { |given| parse(given) })
+    orders = [["a.example", AGREED], ["b.example", AGREED]].map { |given| parse(given) }
+    configuration = Fairlead::Configuration.from_options(acme: orders, bind: ["ssl://127.0.0.1:0"])
 
     assert_equal [["a.example"], ["b.example"]], configuration.acme.map(&:hosts)
     assert_empty configuration.warnings
