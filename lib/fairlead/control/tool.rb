@@ -78,11 +78,11 @@ module Fairlead
         CLI.start([*file, *environment, *@arguments.rest], output: @output, errors: @errors)
       end
 
+      # With --wait it says nothing until the server has done it.
       def steer
         target = Target.new(@arguments)
-        patience = Patience.new(@arguments, target) if @arguments.wait
+        @patience = Patience.new(@arguments, target) if @arguments.wait
         target.control? ? ask(target) : signal(target)
-        patience&.wait
         0
       end
 
@@ -91,7 +91,7 @@ module Fairlead
       def ask(target)
         body = target.client.get(PATHS.fetch(@arguments.command, @arguments.command))
         shown = SHOWN[@arguments.command]
-        return say("#{@arguments.command}: ok", command: @arguments.command, status: "ok") unless shown
+        return done unless shown
         return print("#{body}\n") if @arguments.json?
 
         require "json"
@@ -108,7 +108,14 @@ module Fairlead
         target.signal(signal)
         return say("running (pid #{target.pid}); it has no control server to ask more", pid: target.pid, state: "running") if signal.is_a?(Integer)
 
+        return done if @patience
+
         say("#{@arguments.command}: sent #{signal} to #{target.pid}", command: @arguments.command, status: "sent", pid: target.pid)
+      end
+
+      def done
+        @patience&.wait
+        say("#{@arguments.command}: ok", command: @arguments.command, status: "ok")
       end
 
       # --- output

@@ -48,9 +48,9 @@ class ToolTest < Minitest::Test
   def test_status_shows_workers_and_a_failed_restart_with_its_reason
     server = serve(APP, "-w", "2", *FLAGS)
     server.write("config.ru", "raise 'no luck'")
-    status, _, errors = ctl("-S", server.path(STATE), "--wait", "phased-restart")
+    status, output, errors = ctl("-S", server.path(STATE), "--wait", "phased-restart")
 
-    assert_equal [1, "fairlead ctl: the restart failed: "], [status, errors[/\A.*failed: /]]
+    assert_equal [1, "", "fairlead ctl: the restart failed: "], [status, output, errors[/\A.*failed: /]]
     output = ctl("-S", server.path(STATE), "status")[1]
 
     assert_match(/^phased restart at \S+: failed\n  .*config\.ru:1: no luck/, output)
