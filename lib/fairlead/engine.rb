@@ -170,7 +170,9 @@ module Fairlead
 
       # The request in which that was to be raised may just have ended.
       @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
+      raised = true
     ensure
+      @service.log.thread_killed(name) if serves && !dismissed && !raised && own_process? && !process_ends?
       thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end
 

@@ -21,16 +21,18 @@ module Fairlead
       @redirection = redirection
     end
 
-    # Opens the listeners and the access log, and logs the addresses. +inherited+: as for Listeners.open.
+    # Opens the listeners and the access log. +inherited+: as for Listeners.open.
     def open(inherited: Inherited.new)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
       @tls = Tls::Offers.new(configuration, log)
       @listeners = open_listeners(inherited)
-      @listeners.each { |listener| log.listening(listener) }
       @tls.tell_of_development
       @tls.warn
       self
     end
+
+    # Logs the addresses, once there is an application to serve them.
+    def announce = listeners.each { |listener| log.listening(listener) }
 
     # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
     def adopt(ios, bindings)

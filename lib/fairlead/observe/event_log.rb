@@ -169,7 +169,7 @@ module Fairlead
     # +names+: "the access log", "standard output" and the like.
     def logs_reopened(names) = info("reopened #{names.join(" and ")}")
 
-    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
+    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{Error.reason(error)}")
 
     # What a plugin says.
     def plugin(text) = info(text)
@@ -191,6 +191,9 @@ module Fairlead
     def broker_back(name) = info("#{name} is back")
 
     def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
+
+    # By Thread#kill or Thread.exit; the thread cannot tell whether that was in a request.
+    def thread_killed(name) = warn("thread #{name} was killed; another one takes its place")
 
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)

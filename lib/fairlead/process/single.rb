@@ -28,6 +28,7 @@ module Fairlead
       Native.open_file_limit!
       @signals.trap_known(*Signals::REQUESTS.keys)
       @service.ticket_keys = Tls::OwnKeys.take if @service.tls.any?
+      @service.announce
       @engine.start
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce

@@ -104,6 +104,7 @@ module Fairlead
       return @generations.current = @generations.start(fresh: false) unless @handover
 
       @handover.resume(self)
+      @service.announce
       @ever_booted = @announced = true
       @restarts.begin(:hot)
     end

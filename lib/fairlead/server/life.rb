@@ -21,6 +21,7 @@ module Fairlead
         @lock = Mutex.new
         @beginning = Mutex.new
         opened = service.open
+        service.announce
       ensure
         close unless opened
       end

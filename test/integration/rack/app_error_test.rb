@@ -99,6 +99,7 @@ class AppErrorTest < Minitest::Test
       assert_raises(CutOff) { get(server, "/", "x-code" => "Thread.current.kill") }
       assert_equal 200, get(server, "/", "x-code" => "[200, {}, ['ok']]").status
     end
+    wait_until("the log") { server.stderr.scan(/^thread fairlead \d+ was killed; another one takes its place$/).size == 3 }
   end
 
   def test_an_exception_that_cannot_tell_its_message_is_answered

@@ -74,6 +74,7 @@ module Fairlead
 
     def announce
       @announced = true
+      @service.announce
       @log.ready(@service.configuration)
       @generations.current.booted
     end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Signals before the server has handlers of its own.
+class EarlySignalsTest < Minitest::Test
+  include Fairlead::Test::Servers
+
+  APP = "run ->(env) { [200, {}, ['hello']] }"
+
+  # Loaded before the command: sends the process a signal when a file of Fairlead is about to run.
+  AT_FILE = <<~'RUBY'
+    trace = TracePoint.new(:script_compiled) do |point|
+      next unless point.instruction_sequence.path.end_with?(ENV.fetch("AT"))
+
+      trace.disable
+      Process.kill(ENV.fetch("SIGNAL"), Process.pid)
+    end
+    trace.enable
+  RUBY
+
+  # The same inside RubyGems, while it looks for what a file of Fairlead needs.
+  IN_RUBYGEMS = <<~'RUBY'
+    trace = TracePoint.new(:c_call) do |point|
+      next unless point.path.include?("kernel_require") && caller.any? { |frame| frame.include?(ENV.fetch("AT")) }
+
+      trace.disable
+      Process.kill(ENV.fetch("SIGNAL"), Process.pid)
+    end
+    trace.enable
+  RUBY
+
+  %w[TERM INT].each do |signal|
+    %w[options.rb spawner.rb native.rb].each do |file|
+      define_method(:"test_#{signal}_while_#{file.delete_suffix(".rb")}_is_loaded_ends_the_command_without_a_backtrace") do
+        assert_quiet_end(AT_FILE, signal, "lib/fairlead/#{file == "spawner.rb" ? "process/" : ""}#{file}")
+      end
+    end
+
+    define_method(:"test_#{signal}_inside_rubygems_ends_the_command_without_a_backtrace") do
+      assert_quiet_end(IN_RUBYGEMS, signal, "lib/fairlead/options.rb")
+    end
+  end
+
+  def test_a_signal_while_the_application_is_loaded_ends_it_and_removes_the_pid_file
+    server = launch("at_exit { puts 'tidied' }\nFile.write('loading', '')\nsleep 30\n#{APP}", "--pidfile", "server.pid")
+    wait_until("the application to be loaded") { File.exist?(server.path("loading")) }
+    server.signal(:TERM)
+
+    assert_equal 143, server.wait_exit.exitstatus
+    assert_includes server.stdout, "tidied"
+    refute_path_exists server.path("server.pid")
+  end
+
+  def test_addresses_are_logged_when_there_is_an_application_to_serve_them
+    [[], ["-w", 1], ["-w", 1, "--preload"]].each do |processes|
+      server = serve("puts 'loading'\n#{APP}", *processes)
+
+      assert_match(/^loading\n(?:.*\n)*.*listening on .*\n.*fairlead \S+ ready/, server.stdout)
+    end
+  end
+
+  private
+
+  def assert_quiet_end(hook, signal, file)
+    environment = { "RUBYOPT" => "-I. -rhook", "AT" => file, "SIGNAL" => signal }
+    server = launch(APP, files: { "hook.rb" => hook }, environment: environment)
+    status = server.wait_exit
+
+    assert_includes [[128 + Signal.list.fetch(signal), nil], [0, nil]], [status.exitstatus, status.termsig], server.log
+    assert_empty server.stderr
+  end
+end
