@@ -114,9 +114,9 @@ impl Engine {
         }
         let head = connection.stream.output.take_unsent();
         let ahead = std::mem::take(&mut connection.stream.input);
-        connection.place().become_client();
+        let count = connection.place().become_client();
         drop(connection);
-        self.services.realtime.begin(client, head, ahead);
+        self.services.realtime.begin(client, count, head, ahead);
     }
 
     fn run_event(&self, client: Arc<Client>, app: &impl App) {
