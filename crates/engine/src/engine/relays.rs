@@ -171,10 +171,12 @@ mod tests {
             .connections
             .open(&link, None, &engine.endpoints[0], peer, Millis::now());
         let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
-        let adopted =
-            opened
-                .expect("it can be watched")
-                .adopted((head, Body::Empty, false), Nanos::now(), 0, &config());
+        let adopted = opened.expect("it can be watched").adopted(
+            (head, Body::Empty, false),
+            (Nanos::now(), Nanos::now()),
+            0,
+            &config(),
+        );
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
         let departure = engine.departure(&connection).expect("it can move");
