@@ -1,6 +1,10 @@
 //! What all parts of one worker's engine share: its configuration, poll set, log and counters, and whether it drains.
 //! It knows none of those parts.
 
+mod count;
+
+pub(crate) use count::Count;
+
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};

@@ -314,6 +314,7 @@ fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
     let (head, body) = everything.split_once("\r\n\r\n").expect("a head");
     assert!(head.contains("\r\ncontent-type: text/event-stream\r\n"), "{head}");
     assert!(head.contains("\r\ntransfer-encoding: chunked"), "{head}");
+    assert!(head.contains("\r\nconnection: close"), "{head}");
     assert_eq!(
         body,
         "15\r\ndata: one\ndata: two\n\n\r\nd\r\ndata: three\n\n\r\n0\r\n\r\n"

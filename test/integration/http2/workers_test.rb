@@ -120,7 +120,7 @@ class Http2WorkersTest < Minitest::Test
       })
     JS
 
-    assert_equal [1, 8, "still"], seen # CANCEL (RFC 9113 §7)
+    assert_equal [1, 2, "still"], seen # INTERNAL_ERROR (RFC 9113 §7)
   end
 
   private

@@ -4,12 +4,14 @@ require "test_helper"
 require "digest"
 require "support/board_file"
 require "support/http_client"
+require "support/processes"
 
 # One queue for all workers: what waits in a busy worker is run by one with a free thread, whole, in order of arrival, and
 # nothing is lost when a worker dies.
 class WaitingRoomTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
 
   APP = <<~RUBY
     require "digest/md5"
@@ -79,6 +81,17 @@ class WaitingRoomTest < Minitest::Test
 
     rounds.each { |answers| assert_equal((0..3).map { |index| ["/#{index}", "127.0.0.1"] }, answers.map { |one| one[1, 2] }) }
     assert_equal 2, rounds.flatten(1).map(&:first).uniq.size
+  end
+
+  # Otherwise the client of a worker that dies would wait for the other processes.
+  def test_a_connection_that_has_moved_is_open_in_one_process_only
+    server = serve(APP, "-w", 2, "-t", 1)
+    clients_in_one_worker(server, 6).first.each { |client| client.request("GET", "/?0.1") }.each(&:answer)
+    pids = [server.pid, server.spawner_pid, *server.worker_pids]
+    shares = -> { pids.map { |pid| clients(pid, server.port) } }
+
+    wait_until("each socket in one process") { shares.call.flatten.tally.values.uniq == [1] }
+    assert_equal [true, true], shares.call.last(2).map(&:any?), "some have moved"
   end
 
   def test_bodies_in_memory_and_in_a_file_travel_along

@@ -8,11 +8,10 @@ use crate::stream::Stream;
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::Link;
-use crate::worker::Worker;
+use crate::worker::{Count, Worker};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::io::{self, Errno};
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 pub(crate) struct Connections {
@@ -52,8 +51,7 @@ impl Connections {
         now: Millis,
     ) -> io::Result<Connection> {
         let key = self.parked().reserve();
-        self.worker.counters().connections.fetch_add(1, Relaxed);
-        let place = Place::new(self.me.clone(), key);
+        let place = Place::new(self.me.clone(), key, Some(Count::connection(&self.worker)));
         if self.worker.fault("watch a connection") {
             return Err(Errno::NOSPC);
         }
@@ -74,7 +72,7 @@ impl Connections {
         let key = parked.reserve();
         parked.register(key, stream.transport(), None);
         drop(parked);
-        let connection = Connection::new(Place::of_stream(self.me.clone(), key), stream, now);
+        let connection = Connection::new(Place::new(self.me.clone(), key, None), stream, now);
         if is_alone {
             connection
         } else {

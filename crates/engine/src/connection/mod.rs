@@ -151,7 +151,7 @@ impl Connection {
     pub(crate) fn adopted(
         mut self,
         (input, body, is_http2): (Vec<u8>, Body, bool),
-        arrived: Nanos,
+        (arrived, waits_since): (Nanos, Nanos),
         served: u64,
         config: &Config,
     ) -> Option<Connection> {
@@ -164,6 +164,7 @@ impl Connection {
         self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
         request.body = body;
         request.arrived = arrived;
+        request.line_wait = waits_since - arrived;
         let is_whole = matches!(request.head.parse(&self.stream.input, &config.head_limits()), Ok(true));
         if is_http2 {
             let has_body = !request.body.is_empty();
@@ -236,6 +237,11 @@ impl Connection {
     /// When the current request was complete.
     pub(crate) fn arrived(&self) -> Nanos {
         self.stream.request.arrived
+    }
+
+    /// Since when the current request has waited for its turn among those of all connections.
+    pub(crate) fn waits_since(&self) -> Nanos {
+        self.arrived() + self.stream.request.line_wait
     }
 
     pub(crate) fn served(&self) -> u64 {

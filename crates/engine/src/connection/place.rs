@@ -8,7 +8,7 @@
 use super::connections::Connections;
 use crate::transport::poller::Key;
 use crate::transport::Shutdown;
-use std::sync::atomic::Ordering::SeqCst;
+use crate::worker::Count;
 use std::sync::Weak;
 
 /// What happens to the socket when the connection ends.
@@ -31,8 +31,8 @@ pub(crate) struct Place {
     connections: Weak<Connections>,
     key: Key,
     ending: SocketEnd,
-    /// Whether it is one of the connections that are counted.
-    is_counted: bool,
+    /// `None` for a request of a session, which is counted itself.
+    count: Option<Count>,
 }
 
 impl std::fmt::Debug for Place {
@@ -46,22 +46,15 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
-    /// The place of a key; given back when dropped.
-    pub(super) fn new(connections: Weak<Connections>, key: Key) -> Place {
-        let (ending, is_counted) = (SocketEnd::Close, true);
+    /// The place of a key; given back when dropped. `count`: `None` for one request among others of a connection that
+    /// is counted itself.
+    pub(super) fn new(connections: Weak<Connections>, key: Key, count: Option<Count>) -> Place {
         Place {
             connections,
             key,
-            ending,
-            is_counted,
+            ending: SocketEnd::Close,
+            count,
         }
-    }
-
-    /// The place of one request among others of a connection that is counted by itself.
-    pub(super) fn of_stream(connections: Weak<Connections>, key: Key) -> Place {
-        let mut place = Place::new(connections, key);
-        place.is_counted = false;
-        place
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -96,9 +89,11 @@ impl Place {
         }
     }
 
-    /// The socket stays open and registered, and the connection stays counted.
-    pub(crate) fn become_client(&mut self) {
+    /// The socket stays open and registered. Returns the count, which belongs to the client from now on.
+    #[must_use]
+    pub(crate) fn become_client(&mut self) -> Option<Count> {
         self.ending = SocketEnd::Client;
+        self.count.take()
     }
 }
 
@@ -115,9 +110,8 @@ impl Drop for Place {
         if self.ending == SocketEnd::Client {
             return;
         }
-        if self.is_counted {
-            worker.counters().connections.fetch_sub(1, SeqCst);
-        }
+        // Before the peer sees the end, so that it never finds itself counted afterwards.
+        self.count = None;
         if let Some(transport) = transport {
             transport.unwatch(&worker.poller);
             match self.ending {
@@ -126,9 +120,6 @@ impl Drop for Place {
                 SocketEnd::Reset => transport.reset(),
                 SocketEnd::GivenAway | SocketEnd::Client => {}
             }
-        }
-        if self.is_counted {
-            worker.give_place_back();
         }
     }
 }

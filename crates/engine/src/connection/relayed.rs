@@ -4,6 +4,7 @@
 use super::{Connection, Next, State, Then};
 use crate::clock::Millis;
 use crate::config::Config;
+use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::{Interest, Key};
@@ -17,6 +18,8 @@ use std::sync::Arc;
 pub(crate) struct Answer {
     lender: Watched,
     afterwards: Option<Afterwards>,
+    /// Whether some of it has come.
+    has_begun: bool,
     /// Measures how fast the client takes what has come.
     meter: Meter,
 }
@@ -85,6 +88,7 @@ impl Answer {
         Ok(Answer {
             lender: Watched::new(lender, worker, key)?,
             afterwards: None,
+            has_begun: false,
             meter: Meter::begin(now),
         })
     }
@@ -177,6 +181,7 @@ impl Connection {
                 return Next::Close;
             };
             let received = answer.lender.lender.answer.receive(scratch);
+            answer.has_begun |= matches!(received, Ok(count) if count > 0);
             if answer.hear() {
                 self.turn = None;
             }
@@ -189,7 +194,7 @@ impl Connection {
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) if self.is_given_away() => {}
                 Err(Errno::AGAIN) => return self.unless_gone(Next::AwaitAnswer),
-                Err(_) => return Next::Close,
+                Err(_) => return self.answered(config, now),
             }
             if self.is_given_away() {
                 return Next::GiveAway;
@@ -239,19 +244,31 @@ impl Connection {
 
     /// The other worker has closed its end.
     fn answered(&mut self, config: &Config, now: Millis) -> Next {
-        let afterwards = match &self.state {
-            State::Relayed(answer) => answer.afterwards,
-            _ => None,
+        let State::Relayed(answer) = &self.state else {
+            return Next::Close;
         };
-        let then = match afterwards {
+        let then = match answer.afterwards {
             Some(Afterwards::NextRequest) => Then::NextRequest,
             Some(_) => Then::Close,
-            // The answer is incomplete, and the peer sees that.
-            None => return Next::Close,
+            None => return self.lose_answer(answer.has_begun),
         };
         self.place.close();
         self.served += 1;
         self.go_on_after_response(then, config, now)
+    }
+
+    /// The other worker has died, or has given the request up. The peer is told so, or sees that its response is
+    /// incomplete.
+    fn lose_answer(&mut self, has_begun: bool) -> Next {
+        if !has_begun {
+            self.place.close();
+            return Next::Refuse(Refusal::WorkerLost);
+        }
+        // A stream is reset in any case, and the reason should say that this server has failed.
+        if self.stream.transport().own_events().is_some() {
+            self.place.cut();
+        }
+        Next::Close
     }
 
     /// The response to a request that another worker has lent is with that worker.

@@ -12,6 +12,7 @@
 //! see only the first would make them wait for those.
 
 use super::Connection;
+use crate::clock::Nanos;
 use fairlead_wire::http2::Priority;
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -107,6 +108,7 @@ impl TurnLine {
                 continue;
             }
             connection.wait(Waits::Here);
+            connection.stream.request.line_wait = Nanos::now() - connection.arrived();
             match self.taker.upgrade() {
                 Some(taker) => taker.take_turn(connection, is_leaving),
                 // Nobody takes turns any more.

@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
-use crate::scheduler::{Queued, Scheduler, Workplace};
+use crate::scheduler::{Queued, Scheduler, Workplace, PATIENCE};
 use crate::transport::Afterwards;
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -41,6 +41,13 @@ impl Queued for Job {
         }
     }
 
+    fn waits_since(&self) -> Option<Nanos> {
+        match self {
+            Job::Request(connection) => Some(connection.waits_since()),
+            _ => None,
+        }
+    }
+
     fn party(&self) -> Option<Party> {
         match self {
             Job::Request(connection) => connection.stream.party,
@@ -68,6 +75,19 @@ impl Engine {
     /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
     pub fn defer(&self) {
         self.scheduler.schedule(Job::Task, self);
+    }
+
+    /// Whether the next job of this worker has waited for longer than the first request in the waiting room.
+    fn is_own_job_first(&self) -> bool {
+        let Some(since) = self.scheduler.ready().first_waits_since() else {
+            return false;
+        };
+        // What is in the room has waited for this long at least.
+        if Nanos::now() < since + PATIENCE {
+            return false;
+        }
+        let first = self.waiting_room.as_ref().and_then(|room| room.first_waits_since());
+        first.is_some_and(|first| since < first)
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
@@ -114,9 +134,9 @@ impl Engine {
         }
         let head = connection.stream.output.take_unsent();
         let ahead = std::mem::take(&mut connection.stream.input);
-        connection.place().become_client();
+        let count = connection.place().become_client();
         drop(connection);
-        self.services.realtime.begin(client, head, ahead);
+        self.services.realtime.begin(client, count, head, ahead);
     }
 
     fn run_event(&self, client: Arc<Client>, app: &impl App) {
@@ -170,7 +190,7 @@ impl Workplace for Engine {
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        if !self.has_transfers() {
+        if !self.has_transfers() || self.is_own_job_first() {
             return None;
         }
         let mut connection = self.move_in()?;

@@ -100,9 +100,10 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::clock::Nanos;
-    use crate::cluster::waiting_room::Received;
+    use crate::cluster::waiting_room::{Received, Transfer, WaitingRoom};
     use crate::fault::Fault;
     use crate::http::body::Body;
+    use crate::support::http2::{get, Http2Client};
     use crate::support::*;
     use crate::transport::{Afterwards, Link, RelayedSocket, Socket, Transport};
     use crate::Exchange;
@@ -155,6 +156,65 @@ mod tests {
         release.send(()).expect("it waits");
     }
 
+    /// What the worker got that is about to die, once it is in the room.
+    fn take(room: &WaitingRoom) -> Transfer {
+        let mut found = None;
+        eventually("a request is lent", || match room.receive(1) {
+            Received::Transfer(transfer) => found.replace(transfer).is_none(),
+            _ => false,
+        });
+        found.expect("it is there")
+    }
+
+    #[test]
+    fn a_client_is_told_that_the_worker_with_its_request_has_died() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let mut held = tls::connect(&server);
+        held.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        let mut client = tls::connect(&server);
+        client.send("GET /lost HTTP/1.1\r\nHost: test\r\n\r\n");
+        drop(take(&room));
+        assert_eq!(client.response().status, 502);
+        assert!(client.is_closed());
+        release.send(()).expect("it waits");
+    }
+
+    #[test]
+    fn streams_of_a_worker_that_dies_are_refused_or_reset_as_failures() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let mut client = Http2Client::connect(server.address);
+        client.wait_for_settings();
+        let first = client.ask(get("/first"), false);
+        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        let lost = client.ask(get("/lost"), false);
+        drop(take(&room));
+        assert_eq!(client.response(lost).expect("a response").status, 502);
+        let begun = client.ask(get("/begun"), false);
+        let there = take(&room);
+        let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome";
+        rustix::io::write(&there.socket, head).expect("it is open");
+        drop(there);
+        let reason = client.response(begun).expect_err("the rest is missing").reason();
+        assert_eq!(reason, Some(h2::Reason::INTERNAL_ERROR));
+        release.send(()).expect("it waits");
+        assert_eq!(client.response(first).expect("a response").text(), "busy");
+    }
+
     #[test]
     fn what_was_lent_goes_on_to_another_worker_as_it_came() {
         let server = Server::start(config(), |exchange| reply(exchange, "ok"));
@@ -171,10 +231,12 @@ mod tests {
             .connections
             .open(&link, None, &engine.endpoints[0], peer, Millis::now());
         let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
-        let adopted =
-            opened
-                .expect("it can be watched")
-                .adopted((head, Body::Empty, false), Nanos::now(), 0, &config());
+        let adopted = opened.expect("it can be watched").adopted(
+            (head, Body::Empty, false),
+            (Nanos::now(), Nanos::now()),
+            0,
+            &config(),
+        );
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
         let departure = engine.departure(&connection).expect("it can move");

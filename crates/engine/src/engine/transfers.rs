@@ -315,6 +315,7 @@ impl Engine {
             stage: connection.stage()?,
             body_wait: stream.request.body_wait,
             entered: Nanos::now() - stream.request.waits.waiting_room,
+            waits_since: connection.waits_since(),
             served: connection.served(),
             input: [introduction, stream.request.head_bytes(), &stream.input],
             body: &stream.request.body,
@@ -387,7 +388,7 @@ impl Engine {
         connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
         let config = &self.worker.config;
         let request = (transfer.input, transfer.body, transfer.is_http2);
-        let adopted = connection.adopted(request, arrived, transfer.served, config);
+        let adopted = connection.adopted(request, (arrived, transfer.waits_since), transfer.served, config);
         let Some(mut connection) = adopted else {
             self.refuse_transfer(None::<OwnedFd>, "it cannot be read");
             return None;

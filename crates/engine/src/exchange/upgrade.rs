@@ -33,7 +33,9 @@ const EVENT_STREAM_FIELDS: [(&[u8], &[u8]); 2] = [(b"cache-control", b"no-cache"
 
 /// See [`Exchange::upgrade_offer`].
 pub(crate) fn upgrade_offer(request: &Request) -> Option<Protocol> {
-    if request.offers_upgrade() {
+    let offers_web_socket = |protocol: &[u8]| protocol.eq_ignore_ascii_case(b"websocket");
+    let is_tunnel = request.version() == Version::Http2 && request.offers_upgrade();
+    if is_tunnel || request.offered_protocols().any(offers_web_socket) {
         return request.web_socket_handshake().map(|_| Protocol::WebSocket);
     }
     request.wants_event_stream().then_some(Protocol::EventStream {
@@ -92,10 +94,9 @@ impl Exchange<'_> {
                         self.response.fields.add(name, value);
                     }
                 }
-                match chunked {
-                    true => (Some(BodyFraming::Chunked), ConnectionField::Implied),
-                    false => (None, ConnectionField::Close),
-                }
+                // The connection ends with the stream. A client that is not told would use it for its next request.
+                let connection = ConnectionField::of(self.request().version(), true);
+                (chunked.then_some(BodyFraming::Chunked), connection)
             }
             _ => (None, ConnectionField::Upgrade),
         };

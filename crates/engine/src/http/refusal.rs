@@ -20,6 +20,8 @@ pub(crate) enum Refusal {
     BodyNotStored,
     /// The temporary file of the body cannot be read.
     BodyNotReadable,
+    /// Another worker had the request, and has ended without an answer.
+    WorkerLost,
 }
 
 impl Refusal {
@@ -32,6 +34,7 @@ impl Refusal {
             Refusal::BodyTooLarge => 413,
             Refusal::BodyNotReadable => 500,
             Refusal::MethodNotSupported => 501,
+            Refusal::WorkerLost => 502,
             Refusal::NoMemoryForHead | Refusal::NoDescriptorForBody | Refusal::NoDiskForBody => 503,
             Refusal::BodyNotStored => 507,
         }
@@ -51,6 +54,7 @@ impl Refusal {
             Refusal::NoDiskForBody => "request bodies have reached their disk limit",
             Refusal::BodyNotStored => "no room for the body in the temporary folder",
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
+            Refusal::WorkerLost => "the worker that had the request has ended",
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Request {
     pub(crate) arrived: Nanos,
     /// How long the body was waited for.
     pub(crate) body_wait: Duration,
+    /// How long it waited for other requests of its connection before its own turn could come.
+    pub(crate) line_wait: Duration,
     pub(crate) waits: Waits,
 }
 
@@ -60,6 +62,7 @@ impl Request {
     pub(crate) fn forget(&mut self) -> Vec<u8> {
         self.body = Body::Empty;
         self.body_wait = Duration::ZERO;
+        self.line_wait = Duration::ZERO;
         self.waits = Waits::default();
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();

@@ -15,6 +15,7 @@ use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use crate::transport::poller::Key;
 use crate::transport::Link;
+use crate::worker::Count;
 use fairlead_wire::websocket::{Deflate, Deflater};
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -71,6 +72,10 @@ pub(super) enum State {
 pub(super) struct Outbox {
     /// `None` once the client is released.
     pub(super) transport: Option<Link>,
+    /// As a client, until it is released.
+    pub(super) count: Option<Count>,
+    /// As a connection. `None` also for a stream of a session, which is counted itself.
+    pub(super) connection: Option<Count>,
     pub(super) frames: Frames,
     /// When the socket last took something, or was first offered what it has not taken.
     pub(super) moved: Millis,
@@ -146,6 +151,7 @@ pub(super) struct Beginning {
     pub(super) peer: Option<SocketAddr>,
     pub(super) party: Option<Party>,
     pub(super) transport: Link,
+    pub(super) count: Count,
     pub(super) timeout: u32,
 }
 
@@ -183,6 +189,8 @@ impl Client {
             )),
             outbox: Mutex::new(Outbox {
                 transport: Some(beginning.transport),
+                count: Some(beginning.count),
+                connection: None,
                 frames: Frames::default(),
                 moved: now,
                 meter: Meter::begin(now),

@@ -19,7 +19,7 @@ use crate::http::http1::LAST_CHUNK;
 use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How long the peer may take to answer the close frame.
@@ -156,7 +156,9 @@ impl Client {
                 if self.is_response() {
                     transport.give_back(Afterwards::Close);
                 }
-                return transport.shut_down(Shutdown::Write).is_err();
+                let is_gone = transport.shut_down(Shutdown::Write).is_err();
+                // The stream of a session has nothing to tell after the end of both halves.
+                return is_gone || (transport.own_events().is_some() && self.protocol() != Protocol::WebSocket);
             }
         }
         false
@@ -310,14 +312,12 @@ impl Client {
         realtime.intake.remove(unheard, &realtime.worker.poller);
         let mut outbox = self.outbox.lock();
         let transport = outbox.transport.take();
+        let counts = (outbox.count.take(), outbox.connection.take());
         outbox.deflater = None;
         drop(outbox);
         drop(transport);
-        if realtime.clients.release(self.key) {
-            realtime.worker.counters().clients.fetch_sub(1, Relaxed);
-            realtime.worker.counters().connections.fetch_sub(1, SeqCst);
-            realtime.worker.give_place_back();
-        }
+        realtime.clients.release(self.key);
+        drop(counts);
         self.unsubscribe_all(realtime)
     }
 }

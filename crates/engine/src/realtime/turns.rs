@@ -10,6 +10,7 @@ use crate::clock::Millis;
 use crate::config::fair_by::Party;
 use crate::pubsub::Publication;
 use crate::transport::Link;
+use crate::worker::Count;
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,6 +48,7 @@ impl Realtime {
             peer,
             party,
             transport: Arc::clone(transport),
+            count: Count::client(&self.worker),
             timeout: match protocol {
                 Protocol::Stream { .. } => 0,
                 _ => self.worker.config.ping_interval,
@@ -54,12 +56,13 @@ impl Realtime {
         };
         let client = Client::new(self.me.clone(), beginning);
         self.clients.put(&client);
-        self.worker.counters().clients.fetch_add(1, Relaxed);
         client
     }
 
-    /// The client takes over the socket: `head` is sent first, and `ahead` was already read from the peer.
-    pub(crate) fn begin(&self, client: &Arc<Client>, head: Vec<u8>, mut ahead: Vec<u8>) {
+    /// The client takes over the socket, and `count` if that is a connection of its own: `head` is sent first, and `ahead`
+    /// was already read from the peer.
+    pub(crate) fn begin(&self, client: &Arc<Client>, count: Option<Count>, head: Vec<u8>, mut ahead: Vec<u8>) {
+        client.outbox.lock().connection = count;
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
         // starts to read only after `ahead` was decoded.
         let is_there = client.inbox.lock().push(Event::Open);

@@ -44,7 +44,7 @@ pub(crate) trait Workplace: Site {
     /// Runs a job on a thread of the app.
     fn run(&self, job: Self::Job, app: &impl App, workspace: &mut Self::Workspace);
 
-    /// Takes a job from the waiting room, if this worker should. It is older than those in the ready queue.
+    /// Takes a job from the waiting room, if this worker should, and no job in the ready queue has waited for longer.
     fn take_transfer(&self) -> Option<Self::Job>;
 
     /// A job for a thread that has found nothing else to do, if the app wants it.

@@ -20,6 +20,11 @@ pub(crate) trait Queued {
     /// When it arrived, if another worker could run it as well.
     fn arrived(&self) -> Option<Nanos>;
 
+    /// Since when it has waited for its turn, if that began before it came into this queue.
+    fn waits_since(&self) -> Option<Nanos> {
+        self.arrived()
+    }
+
     /// Whose turn it takes; `None` for what belongs to nobody. Counts only if turns go by party.
     fn party(&self) -> Option<Party>;
 
@@ -56,8 +61,14 @@ struct Lines<J> {
 }
 
 enum Line<J> {
-    Arrival(VecDeque<J>),
+    Arrival(VecDeque<Waiting<J>>),
     Party(Box<FairLine<J>>),
+}
+
+/// A job in the order of arrival.
+struct Waiting<J> {
+    job: J,
+    since: Nanos,
 }
 
 /// A job that was taken out of the queue, to be run. Its end must be told with [`ReadyQueue::end`].
@@ -106,7 +117,8 @@ impl<J: Queued> ReadyQueue<J> {
         let is_urgent = job.is_urgent();
         match &mut lines.rest {
             Line::Arrival(line) if !is_urgent => {
-                line.push_back(job);
+                let since = job.waits_since().unwrap_or_else(Nanos::now);
+                line.push_back(Waiting { job, since });
                 self.length.store(line.len() + self.urgent.load(SeqCst), SeqCst);
                 return;
             }
@@ -125,10 +137,9 @@ impl<J: Queued> ReadyQueue<J> {
         } else {
             match &mut lines.rest {
                 Line::Arrival(line) => {
-                    let arrived = job.arrived();
-                    let is_younger = |other: &J| other.arrived().is_some() && other.arrived() > arrived;
-                    let index = line.iter().position(is_younger).unwrap_or(0);
-                    line.insert(index, job);
+                    let since = job.waits_since().unwrap_or_else(Nanos::now);
+                    let index = line.iter().position(|other| other.since > since);
+                    line.insert(index.unwrap_or(line.len()), Waiting { job, since });
                 }
                 Line::Party(line) => line.put_back(job, Nanos::now()),
             }
@@ -146,7 +157,7 @@ impl<J: Queued> ReadyQueue<J> {
             let job = line.pop_front();
             self.length.store(line.len(), SeqCst);
             lines.urgent.give_way();
-            return job.map(Turn::from);
+            return job.map(|waiting| Turn::from(waiting.job));
         }
         self.pop_in_turn(&mut lines)
     }
@@ -180,12 +191,23 @@ impl<J: Queued> ReadyQueue<J> {
         }
     }
 
+    /// Since when the job that is next has waited; `None` if there is none, or turns go by party.
+    pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
+        if self.is_empty() {
+            return None;
+        }
+        match &self.lines.lock().rest {
+            Line::Arrival(line) => line.front().map(|waiting| waiting.since),
+            Line::Party(_) => None,
+        }
+    }
+
     /// Takes all jobs, none of which will run.
     pub(crate) fn take_all(&self) -> Vec<J> {
         let mut lines = self.lines.lock();
         let mut jobs = lines.urgent.take_all();
         match &mut lines.rest {
-            Line::Arrival(line) => jobs.extend(line.drain(..)),
+            Line::Arrival(line) => jobs.extend(line.drain(..).map(|waiting| waiting.job)),
             Line::Party(line) => jobs.extend(line.take_all()),
         }
         self.count(&lines);
@@ -330,7 +352,7 @@ impl<J: Queued> Lines<J> {
 
     fn pop_rest(&mut self) -> Option<Turn<J>> {
         let turn = match &mut self.rest {
-            Line::Arrival(line) => line.pop_front().map(Turn::from),
+            Line::Arrival(line) => line.pop_front().map(|waiting| Turn::from(waiting.job)),
             Line::Party(line) => line.pop(Nanos::now()).map(|(job, charge)| {
                 let due = Due {
                     has_overtaken: false,
@@ -345,15 +367,15 @@ impl<J: Queued> Lines<J> {
     }
 }
 
-fn pop_older_than<J: Queued>(line: &mut VecDeque<J>, time: Nanos, skipped: usize) -> Option<J> {
-    let arrivals = line.iter().map(Queued::arrived).enumerate();
+fn pop_older_than<J: Queued>(line: &mut VecDeque<Waiting<J>>, time: Nanos, skipped: usize) -> Option<J> {
+    let arrivals = line.iter().map(|waiting| waiting.job.arrived()).enumerate();
     let (index, arrived) = arrivals
         .filter_map(|(index, arrived)| Some((index, arrived?)))
         .nth(skipped)?;
     if arrived > time {
         return None;
     }
-    line.remove(index)
+    line.remove(index).map(|waiting| waiting.job)
 }
 
 #[cfg(test)]

@@ -76,6 +76,19 @@ impl<J: Queued> Scheduler<J> {
     }
 
     fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<Turn<J>> {
+        if self.cadence.may_go_on() {
+            if let Some(turn) = self.next_in_turn(workplace) {
+                return Some(turn);
+            }
+        }
+        // This poll does not wait, so it keeps the lock of the language.
+        workplace.poll_now();
+        self.next_in_turn(workplace)
+            .or_else(|| workplace.leisure(app).map(Turn::from))
+    }
+
+    /// The next one of the jobs here and of the requests in the waiting room.
+    fn next_in_turn<W: Workplace<Job = J>>(&self, workplace: &W) -> Option<Turn<J>> {
         if let Some(turn) = self.ready.pop_urgent() {
             return Some(turn);
         }
@@ -83,14 +96,7 @@ impl<J: Queued> Scheduler<J> {
             self.ready.give_way();
             return Some(job.into());
         }
-        if self.cadence.may_go_on() {
-            if let Some(turn) = self.ready.pop() {
-                return Some(turn);
-            }
-        }
-        // This poll does not wait, so it keeps the lock of the language.
-        workplace.poll_now();
-        self.ready.pop().or_else(|| workplace.leisure(app).map(Turn::from))
+        self.ready.pop()
     }
 
     fn run<W: Workplace<Job = J>>(

@@ -7,6 +7,7 @@ mod support;
 
 mod attacks;
 mod bridge;
+mod clients;
 mod sessions;
 mod streams;
 mod turns;

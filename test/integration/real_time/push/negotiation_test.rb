@@ -24,7 +24,12 @@ class NegotiationTest < Minitest::Test
     WEB_SOCKET.merge("sec-websocket-version" => "8") => nil,
     WEB_SOCKET.merge("sec-websocket-key" => "short") => nil,
     WEB_SOCKET.merge("connection" => "keep-alive") => nil,
-    WEB_SOCKET.merge("upgrade" => "h2c") => nil
+    WEB_SOCKET.merge("upgrade" => "h2c") => nil,
+    # As Java's HttpClient and `curl --http2` ask.
+    { "accept" => "text/event-stream", "connection" => "Upgrade, HTTP2-Settings", "upgrade" => "h2c" } => :sse,
+    { "accept" => "text/event-stream", "connection" => "upgrade", "upgrade" => "h2c, other/1" } => :sse,
+    WEB_SOCKET.merge("accept" => "text/event-stream") => :websocket,
+    WEB_SOCKET.merge("accept" => "text/event-stream", "sec-websocket-version" => "8") => nil
   }.freeze
 
   def test_a_request_says_what_it_can_become

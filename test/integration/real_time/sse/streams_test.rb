@@ -39,6 +39,18 @@ class EventStreamsTest < Minitest::Test
     assert_equal :closed, stream.end_of_stream
   end
 
+  # A client keeps a connection for its next request unless it is told that the connection ends.
+  def test_the_end_of_the_connection_is_announced
+    server = pushing("#{OPEN}\ndef on_drained(client) = client.close")
+
+    %w[1.0 1.1].each do |version|
+      stream = event_stream(server, version: version)
+
+      assert_equal "close", stream["connection"], version
+      stream.end_of_stream
+    end
+  end
+
   def test_a_closed_stream_ends_with_its_last_chunk
     server = pushing("def on_open(client) = (client.write('one'); client.write('two'); client.close)\ndef on_close(client) = Notes.add('closed')")
     stream = event_stream(server)

@@ -16,6 +16,7 @@ pub(crate) use attendance::Attendance;
 pub(crate) use message::{Departure, Stage, Transfer};
 pub(crate) use queue::{Queue, Received, Sent};
 
+use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
 use crate::transport::poller::{token, Interest, Poller};
 use rustix::event::{eventfd, EventfdFlags};
@@ -138,6 +139,11 @@ impl WaitingRoom {
             Sent::TooLong => {}
         }
         sent
+    }
+
+    /// Since when the request that is first in the room has waited for its turn.
+    pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
+        self.requests.first_waits_since()
     }
 
     /// Takes out the request that has waited longest, for the worker in `slot`.

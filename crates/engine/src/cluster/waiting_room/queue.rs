@@ -2,14 +2,15 @@
 //! it. Any worker puts in and takes out.
 
 use super::attendance::{Attendance, Visit};
-use super::message::{open, Departure, Message, Transfer, DATAGRAM_BYTES, DESCRIPTORS};
+use super::message::{open, waits_since, Departure, Message, Transfer, BEGINNING, DATAGRAM_BYTES, DESCRIPTORS};
+use crate::clock::Nanos;
 use crate::cluster::datagrams;
 use crate::cluster::scoreboard::Scoreboard;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr, Errno};
 use rustix::net::{
-    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
+    recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
 };
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -127,6 +128,17 @@ impl Queue {
             visit.count_down();
         }
         received.unwrap_or(Received::Nobody)
+    }
+
+    /// Since when the first one has waited, without taking it out; `None` if there is none. Another worker may take it
+    /// at any time.
+    pub(super) fn first_waits_since(&self) -> Option<Nanos> {
+        let mut beginning = [0; BEGINNING];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let length = retry_on_intr(|| recv(&self.receiver, &mut beginning[..], flags))
+            .ok()?
+            .0;
+        (length == BEGINNING).then(|| waits_since(&beginning))
     }
 
     fn has_descriptors(&self) -> bool {

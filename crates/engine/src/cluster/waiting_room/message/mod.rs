@@ -8,7 +8,7 @@ mod numbers;
 mod reading;
 
 pub(crate) use numbers::Stage;
-pub(super) use reading::open;
+pub(super) use reading::{open, waits_since};
 
 use crate::clock::Nanos;
 use crate::http::body::Body;
@@ -31,13 +31,16 @@ pub(crate) const DESCRIPTORS: usize = 4;
 
 /// The number of this format. Whoever changes the format changes it, so that processes of two versions do not share a
 /// room.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 6;
 
 /// How many numbers it begins with: since when it is where it is ([`Stage`]), requests served, lengths of input and body,
-/// origin and kind, the peer (three numbers), how long the body was waited for, when it went into the room, and the length
-/// of the session.
-const NUMBERS: usize = 11;
+/// origin and kind, the peer (three numbers), how long the body was waited for, when it went into the room, since when it has waited
+/// for its turn, and the length of the session.
+const NUMBERS: usize = 12;
 const HEADER: usize = 8 * NUMBERS;
+
+/// Bytes of a message that [`waits_since`] needs.
+pub(super) const BEGINNING: usize = 8 * 11;
 
 /// Offset of the byte that holds the kind.
 const KIND: usize = 32;
@@ -55,6 +58,8 @@ pub(crate) struct Transfer {
     pub(crate) stage: Stage,
     /// When it went into the room; as much earlier as it has been there before.
     pub(crate) entered: Nanos,
+    /// Since when it has waited for its turn, here and where it came from.
+    pub(crate) waits_since: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
@@ -79,6 +84,8 @@ pub(crate) struct Departure<'a> {
     pub(crate) stage: Stage,
     /// When it went into the room; as much earlier as it has been there before.
     pub(crate) entered: Nanos,
+    /// Since when it has waited for its turn.
+    pub(crate) waits_since: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     /// The header of the proxy, the bytes of the head, and those that came after the request.
@@ -128,6 +135,7 @@ impl<'a> Message<'a> {
             address_low,
             request.body_wait.as_millis() as u64,
             request.entered.to_number(),
+            request.waits_since.to_number(),
             session.len() as u64,
         ];
         let mut header = [0; HEADER];

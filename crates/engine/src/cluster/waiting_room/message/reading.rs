@@ -1,7 +1,7 @@
 //! Reads a message.
 
 use super::numbers::{self, kind, versions};
-use super::{Stage, Transfer, HEADER, NUMBERS};
+use super::{Stage, Transfer, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
 use crate::http::body::Body;
 use crate::tls::Session;
@@ -26,6 +26,12 @@ pub(in crate::cluster::waiting_room) fn open(
     }
 }
 
+/// Since when a connection has waited, from the beginning of its message.
+pub(in crate::cluster::waiting_room) fn waits_since(beginning: &[u8; BEGINNING]) -> Nanos {
+    let last = beginning.last_chunk().copied().unwrap_or_default();
+    Nanos::from_number(u64::from_le_bytes(last))
+}
+
 /// A transfer without its socket.
 struct Contents {
     numbers: [u64; NUMBERS],
@@ -37,7 +43,7 @@ struct Contents {
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> Transfer {
-        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, _] = self.numbers;
+        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _] = self.numbers;
         Transfer {
             socket,
             origin: (origin_and_kind >> 8) as u32,
@@ -46,6 +52,7 @@ impl Contents {
             stage: Stage::of(origin_and_kind, moment),
             body_wait: Duration::from_millis(wait),
             entered: Nanos::from_number(entered),
+            waits_since: Nanos::from_number(waits_since),
             served,
             input: self.input,
             body: self.body,

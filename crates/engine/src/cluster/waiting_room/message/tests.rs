@@ -18,6 +18,7 @@ fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> D
         awaited: Some(ProxyVersions::V2),
         stage: Stage::Request { arrived: Nanos::START },
         entered: Nanos::START + Duration::from_nanos(9),
+        waits_since: Nanos::START + Duration::from_nanos(5),
         body_wait: Duration::from_millis(7),
         served: 2,
         input,
@@ -60,6 +61,9 @@ fn a_message_is_read_as_it_was_written() {
         assert!(transfer.is_last);
         assert_eq!((transfer.stage, transfer.served), (departure.stage, 2));
         assert_eq!(transfer.entered, departure.entered);
+        assert_eq!(transfer.waits_since, departure.waits_since);
+        let beginning = datagram.first_chunk().expect("it is longer");
+        assert_eq!(waits_since(beginning), departure.waits_since);
         assert!(transfer.is_http2);
         assert_eq!(
             (transfer.awaited, transfer.body_wait),

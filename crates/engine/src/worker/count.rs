@@ -1,0 +1,61 @@
+//! Counts of what an engine has at the moment, such as connections. Each thing that is counted owns a [`Count`], so it
+//! cannot be counted down twice, nor be forgotten.
+
+use super::Worker;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
+
+/// One in a gauge of the worker; given back when dropped. A process that the app has forked shares the gauge and
+/// leaves it alone.
+pub(crate) struct Count {
+    worker: Arc<Worker>,
+    gauge: Gauge,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gauge {
+    Connections,
+    Clients,
+}
+
+impl Count {
+    /// One more connection.
+    pub(crate) fn connection(worker: &Arc<Worker>) -> Count {
+        Count::of(worker, Gauge::Connections)
+    }
+
+    /// One more client.
+    pub(crate) fn client(worker: &Arc<Worker>) -> Count {
+        Count::of(worker, Gauge::Clients)
+    }
+
+    fn of(worker: &Arc<Worker>, gauge: Gauge) -> Count {
+        let count = Count {
+            worker: Arc::clone(worker),
+            gauge,
+        };
+        count.change(1);
+        count
+    }
+
+    fn change(&self, by: i64) {
+        let counters = self.worker.counters();
+        let gauge = match self.gauge {
+            Gauge::Connections => &counters.connections,
+            Gauge::Clients => &counters.clients,
+        };
+        gauge.fetch_add(by, SeqCst);
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        if !self.worker.is_at_home() {
+            return;
+        }
+        self.change(-1);
+        if self.gauge == Gauge::Connections {
+            self.worker.give_place_back();
+        }
+    }
+}
