@@ -5,6 +5,7 @@ mod cases;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowances;
 mod attacks;
 mod bridge;
 mod heads;
