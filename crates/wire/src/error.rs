@@ -83,6 +83,18 @@ errors! {
     /// The head has more fields than the limit.
     TooManyFields = 431, "too many fields";
 
+    /// `:protocol` is no token (RFC 8441 §4).
+    InvalidProtocol = 400, "invalid :protocol";
+    /// A `:protocol` other than `websocket` (RFC 9220 §3).
+    UnsupportedProtocol = 501, "unsupported :protocol";
+    /// A `:scheme` other than those of HTTP (RFC 9113 §8.3.1).
+    UnsupportedScheme = 400, "unsupported :scheme";
+    /// Content-Length with `:protocol`: a tunnel has no content (RFC 9110 §9.3.6).
+    ContentLengthOfTunnel = 400, "content length with :protocol";
+    /// CR, LF or NUL in the value of a field of HTTP/2 (RFC 9113 §8.2.1).
+    LineBreakInValue = 400, "line break or NUL in a field value";
+    /// White space at the start or the end of the value of a field of HTTP/2 (RFC 9113 §8.2.1).
+    SpaceAroundValue = 400, "white space around a field value";
     /// `:authority` and Host name different hosts (RFC 9113 §8.3.1).
     HostContradictsAuthority = 400, "Host contradicts :authority";
     /// An HTTP/1.1 request without Host (RFC 9112 §3.2).

@@ -23,6 +23,21 @@ class Http2FiguresTest < Minitest::Test
                  lines.map { |line| line[/"[A-Z]+ [^"]*" \d+ \S+/].sub("-", "0") }.sort
   end
 
+  # An application that responds with success to a WebSocket without accepting it, and a protocol that no server knows.
+  def test_the_access_log_has_the_status_that_the_client_of_a_tunnel_gets
+    server = serve(APP, "--access-log", "access.log")
+    statuses = node(server, <<~'JS')
+      const status = protocol => new Promise(done =>
+        session.request({ ":method": "CONNECT", ":protocol": protocol, ":path": "/" }, { endStream: false })
+          .on("response", fields => done(fields[":status"])).on("error", () => {}))
+      session.on("remoteSettings", async () => say([await status("websocket"), await status("anything")]))
+    JS
+    lines = wait_until("two lines") { File.readlines(server.path("access.log")).then { |all| all if all.size == 2 } }
+
+    assert_equal [501, 501], statuses
+    assert_equal ['"GET / HTTP/2.0" 501', '"- - -" 501'], lines.map { |line| line[/"[^"]*" \d+/] }
+  end
+
   def test_connections_and_requests_are_counted
     server = serve(APP, "-w", 1, "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
     nghttp(server, "/a", "/b", "/c")

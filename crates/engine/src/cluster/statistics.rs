@@ -45,7 +45,7 @@ macro_rules! statistics {
             http2_priority_floods: Counter, Engine, Everywhere, "Those closed because of too many frames without effect, such as PRIORITY.";
             http2_window_floods: Counter, Engine, Everywhere, "Those closed because of too many WINDOW_UPDATE frames for what they were sent.";
             http2_continuation_floods: Counter, Engine, Everywhere, "Those closed because of too many CONTINUATION frames.";
-            http2_empty_data_floods: Counter, Engine, Everywhere, "Those closed because of too many DATA frames without data.";
+            http2_empty_data_floods: Counter, Engine, Everywhere, "Those closed because of too many DATA frames with little or no data.";
             clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that go on after the request.";
             events: Counter, Engine, Everywhere, "Events and deferred blocks that were run.";
             pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";

@@ -154,7 +154,7 @@ impl Connection {
                 Err(refusal) => return Next::Refuse(refusal),
             }
         }
-        if config.http2 && self.served == 0 && !self.stream.transport().is_for_one_response() {
+        if config.http2 && self.served == 0 && self.may_begin_http2() {
             match begins_with_preface(&self.stream.input) {
                 Some(true) => return Next::Multiplex,
                 Some(false) => {}
@@ -169,6 +169,14 @@ impl Connection {
             Err(_) if is_tls(input) => Next::Refuse(Refusal::Tls),
             Err(error) => Next::Refuse(error.into()),
         }
+    }
+
+    /// Whether a client may begin with HTTP/2 without a word: unless TLS has agreed on HTTP/1.1, whose parser refuses it then
+    /// (RFC 9113 §3.2).
+    fn may_begin_http2(&self) -> bool {
+        let transport = self.stream.transport();
+        let has_agreed_on_http1 = transport.session().is_some_and(|session| session.is_http1);
+        !transport.is_for_one_response() && !has_agreed_on_http1
     }
 
     /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.

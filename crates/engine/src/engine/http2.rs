@@ -97,6 +97,7 @@ impl Engine {
         for arrival in arrivals {
             self.begin_stream(session, arrival, now);
         }
+        session.gather();
         self.step_streams(session, scratch, now);
         self.forget_if_over(session);
     }

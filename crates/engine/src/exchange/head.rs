@@ -11,6 +11,9 @@ use fairlead_wire::{fields, has_no_body, Version};
 /// The status of an interim response with fields of the final one (RFC 8297).
 const EARLY_HINTS: u16 = 103;
 
+/// The status of success in a tunnel that the app has not accepted: 2xx would open it (RFC 8441 §5).
+const NO_TUNNEL: u16 = 501;
+
 const HSTS: &[u8] = b"strict-transport-security";
 
 impl Exchange<'_> {
@@ -164,6 +167,9 @@ impl Exchange<'_> {
     /// ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
         self.add_hsts();
+        if self.request().is_tunnel() && (200..300).contains(&self.response.status) {
+            self.response.status = NO_TUNNEL;
+        }
         let version = self.request().version();
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);

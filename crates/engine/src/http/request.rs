@@ -165,6 +165,11 @@ impl Request {
         self.head.upgrade
     }
 
+    /// Whether it is an extended CONNECT (RFC 8441 §4), which success would open.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.version() == Version::Http2 && self.offers_upgrade()
+    }
+
     /// The protocols that the client offers, if [`Request::offers_upgrade`]; over HTTP/2 that of an extended CONNECT (RFC 8441
     /// §4).
     pub fn offered_protocols(&self) -> impl Iterator<Item = &[u8]> {

@@ -14,6 +14,8 @@ pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(
     let protocol = request.extensions().get::<h2::ext::Protocol>();
     let head = RequestHead {
         method: request.method().as_str().as_bytes(),
+        // h2 tells it only together with an authority.
+        scheme: uri.scheme_str().map(str::as_bytes),
         authority: uri.authority().map(|authority| authority.as_str().as_bytes()),
         path: uri.path_and_query().map_or(&b""[..], |path| path.as_str().as_bytes()),
         protocol: protocol.map(|protocol| protocol.as_str().as_bytes()),
@@ -25,7 +27,8 @@ pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(
     write_head(&head, fields, out)
 }
 
-/// Whether it is an extended CONNECT (RFC 8441 §4): a tunnel to what speaks another protocol, so far only WebSocket.
+/// Whether it is an extended CONNECT (RFC 8441 §4): a tunnel to what speaks another protocol. Only for WebSockets a head is
+/// written.
 pub(super) fn is_tunnel(request: &Request<()>) -> bool {
     request.extensions().get::<h2::ext::Protocol>().is_some()
 }

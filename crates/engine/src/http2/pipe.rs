@@ -29,6 +29,11 @@ const STEP_BYTES: usize = 16 * 1024;
 /// How long a turn of receiving may take: heads that are expensive to read keep nobody else waiting for longer.
 const TURN_TIME: Duration = Duration::from_micros(250);
 
+/// DATA frames shorter than this take more memory in `h2` than they have bytes. A turn ends after so many of them, so that
+/// they can be taken out of it ([`PipeState::take_small`]).
+const SMALL_FRAME: usize = 1_024;
+const SMALL_FRAMES_OF_TURN: usize = 1_000;
+
 /// What `h2` has; the session keeps the other handle.
 pub(super) struct Pipe(pub(super) Arc<PipeState>);
 
@@ -57,6 +62,8 @@ struct Inner {
     flood: Option<Flood>,
     /// Whether the peer has reset a stream since that was last asked.
     has_reset: bool,
+    /// The streams with small DATA frames that were received since that was last asked, one for each frame.
+    small: Vec<u32>,
     epoch: Millis,
 }
 
@@ -74,6 +81,7 @@ impl PipeState {
             outgoing: FrameMeter::default(),
             flood: None,
             has_reset: false,
+            small: Vec::new(),
             epoch: now,
         };
         Arc::new(PipeState {
@@ -138,6 +146,14 @@ impl PipeState {
     pub(super) fn take_has_reset(&self) -> bool {
         std::mem::take(&mut self.inner.lock().has_reset)
     }
+
+    /// The streams for which small DATA frames were received since the last call.
+    pub(super) fn take_small(&self) -> Vec<u32> {
+        let mut streams = std::mem::take(&mut self.inner.lock().small);
+        streams.sort_unstable();
+        streams.dedup();
+        streams
+    }
 }
 
 impl Inner {
@@ -147,24 +163,29 @@ impl Inner {
 
     fn count_received(&mut self, bytes: &[u8], unsent: &Unsent) {
         let now = self.since_epoch();
-        let has_reset = &mut self.has_reset;
-        let flood = self.incoming.look_at_each(bytes, now, |frame| {
-            if frame.kind == frame_type::RST_STREAM {
+        let (has_reset, small) = (&mut self.has_reset, &mut self.small);
+        let flood = self.incoming.look_at_each(bytes, now, |frame| match frame.kind {
+            frame_type::RST_STREAM => {
                 *has_reset = true;
                 unsent.drop_stream(frame.stream);
             }
+            frame_type::DATA if (1..SMALL_FRAME).contains(&frame.length) => small.push(frame.stream),
+            _ => {}
         });
         self.flood = self.flood.or(flood);
+        if self.small.len() >= SMALL_FRAMES_OF_TURN {
+            self.budget = 0;
+        }
     }
 
-    /// A stream that this server resets may be one that the peer has made it reset.
     fn count_sent(&mut self, bytes: &[u8], unsent: &Unsent) {
         let now = self.since_epoch();
-        let flood = self.outgoing.look_at_each(bytes, now, |frame| unsent.sent(frame));
-        if flood == Some(Flood::Resets) {
-            self.flood = self.flood.or(Some(Flood::ProvokedResets));
-        }
-        self.incoming.sent(bytes.len());
+        let (incoming, flood) = (&mut self.incoming, &mut self.flood);
+        // What there is too much of in this direction is for the peer to judge.
+        self.outgoing.look_at_each(bytes, now, |frame| {
+            unsent.sent(frame);
+            *flood = flood.or(incoming.sent(frame, now));
+        });
         self.blocked = None;
     }
 

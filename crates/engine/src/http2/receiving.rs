@@ -3,7 +3,7 @@
 
 use super::head::is_tunnel;
 use super::stream::context;
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use h2::RecvStream;
 use http::header::CONTENT_LENGTH;
 use http::Request;
@@ -14,8 +14,9 @@ use std::task::Poll;
 pub(super) struct Receiving {
     /// `None` if nothing follows the head.
     body: Option<RecvStream>,
-    /// What was taken from `body`, and not received yet.
+    /// What was taken from `body`, and not received yet: first `ahead`, then `gathered`.
     ahead: Bytes,
+    gathered: BytesMut,
     /// What the end of `body` means.
     end: RequestEnd,
 }
@@ -46,8 +47,25 @@ impl RequestEnd {
 impl Receiving {
     /// `body`: `None` if nothing follows the head.
     pub(super) fn new(body: Option<RecvStream>, end: RequestEnd) -> Receiving {
-        let ahead = Bytes::new();
-        Receiving { body, ahead, end }
+        Receiving {
+            body,
+            ahead: Bytes::new(),
+            gathered: BytesMut::new(),
+            end,
+        }
+    }
+
+    pub(super) fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Takes what has arrived out of `h2`, which keeps some 256 bytes beside each frame. Nothing of it counts as received,
+    /// so the windows still bound it.
+    pub(super) fn gather(&mut self) {
+        let Some(body) = &mut self.body else { return };
+        while let Poll::Ready(Some(Ok(bytes))) = body.poll_data(&mut context()) {
+            self.gathered.extend_from_slice(&bytes);
+        }
     }
 
     /// Whether there is something to receive: bytes, or the end, or an error.
@@ -85,6 +103,10 @@ impl Receiving {
 
     fn look_into_body(&mut self) -> io::Result<bool> {
         while self.ahead.is_empty() {
+            if !self.gathered.is_empty() {
+                self.ahead = self.gathered.split().freeze();
+                break;
+            }
             let Some(body) = &mut self.body else { return Ok(false) };
             match body.poll_data(&mut context()) {
                 Poll::Ready(Some(Ok(bytes))) => self.ahead = bytes,

@@ -130,6 +130,11 @@ impl StreamSocket {
         }
     }
 
+    /// See [`Receiving::gather`].
+    pub(super) fn gather(&self) {
+        self.receiving.lock().gather();
+    }
+
     fn reset_with(&self, reason: Reason) {
         let is_new = self.sending.lock().reset(reason);
         if is_new {
@@ -146,6 +151,9 @@ impl StreamSocket {
 
 impl Drop for StreamSocket {
     fn drop(&mut self) {
+        if self.receiving.get_mut().has_body() {
+            self.session.received(self.sending.get_mut().id());
+        }
         self.session.left(self.is_hijacked.load(SeqCst));
     }
 }

@@ -26,8 +26,8 @@ use tickets::{KeyRing, Ticketer};
 
 pub(crate) use challenge::PROTOCOL as CHALLENGE_PROTOCOL;
 pub use identity::{Details, Identity};
-use session::HTTP2;
 pub use session::{Session, Verification};
+use session::{HTTP1, HTTP2};
 pub use ticket_keys::TicketKeys;
 
 /// What a listener offers its peers.
@@ -212,7 +212,7 @@ fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
 
 /// What may follow (RFC 7301), the best first.
 fn protocols(settings: &TlsSettings) -> Vec<Vec<u8>> {
-    let all = [HTTP2, b"http/1.1"];
+    let all = [HTTP2, HTTP1];
     let offered = all.into_iter().filter(|protocol| settings.http2 || *protocol != HTTP2);
     offered.map(<[u8]>::to_vec).collect()
 }

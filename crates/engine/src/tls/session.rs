@@ -4,8 +4,11 @@ use super::identity::Details;
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion, ServerConnection};
 use std::sync::OnceLock;
 
-/// Its name (RFC 9113 §3.1).
+/// The name of HTTP/2 (RFC 9113 §3.1).
 pub(super) const HTTP2: &[u8] = b"h2";
+
+/// The name of HTTP/1.1 (RFC 7301 §6).
+pub(super) const HTTP1: &[u8] = b"http/1.1";
 
 /// What TLS has agreed on with a peer, or what a trusted proxy says that it has agreed on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct Session {
     pub is_resumed: bool,
     /// Whether HTTP/2 follows (ALPN).
     pub is_http2: bool,
+    /// Whether HTTP/1.1 follows (ALPN), and not what else a client may know beforehand.
+    pub is_http1: bool,
     /// Made of the others when the application first needs it; empty at first.
     pub details: OnceLock<Box<Details>>,
 }
@@ -51,6 +56,7 @@ impl Session {
             },
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
             is_http2: connection.alpn_protocol() == Some(HTTP2),
+            is_http1: connection.alpn_protocol() == Some(HTTP1),
             details: OnceLock::new(),
         }
     }
@@ -97,6 +103,7 @@ impl Session {
                 .find(|one| *one as u8 == *verification)?,
             is_resumed: *is_resumed != 0,
             is_http2: false,
+            is_http1: false,
             details: OnceLock::new(),
         })
     }
@@ -141,6 +148,7 @@ mod tests {
                 verification: Verification::Failed,
                 is_resumed: true,
                 is_http2: false,
+                is_http1: false,
                 details: OnceLock::new(),
             };
             let bytes = session.to_bytes();

@@ -160,6 +160,22 @@ fn frames_that_cost_an_answer_or_nothing_but_time() {
         |stats| stats.http2_window_floods,
         |_| window_update(0, 1),
     );
+    is_ended(
+        "PING that answers none",
+        ENHANCE_YOUR_CALM,
+        |stats| stats.http2_ping_floods,
+        |_| frame(PING, 1, 0, &[7; 8]),
+    );
+    is_ended(
+        "GOAWAY",
+        ENHANCE_YOUR_CALM,
+        |stats| stats.http2_priority_floods,
+        |count| match count {
+            // A connection without a request would just end.
+            0 => post(1, "/"),
+            _ => frame(GOAWAY, 0, 0, &[0; 8]),
+        },
+    );
 }
 
 #[test]

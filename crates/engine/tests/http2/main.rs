@@ -5,9 +5,11 @@ mod cases;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowances;
 mod attacks;
 mod bridge;
 mod clients;
+mod heads;
 mod sessions;
 mod streams;
 mod turns;

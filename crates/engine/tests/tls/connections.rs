@@ -33,6 +33,25 @@ fn both_versions_are_spoken_and_sessions_resumed() {
 }
 
 #[test]
+fn a_client_that_agrees_on_http1_cannot_begin_with_http2() {
+    let server = server();
+    let begin = |protocols: &[&[u8]]| {
+        let mut config = (*client(&[&rustls::version::TLS13])).clone();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        let mut tls = stream(server.address, &std::sync::Arc::new(config));
+        tls.write_all(fairlead_wire::http2::PREFACE).expect("the server reads");
+        tls.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).expect("the server reads");
+        let mut answer = [0; 9];
+        tls.read_exact(&mut answer).expect("an answer");
+        answer
+    };
+    assert_eq!(&begin(&[b"http/1.1"]), b"HTTP/1.1 ");
+    // Who agrees on nothing has not agreed on HTTP/1.1: SETTINGS come back.
+    assert_eq!(begin(&[])[3], 4);
+    assert_eq!(server.engine.stats().http2_connections, 1);
+}
+
+#[test]
 fn a_handshake_may_arrive_byte_by_byte() {
     let server = server();
     let mut tls = stream(server.address, &client(&[&rustls::version::TLS13]));

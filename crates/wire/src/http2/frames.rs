@@ -1,63 +1,11 @@
-//! Counts the frames of a peer, by kind: some cost the receiver much more than the sender, and no client needs many of
-//! them (RFC 9113 §10.5; CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2025-8671).
-//!
-//! Each kind has an allowance that fills up with time, and, for updates of windows, with what the peer is sent. Only the
-//! nine bytes before each frame are looked at.
+//! Looks at the frames of a connection: the nine bytes before each of them, and nothing else. Tells which there are, whether
+//! one is incomplete, and, by `allowances.rs`, which there are too many of.
 
+use super::allowances::{Allowances, Flood};
 use std::time::Duration;
 
 /// Bytes before the payload of a frame (RFC 9113 §4.1).
 const FRAME_HEADER: usize = 9;
-
-/// What a peer has sent, or provoked, too often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flood {
-    /// Streams that it has reset (CVE-2023-44487).
-    Resets,
-    /// Streams that it has made this server reset (CVE-2025-8671).
-    ProvokedResets,
-    /// SETTINGS (CVE-2019-9515).
-    Settings,
-    /// PING (CVE-2019-9512).
-    Pings,
-    /// PRIORITY, PRIORITY_UPDATE, and frames of unknown types, none of which has an effect (CVE-2019-9513).
-    Priorities,
-    /// WINDOW_UPDATE: tiny ones cost a frame for each byte (CVE-2019-9511).
-    WindowUpdates,
-    /// CONTINUATION of one block of fields (CVE-2024-27316).
-    Continuations,
-    /// DATA without data that does not end its stream (CVE-2019-9518).
-    EmptyData,
-}
-
-impl Flood {
-    /// What it is called in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Flood::Resets => "it has reset too many streams",
-            Flood::ProvokedResets => "it has made the server reset too many streams",
-            Flood::Settings => "too many SETTINGS",
-            Flood::Pings => "too many PINGs",
-            Flood::Priorities => "too many frames without effect",
-            Flood::WindowUpdates => "too many updates of windows",
-            Flood::Continuations => "too many CONTINUATIONs",
-            Flood::EmptyData => "too many DATA frames without data",
-        }
-    }
-
-    /// How many at once, and how many in a second.
-    fn allowance(self) -> (u32, u32) {
-        match self {
-            Flood::Resets | Flood::ProvokedResets => (200, 50),
-            Flood::Settings => (50, 5),
-            Flood::Pings => (100, 10),
-            Flood::Priorities => (1_000, 100),
-            Flood::WindowUpdates => (1_000, 100),
-            Flood::Continuations => (0, 0),
-            Flood::EmptyData => (100, 10),
-        }
-    }
-}
 
 /// Most CONTINUATION frames of one block: with frames of the smallest legal limit, 16 KiB, they have room for 256 KiB.
 const MOST_CONTINUATIONS: u32 = 16;
@@ -65,13 +13,15 @@ const MOST_CONTINUATIONS: u32 = 16;
 /// Most bytes of a GOAWAY that are kept.
 const GOAWAY_BYTES: usize = 64;
 
-/// For each of so many bytes that were sent, the peer may update one window more.
-const BYTES_PER_UPDATE: u64 = 256;
+/// The flag of DATA and HEADERS that end their stream.
+pub(super) const END_STREAM: u8 = 1;
 
 /// The types of frames that others than the meter look at (RFC 9113 §6).
 pub mod frame_type {
     /// Content.
     pub const DATA: u8 = 0;
+    /// The head of a request or of a response.
+    pub const HEADERS: u8 = 1;
     /// The end of a stream before its time.
     pub const RST_STREAM: u8 = 3;
     /// The end of the connection.
@@ -113,10 +63,7 @@ pub struct FrameMeter {
     payload: usize,
     /// Bytes to skip before the first frame.
     skip: usize,
-    /// What was used of each allowance, in thousandths.
-    used: [u64; 8],
-    /// When that was last reduced.
-    since: Duration,
+    allowances: Allowances,
     continuations: u32,
     /// Since when a frame or a block of fields is incomplete, see [`FrameMeter::inside_since`].
     begun: Option<Duration>,
@@ -170,10 +117,9 @@ impl FrameMeter {
         flood
     }
 
-    /// The peer was sent so many bytes of content, and may tell how much more it takes.
-    pub fn sent(&mut self, bytes: usize) {
-        let used = &mut self.used[Flood::WindowUpdates as usize];
-        *used = used.saturating_sub(bytes as u64 * 1_000 / BYTES_PER_UPDATE);
+    /// The peer was sent a frame. Returns what it has made this server send too often.
+    pub fn sent(&mut self, head: FrameHead, now: Duration) -> Option<Flood> {
+        self.allowances.sent(head, now)
     }
 
     /// Since when a frame, or a block of fields, has begun and not ended. The payload of DATA may take as long as the body
@@ -201,71 +147,41 @@ impl FrameMeter {
     }
 
     fn count(&mut self, head: FrameHead, now: Duration) -> Option<Flood> {
-        const ACK_OR_END_STREAM: u8 = 1;
         const END_HEADERS: u8 = 4;
-        let has_first_flag = head.flags & ACK_OR_END_STREAM != 0;
         self.payload = head.length;
         match head.kind {
             frame_type::DATA => self.begun = None,
+            frame_type::HEADERS => self.allowances.opened(head.stream),
             frame_type::GOAWAY => self.goaway.clear(),
             _ => {}
         }
         let flood = match head.kind {
-            frame_type::DATA if head.length == 0 && !has_first_flag => Flood::EmptyData,
+            frame_type::DATA if head.length == 0 && head.flags & END_STREAM == 0 => Flood::EmptyData,
             frame_type::DATA => return None,
-            1 | 9 if head.flags & END_HEADERS != 0 => {
+            frame_type::HEADERS | 9 if head.flags & END_HEADERS != 0 => {
                 self.continuations = 0;
                 return None;
             }
-            1 | 9 => {
+            frame_type::HEADERS | 9 => {
                 self.continuations += 1;
                 return (self.continuations > MOST_CONTINUATIONS).then_some(Flood::Continuations);
             }
             frame_type::RST_STREAM => Flood::Resets,
-            4 | 6 if has_first_flag => return None,
+            // An acknowledgement has no effect if nothing has asked for it, and few do.
             4 => Flood::Settings,
             6 => Flood::Pings,
             8 => Flood::WindowUpdates,
-            5 | frame_type::GOAWAY => return None,
+            // The end of the connection, by `h2`.
+            5 => return None,
             _ => Flood::Priorities,
         };
-        self.spend(flood, now)
-    }
-
-    fn spend(&mut self, flood: Flood, now: Duration) -> Option<Flood> {
-        self.refill(now);
-        let used = &mut self.used[flood as usize];
-        *used += 1_000;
-        let (at_once, _) = flood.allowance();
-        (*used > u64::from(at_once) * 1_000).then_some(flood)
-    }
-
-    fn refill(&mut self, now: Duration) {
-        const ALL: [Flood; 8] = [
-            Flood::Resets,
-            Flood::ProvokedResets,
-            Flood::Settings,
-            Flood::Pings,
-            Flood::Priorities,
-            Flood::WindowUpdates,
-            Flood::Continuations,
-            Flood::EmptyData,
-        ];
-        let passed = now.saturating_sub(self.since).as_millis() as u64;
-        if passed == 0 {
-            return;
-        }
-        self.since = now;
-        for flood in ALL {
-            let (_, a_second) = flood.allowance();
-            let used = &mut self.used[flood as usize];
-            *used = used.saturating_sub(passed * u64::from(a_second));
-        }
+        self.allowances.spend(flood, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::allowances::Allowance;
     use super::*;
 
     fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
@@ -297,7 +213,10 @@ mod tests {
         for (kind, flags, length, flood) in [
             (3, 0, 4, Flood::Resets),
             (4, 0, 6, Flood::Settings),
+            (4, 1, 0, Flood::Settings),
             (6, 0, 8, Flood::Pings),
+            (6, 1, 8, Flood::Pings),
+            (frame_type::GOAWAY, 0, 8, Flood::Priorities),
             (2, 0, 5, Flood::Priorities),
             (16, 0, 9, Flood::Priorities),
             (77, 0, 0, Flood::Priorities),
@@ -305,18 +224,21 @@ mod tests {
             (0, 0, 0, Flood::EmptyData),
         ] {
             let frame = frame(kind, flags, length);
-            let (at_once, a_second) = flood.allowance();
+            let Allowance { at_once, a_second, .. } = flood.allowance();
             assert_eq!(allowed(&frame), at_once as usize, "{flood:?}");
+            let Some(each) = 1_000_u32.checked_div(a_second) else {
+                continue;
+            };
             let mut meter = FrameMeter::default();
-            let each = Duration::from_millis(u64::from(1_000 / a_second) + 1);
+            let each = Duration::from_millis(u64::from(each) + 1);
             let slowly = (0..5_000).find_map(|count| meter.look(&frame, each * count));
             assert_eq!(slowly, None, "{flood:?} at {a_second}/s");
         }
     }
 
     #[test]
-    fn answers_ends_and_content_are_free() {
-        for (kind, flags, length) in [(4, 1, 0), (6, 1, 8), (0, 1, 0), (0, 0, 1), (1, 4, 20), (7, 0, 8)] {
+    fn requests_ends_and_content_are_free() {
+        for (kind, flags, length) in [(0, 1, 0), (0, 0, 1), (1, 4, 20)] {
             assert_eq!(allowed(&frame(kind, flags, length)), 100_000, "{kind}");
         }
     }
@@ -401,15 +323,15 @@ mod tests {
     #[test]
     fn windows_may_be_updated_as_content_is_sent() {
         let update = frame(8, 0, 4);
+        let content = FrameHead::of(frame(0, 0, 1)[..9].try_into().expect("nine bytes"));
         let mut meter = FrameMeter::default();
         for _ in 0..50_000 {
-            meter.sent(BYTES_PER_UPDATE as usize);
-            assert_eq!(meter.look(&update, Duration::ZERO), None);
+            meter.sent(content, Duration::ZERO);
+            assert_eq!(meter.look(&update.repeat(10), Duration::ZERO), None);
         }
-        let mut tiny = FrameMeter::default();
         let flood = (0..50_000).find_map(|_| {
-            tiny.sent(1);
-            tiny.look(&update, Duration::ZERO)
+            meter.sent(content, Duration::ZERO);
+            meter.look(&update.repeat(11), Duration::ZERO)
         });
         assert_eq!(flood, Some(Flood::WindowUpdates));
     }

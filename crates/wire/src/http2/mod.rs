@@ -1,12 +1,14 @@
 //! HTTP/2 (RFC 9113), as far as the `h2` crate leaves it to us: how a connection begins, what a request and a response
 //! are in the terms of HTTP/1, the priority of a request, and which frames a peer may send how often.
 
+mod allowances;
 mod frames;
 mod priority;
 mod request;
 mod response;
 
-pub use frames::{frame_type, Flood, FrameHead, FrameMeter};
+pub use allowances::Flood;
+pub use frames::{frame_type, FrameHead, FrameMeter};
 pub use priority::Priority;
 pub use request::{write_head, RequestHead};
 pub use response::{ResponseLines, MAX_RESPONSE_HEAD};

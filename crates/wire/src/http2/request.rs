@@ -1,9 +1,11 @@
 //! A request of HTTP/2 as a head of HTTP/1, so that one parser judges both: targets, hosts, fields and limits have the
 //! same rules, and a request that moves to another worker has one form.
 //!
-//! `h2` has checked what is particular to HTTP/2 (RFC 9113 §8.2, §8.3): names in lower case, no fields of the connection,
-//! each pseudo-header at most once and before the fields.
+//! `h2` has checked most of what is particular to HTTP/2 (RFC 9113 §8.2, §8.3): names in lower case, no fields of the
+//! connection, each pseudo-header at most once and before the fields. Text is another matter: h2 lets any UTF-8 pass in
+//! `:protocol`, line breaks too. So nothing is written here that could end its line, wherever it comes from.
 
+use crate::http1::fields::{is_token_byte, is_valid_field_name, is_valid_field_value, trim};
 use crate::Error;
 
 /// The pseudo-headers of a request (RFC 9113 §8.3.1), and the protocol of an extended CONNECT (RFC 8441 §4).
@@ -11,6 +13,8 @@ use crate::Error;
 pub struct RequestHead<'a> {
     /// `:method`
     pub method: &'a [u8],
+    /// `:scheme`, if it is known.
+    pub scheme: Option<&'a [u8]>,
     /// `:authority`, if it is there.
     pub authority: Option<&'a [u8]>,
     /// `:path`; empty for a CONNECT without protocol.
@@ -22,34 +26,36 @@ pub struct RequestHead<'a> {
 /// The key that stands for the one which a WebSocket over HTTP/2 does not have (RFC 8441 §5): 16 zero bytes.
 const NO_KEY: &[u8] = b"AAAAAAAAAAAAAAAAAAAAAA==";
 
+/// The only protocol of an extended CONNECT that this server knows (RFC 8441 §5).
+const WEBSOCKET: &[u8] = b"websocket";
+
 /// Writes the head of a request to `out`. `fields`: names and values, in order. An extended CONNECT
 /// becomes what asks for the same in HTTP/1: a GET that offers to upgrade. Crumbs of `cookie` become one field (RFC 9113
 /// §8.2.3).
 ///
 /// # Errors
-/// If `:authority` and Host are not the same (RFC 9113 §8.3.1).
+/// If the request is malformed in a way that the text would not show, or that its parser does not know of. Part of the
+/// head may be in `out` then.
 pub fn write_head<'a, I>(head: &RequestHead<'_>, fields: impl Fn() -> I, out: &mut Vec<u8>) -> Result<(), Error>
 where
     I: Iterator<Item = (&'a [u8], &'a [u8])>,
 {
-    let method = if head.protocol.is_some() { b"GET" } else { head.method };
+    let is_tunnel = head.check_protocol()?;
+    head.check_scheme()?;
+    let method = if is_tunnel { b"GET" } else { head.method };
     let target = if head.path.is_empty() {
         head.authority.unwrap_or(b"/")
     } else {
         head.path
     };
-    for part in [method, b" ", target, b" HTTP/1.1\r\n"] {
-        out.extend_from_slice(part);
-    }
+    request_line(method, target, out)?;
     if let Some(authority) = head.authority {
-        line(b"host", authority, out);
+        line(b"host", authority, out)?;
     }
-    if let Some(protocol) = head.protocol {
-        line(b"connection", b"upgrade", out);
-        line(b"upgrade", protocol, out);
-        if protocol == b"websocket" {
-            line(b"sec-websocket-key", NO_KEY, out);
-        }
+    if is_tunnel {
+        line(b"connection", b"upgrade", out)?;
+        line(b"upgrade", WEBSOCKET, out)?;
+        line(b"sec-websocket-key", NO_KEY, out)?;
     }
     let mut has_cookie = false;
     for (name, value) in fields() {
@@ -57,38 +63,94 @@ where
             b"host" => match head.authority {
                 Some(authority) if authority.eq_ignore_ascii_case(value) => {}
                 Some(_) => return Err(Error::HostContradictsAuthority),
-                None => line(name, value, out),
+                None => line(name, value, out)?,
             },
             b"cookie" if has_cookie => {}
             b"cookie" => {
                 has_cookie = true;
-                cookies(fields(), out);
+                cookies(fields(), out)?;
             }
-            b"sec-websocket-key" if head.protocol.is_some() => {}
-            _ => line(name, value, out),
+            b"sec-websocket-key" if is_tunnel => {}
+            // The bytes of a tunnel are no content (RFC 9110 §9.3.6), and h2 would end the stream behind so many of them.
+            b"content-length" if is_tunnel => return Err(Error::ContentLengthOfTunnel),
+            _ => line(name, value, out)?,
         }
     }
     out.extend_from_slice(b"\r\n");
     Ok(())
 }
 
-fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+impl RequestHead<'_> {
+    /// Whether it is an extended CONNECT. Protocols are tokens, whose case makes no difference (RFC 9110 §7.8).
+    fn check_protocol(&self) -> Result<bool, Error> {
+        match self.protocol {
+            None => Ok(false),
+            Some(protocol) if protocol.eq_ignore_ascii_case(WEBSOCKET) => Ok(true),
+            Some([]) => Err(Error::InvalidProtocol),
+            Some(protocol) if protocol.iter().all(|byte| is_token_byte(*byte)) => Err(Error::UnsupportedProtocol),
+            Some(_) => Err(Error::InvalidProtocol),
+        }
+    }
+
+    /// A proxy in front may have used TLS or not, so either scheme of HTTP may come over any connection.
+    fn check_scheme(&self) -> Result<(), Error> {
+        let is = |own: &[u8]| self.scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case(own));
+        match is(b"http") || is(b"https") {
+            true => Ok(()),
+            false => Err(Error::UnsupportedScheme),
+        }
+    }
+}
+
+/// The first line, whose parts are separated by single spaces.
+fn request_line(method: &[u8], target: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    if !is_valid_field_name(method) {
+        return Err(Error::InvalidMethod);
+    }
+    if target.iter().any(|byte| *byte <= b' ') {
+        return Err(Error::InvalidTarget);
+    }
+    for part in [method, b" ", target, b" HTTP/1.1\r\n"] {
+        out.extend_from_slice(part);
+    }
+    Ok(())
+}
+
+fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    if !is_valid_field_name(name) {
+        return Err(Error::InvalidFieldName);
+    }
+    check_value(value)?;
     for part in [name, b": ", value, b"\r\n"] {
         out.extend_from_slice(part);
+    }
+    Ok(())
+}
+
+/// A value that stays on its line, and that the parser does not trim (RFC 9113 §8.2.1).
+fn check_value(value: &[u8]) -> Result<(), Error> {
+    if !is_valid_field_value(value) {
+        return Err(Error::LineBreakInValue);
+    }
+    match trim(value).len() == value.len() {
+        true => Ok(()),
+        false => Err(Error::SpaceAroundValue),
     }
 }
 
 /// All cookies as one field.
-fn cookies<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>, out: &mut Vec<u8>) {
+fn cookies<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>, out: &mut Vec<u8>) -> Result<(), Error> {
     out.extend_from_slice(b"cookie: ");
     let crumbs = fields.filter(|(name, _)| *name == b"cookie");
     for (index, (_, crumb)) in crumbs.enumerate() {
         if index > 0 {
             out.extend_from_slice(b"; ");
         }
+        check_value(crumb)?;
         out.extend_from_slice(crumb);
     }
     out.extend_from_slice(b"\r\n");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -98,6 +160,7 @@ mod tests {
 
     const PLAIN: RequestHead<'_> = RequestHead {
         method: b"GET",
+        scheme: Some(b"https"),
         authority: Some(b"shop.example"),
         path: b"/a?b",
         protocol: None,
@@ -182,6 +245,101 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("key: x"));
+    }
+
+    #[test]
+    fn nothing_that_ends_its_line_is_written_wherever_it_comes_from() {
+        for end in ["\r\n", "\r", "\n", "\0"] {
+            let text = format!("a{end}x: y");
+            let bytes = text.as_bytes();
+            for (head, error) in [
+                (RequestHead { method: bytes, ..PLAIN }, Error::InvalidMethod),
+                (RequestHead { path: bytes, ..PLAIN }, Error::InvalidTarget),
+                (
+                    RequestHead {
+                        scheme: Some(bytes),
+                        ..PLAIN
+                    },
+                    Error::UnsupportedScheme,
+                ),
+                (
+                    RequestHead {
+                        authority: Some(bytes),
+                        ..PLAIN
+                    },
+                    Error::LineBreakInValue,
+                ),
+                (
+                    RequestHead {
+                        protocol: Some(bytes),
+                        ..PLAIN
+                    },
+                    Error::InvalidProtocol,
+                ),
+            ] {
+                assert_eq!(written(head, &[]), Err(error), "{text:?}");
+            }
+            for (name, error) in [
+                ("x", Error::LineBreakInValue),
+                ("cookie", Error::LineBreakInValue),
+                ("host", Error::HostContradictsAuthority),
+            ] {
+                let fields = || [(name.as_bytes(), bytes)].into_iter();
+                assert_eq!(write_head(&PLAIN, fields, &mut Vec::new()), Err(error), "{name}");
+            }
+            let fields = || [(bytes, &b"value"[..])].into_iter();
+            assert_eq!(
+                write_head(&PLAIN, fields, &mut Vec::new()),
+                Err(Error::InvalidFieldName)
+            );
+        }
+    }
+
+    #[test]
+    fn white_space_around_a_value_and_schemes_of_others_are_refused() {
+        for value in [" a", "a ", "\ta", "a\t", " ", "\t"] {
+            let fields = || [(&b"x"[..], value.as_bytes())].into_iter();
+            assert_eq!(
+                write_head(&PLAIN, fields, &mut Vec::new()),
+                Err(Error::SpaceAroundValue),
+                "{value:?}"
+            );
+        }
+        assert!(written(PLAIN, &[("x", "a b\tc"), ("empty", "")]).is_ok());
+        for (scheme, is_known) in [
+            ("http", true),
+            ("HTTPS", true),
+            ("ftp", false),
+            ("wss", false),
+            ("", false),
+        ] {
+            let head = RequestHead {
+                scheme: Some(scheme.as_bytes()),
+                ..PLAIN
+            };
+            assert_eq!(written(head, &[]).is_ok(), is_known, "{scheme}");
+        }
+    }
+
+    #[test]
+    fn a_tunnel_is_for_a_web_socket_and_has_no_content() {
+        let connect = |protocol| RequestHead {
+            method: b"CONNECT",
+            protocol: Some(protocol),
+            ..PLAIN
+        };
+        let upper = written(connect(b"WebSocket"), &[]).expect("a head");
+        assert!(upper.contains("\r\nupgrade: websocket\r\n"), "{upper}");
+        for protocol in [&b"connect-udp"[..], b"websockets", b"h2c"] {
+            assert_eq!(written(connect(protocol), &[]), Err(Error::UnsupportedProtocol));
+        }
+        for protocol in [&b""[..], b"web socket", b"websocket,h2c", b"\xff"] {
+            assert_eq!(written(connect(protocol), &[]), Err(Error::InvalidProtocol));
+        }
+        assert_eq!(
+            written(connect(b"websocket"), &[("content-length", "0")]),
+            Err(Error::ContentLengthOfTunnel)
+        );
     }
 
     #[test]

@@ -125,8 +125,13 @@ fn next<'a>(rest: &mut &'a [u8]) -> Result<Option<(u8, &'a [u8])>, Error> {
     }
 }
 
+/// Text on one line: it goes to the env as it is, and a common name may be what its owner likes. U+0085, U+2028 and U+2029
+/// end lines, too, for those who read them so.
 fn text(value: &[u8]) -> Result<&str, Error> {
-    std::str::from_utf8(value).map_err(|_| Error::InvalidProxyHeader)
+    let text = std::str::from_utf8(value).ok();
+    let ends_line = |char: char| char.is_control() || matches!(char, '\u{2028}' | '\u{2029}');
+    text.filter(|text| !text.chars().any(ends_line))
+        .ok_or(Error::InvalidProxyHeader)
 }
 
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Error> {

@@ -73,6 +73,7 @@ pub(crate) fn request(bytes: &[u8]) {
     let mut next = || parts.next().unwrap_or_default();
     let head = RequestHead {
         method: next(),
+        scheme: Some(&b"https"[..]),
         authority: Some(next()).filter(|_| choice & 1 != 0),
         path: next(),
         protocol: Some(next()).filter(|_| choice & 2 != 0),

@@ -221,6 +221,25 @@ fn a_block_is_refused_for_what_it_cannot_mean() {
 }
 
 #[test]
+fn text_that_would_not_stay_on_its_line_is_refused() {
+    for end in [
+        "\r\n", "\r", "\n", "\0", "\u{b}", "\x1b", "\x7f", "\u{85}", "\u{2028}", "\u{2029}",
+    ] {
+        let text = format!("admin{end}X: y");
+        let [authority, version, cipher, name] = [0x02, 0x21, 0x23, 0x22].map(|kind| vector(kind, text.as_bytes()));
+        let headers = [
+            with(&[&authority]),
+            with(&[&tls(1, 0, &[&version])]),
+            with(&[&tls(1, 0, &[&cipher])]),
+            with(&[&tls(3, 0, &[&name])]),
+        ];
+        for header in headers {
+            assert_eq!(refused(&header), Error::InvalidProxyHeader, "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn a_block_that_would_be_too_long_is_refused_before_it_arrives() {
     let room = PROXY_HEADER_BYTES - with(&[]).len() - 3;
     let largest = with(&[&vector(0xee, &vec![0; room])]);

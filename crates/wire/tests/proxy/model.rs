@@ -175,7 +175,7 @@ fn vectors(header: &[u8], start: usize, reading: &mut Reading) -> Option<bool> {
         is_right = checksum(&zeroed) == sum;
     }
     reading.authority = match single(&found, 0x02)? {
-        Some((_, value)) => Some(String::from_utf8(value.to_vec()).ok()?),
+        Some((_, value)) => Some(on_one_line(value)?),
         None => None,
     };
     if let Some((_, value)) = single(&found, 0x20)? {
@@ -184,13 +184,23 @@ fn vectors(header: &[u8], start: usize, reading: &mut Reading) -> Option<bool> {
     Some(is_right)
 }
 
+/// Text without anything that ends a line or controls a terminal.
+fn on_one_line(value: &[u8]) -> Option<String> {
+    let text = String::from_utf8(value.to_vec()).ok()?;
+    let forbidden = text.chars().filter(|char| {
+        let code = u32::from(*char);
+        code < 0x20 || (0x7f..0xa0).contains(&code) || code == 0x2028 || code == 0x2029
+    });
+    (forbidden.count() == 0).then_some(text)
+}
+
 fn tls(value: &[u8]) -> Option<Option<Tls>> {
     let (bits, verification) = (*value.first()?, value.get(1..5)?);
     let found = split(&value[5..])?;
     let mut texts = [None, None, None];
     for (text, kind) in texts.iter_mut().zip([0x21, 0x23, 0x22]) {
         if let Some((_, value)) = single(&found, kind)? {
-            *text = Some(String::from_utf8(value.to_vec()).ok()?);
+            *text = Some(on_one_line(value)?);
         }
     }
     let certificate = single(&found, 0x28)?.map(|(_, value)| value.to_vec());

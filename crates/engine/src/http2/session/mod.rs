@@ -45,6 +45,13 @@ const MOST_DELAYED: u32 = 16;
 /// Most bytes of a response that `h2` keeps.
 const STREAM_BUFFER: usize = 64 * 1024;
 
+/// Bytes that `h2` may keep beside small DATA frames: those of a turn, which [`Session::gather`] takes out of it, and of
+/// what is read ahead while nothing can be sent.
+const DATA_FRAME_BUDGET: usize = 4 << 20;
+
+/// Most requests that are reset before they are taken in: those of a burst, which [`Flood::Resets`] bounds.
+const PENDING_RESETS: usize = 200;
+
 /// See the head of this file.
 pub(crate) struct Session {
     me: Weak<Session>,
@@ -63,6 +70,8 @@ pub(crate) struct Session {
     wanted: Signal,
     /// The streams that somebody waits for, by number.
     watched: Mutex<HashMap<u32, Arc<StreamSocket>>>,
+    /// The streams that may receive something, by number.
+    receiving: Mutex<HashMap<u32, Weak<StreamSocket>>>,
     streams: AtomicUsize,
     /// How many of the streams the app has.
     hijacked: AtomicUsize,
@@ -192,6 +201,7 @@ impl Session {
             wakeup: Arc::default(),
             wanted: Signal::default(),
             watched: Mutex::default(),
+            receiving: Mutex::default(),
             streams: AtomicUsize::new(0),
             hijacked: AtomicUsize::new(0),
             idle_since: AtomicMillis::new(now),
@@ -232,6 +242,8 @@ fn builder(config: &Config) -> Builder {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(config.http2_streams)
         .max_header_list_size(u32::try_from(config.head_max_bytes).unwrap_or(u32::MAX))
+        .data_frame_budget(DATA_FRAME_BUDGET)
+        .max_pending_accept_reset_streams(PENDING_RESETS)
         .max_send_buffer_size(STREAM_BUFFER);
     if config.http2_websockets {
         builder.enable_connect_protocol();

@@ -10,7 +10,7 @@ use crate::transport::Link;
 use fairlead_wire::Error;
 use http::Request;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Bytes of responses that a session keeps, of all its streams, while the socket does not take them.
 const UNSENT_BYTES: usize = 128 * 1024;
@@ -31,7 +31,26 @@ impl Session {
         let is_head_request = request.method() == http::Method::HEAD;
         let receiving = (Some(body).filter(|_| has_more), end);
         let stream = StreamSocket::new(self, arrival.respond, receiving, is_head_request);
+        if has_more {
+            self.receiving.lock().insert(stream.id(), Arc::downgrade(&stream));
+        }
         (stream, written.map(|()| head), begun)
+    }
+
+    /// Takes what came in small frames out of `h2`. Most of it somebody is about to receive; but a body that waits for
+    /// its file, or messages for a handler that is slow, would cost far more memory there than their bytes.
+    pub(crate) fn gather(&self) {
+        for id in self.pipe.take_small() {
+            let stream = self.receiving.lock().get(&id).and_then(Weak::upgrade);
+            if let Some(stream) = stream {
+                stream.gather();
+            }
+        }
+    }
+
+    /// A stream that could receive something is over.
+    pub(in crate::http2) fn received(&self, stream: u32) {
+        self.receiving.lock().remove(&stream);
     }
 
     /// A stream has begun.
