@@ -51,6 +51,7 @@ module Fairlead
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
   autoload :Idleness, "fairlead/process/idleness"
+  autoload :RunningTime, "fairlead/process/running_time"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Acme, "fairlead/acme"
   autoload :StateFolder, "fairlead/state_folder"

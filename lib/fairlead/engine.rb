@@ -53,12 +53,12 @@ module Fairlead
       return false unless delay.zero? || leave(delay)
 
       @ending = true
-      deadline = seconds && (now + seconds)
+      limit = RunningTime::Limit.new(seconds)
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       retire ? @native.retire : @native.drain
-      drained = @native.wait(seconds_until(deadline))
-      @shutdown_hooks.join(seconds_until(deadline))
+      drained = limit.wait { |rest| @native.wait(rest) }
+      limit.wait { |rest| @shutdown_hooks.join(rest) }
       force_end unless drained
       stop
       drained
@@ -94,9 +94,8 @@ module Fairlead
     # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
     def leave(seconds)
       @native.leave
-      deadline = now + seconds
       @lock.synchronize do
-        @stopping.wait(@lock, deadline - now) until @ending || now >= deadline
+        RunningTime::Limit.new(seconds).wait { |rest| @ending || (@stopping.wait(@lock, rest) && @ending) }
       end
       !@ending
     end
@@ -107,9 +106,6 @@ module Fairlead
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
       @shutdown_hooks.join(head_start)
     end
-
-    # Seconds; nil when there is no deadline.
-    def seconds_until(deadline) = deadline && [deadline - now, 0].max
 
     def force_end
       print_backtraces(:forced)
@@ -124,7 +120,7 @@ module Fairlead
     def abort_requests
       busy = Native.current_requests.map(&:first) & threads
       busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
-      @native.wait(FORCED_GRACE) if busy.any?
+      RunningTime::Limit.new(FORCED_GRACE).wait { |rest| @native.wait(rest) } if busy.any?
     end
 
     # Called by #drain, and by a #stop that ends the drain early.

@@ -135,7 +135,7 @@ module Fairlead
     # The Process::Status; nil if it takes too long.
     def wait(pid)
       waiter = Process.detach(pid)
-      return waiter.value if waiter.join(CHECK_TIMEOUT)
+      return waiter.value if RunningTime::Limit.new(CHECK_TIMEOUT).wait { |seconds| waiter.join(seconds) }
 
       Process.kill("KILL", pid)
       nil

@@ -33,6 +33,7 @@ module Fairlead
       @status = 0
       @defeat = nil
       @started_at = Time.now
+      @clock = RunningTime.new
     end
 
     # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
@@ -82,9 +83,9 @@ module Fairlead
       @shared = @handover&.shared || Native::Shared.new(SLOTS, @service.configuration.workers)
       Stats.shared = @shared
       @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
-      @workforce = Workforce.new(@service, @shared, @generations)
+      @workforce = Workforce.new(@service, @shared, @generations) { now }
       @restarts = Restarts.new(@workforce, @generations, @log)
-      @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations)
+      @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations, @clock)
       seconds = @service.configuration.idle_timeout
       @idleness = Idleness.new(seconds) { @shared.stats[:workers] } if seconds
     end
@@ -111,7 +112,9 @@ module Fairlead
     # What a process has said before it ended is read before its end is acted on.
     def supervise
       until @stopping && @workforce.children.empty? && @generations.empty?
-        events = @signals.wait(pause, *links)
+        seconds = pause
+        events = @signals.wait(seconds, *links)
+        @clock.look(seconds)
         read_links
         reap
         events.grep(Symbol) { |event| act_on(event) }
