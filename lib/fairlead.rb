@@ -47,6 +47,7 @@ module Fairlead
   autoload :Role, "fairlead/process/role"
   autoload :Link, "fairlead/process/link"
   autoload :HotRestart, "fairlead/process/hot_restart"
+  autoload :BundleExec, "fairlead/process/bundle_exec"
   autoload :RestartCommand, "fairlead/process/restart_command"
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
