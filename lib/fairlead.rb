@@ -51,6 +51,7 @@ module Fairlead
   autoload :RestartCommand, "fairlead/process/restart_command"
   autoload :Backtraces, "fairlead/process/backtraces"
   autoload :Signals, "fairlead/process/signals"
+  autoload :Insistence, "fairlead/process/insistence"
   autoload :Idleness, "fairlead/process/idleness"
   autoload :RunningTime, "fairlead/process/running_time"
   autoload :PidFile, "fairlead/process/pid_file"

@@ -24,7 +24,7 @@ module Fairlead
       @created = Thread::Queue.new
       @stopping = ConditionVariable.new
       @ending = false
-      @finished = false
+      @finished = @told = false
       @pid = nil
     end
 
@@ -59,13 +59,14 @@ module Fairlead
       retire ? @native.retire : @native.drain
       drained = limit.wait { |rest| @native.wait(rest) }
       limit.wait { |rest| @shutdown_hooks.join(rest) }
-      force_end unless drained
+      drained ? @told = true : force_end
       stop
       drained
     end
 
     # Closes all connections now.
     def stop
+      tell_of_aborted
       @ending = true
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
@@ -118,9 +119,19 @@ module Fairlead
 
     # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
     def abort_requests
-      busy = Native.current_requests.map(&:first) & threads
+      busy = tell_of_aborted
       busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
       RunningTime::Limit.new(FORCED_GRACE).wait { |rest| @native.wait(rest) } if busy.any?
+    end
+
+    # Logs each request that is aborted, once. Returns the threads that run them.
+    def tell_of_aborted
+      running = Native.current_requests.to_h.slice(*threads)
+      running.each_value { |env| @service.log.request_aborted(env) } unless @told
+      waiting = @native.stats[:queued]
+      @service.log.waiting_requests_aborted(waiting) if waiting.positive? && !@told
+      @told = true
+      running.keys
     end
 
     # Called by #drain, and by a #stop that ends the drain early.

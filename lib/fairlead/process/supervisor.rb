@@ -34,6 +34,7 @@ module Fairlead
       @defeat = nil
       @started_at = Time.now
       @clock = RunningTime.new
+      @insistence = Insistence.new
     end
 
     # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
@@ -171,14 +172,13 @@ module Fairlead
     # HUP ends a server that has nothing to reopen or to read again.
     def hang_up
       done = [reopen_logs, reload_certificates].any?
-      done || @signals.ignored_before?("HUP") || stop(:HUP)
+      done || @signals.ignored_before?("HUP") || stop_or_hurry(:HUP)
     end
 
-    # A second signal means that it is to be quick.
     def stop_or_hurry(event)
       return stop(event) unless @stopping
 
-      stop_at_once(event) if Signals::REQUESTS.key?(event)
+      stop_at_once(event) if @insistence.hurries?(event)
     end
 
     def change(request)
@@ -221,6 +221,7 @@ module Fairlead
     def stop(reason, delay: @service.configuration.drain_delay)
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
       @ended_by = reason
+      @insistence.begin
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(:end, @workforce.deadline + delay, delay)
     end
