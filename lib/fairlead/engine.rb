@@ -24,7 +24,7 @@ module Fairlead
       @created = Thread::Queue.new
       @stopping = ConditionVariable.new
       @ending = false
-      @finished = false
+      @finished = @told = false
       @pid = nil
     end
 
@@ -53,19 +53,20 @@ module Fairlead
       return false unless delay.zero? || leave(delay)
 
       @ending = true
-      deadline = seconds && (now + seconds)
+      limit = RunningTime::Limit.new(seconds)
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       retire ? @native.retire : @native.drain
-      drained = @native.wait(seconds_until(deadline))
-      @shutdown_hooks.join(seconds_until(deadline))
-      force_end unless drained
+      drained = limit.wait { |rest| @native.wait(rest) }
+      limit.wait { |rest| @shutdown_hooks.join(rest) }
+      drained ? @told = true : force_end
       stop
       drained
     end
 
     # Closes all connections now.
     def stop
+      tell_of_aborted
       @ending = true
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
@@ -94,9 +95,8 @@ module Fairlead
     # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
     def leave(seconds)
       @native.leave
-      deadline = now + seconds
       @lock.synchronize do
-        @stopping.wait(@lock, deadline - now) until @ending || now >= deadline
+        RunningTime::Limit.new(seconds).wait { |rest| @ending || (@stopping.wait(@lock, rest) && @ending) }
       end
       !@ending
     end
@@ -107,9 +107,6 @@ module Fairlead
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
       @shutdown_hooks.join(head_start)
     end
-
-    # Seconds; nil when there is no deadline.
-    def seconds_until(deadline) = deadline && [deadline - now, 0].max
 
     def force_end
       print_backtraces(:forced)
@@ -122,9 +119,19 @@ module Fairlead
 
     # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
     def abort_requests
-      busy = Native.current_requests.map(&:first) & threads
+      busy = tell_of_aborted
       busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
-      @native.wait(FORCED_GRACE) if busy.any?
+      RunningTime::Limit.new(FORCED_GRACE).wait { |rest| @native.wait(rest) } if busy.any?
+    end
+
+    # Logs each request that is aborted, once. Returns the threads that run them.
+    def tell_of_aborted
+      running = Native.current_requests.to_h.slice(*threads)
+      running.each_value { |env| @service.log.request_aborted(env) } unless @told
+      waiting = @native.stats[:queued]
+      @service.log.waiting_requests_aborted(waiting) if waiting.positive? && !@told
+      @told = true
+      running.keys
     end
 
     # Called by #drain, and by a #stop that ends the drain early.

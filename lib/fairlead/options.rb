@@ -231,7 +231,7 @@ module Fairlead
            scope: :process, default: 0, valid: [10], invalid: [-1],
            doc: "How long connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
                 "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
-                "request to a closed port. `shutdown_timeout` begins afterwards. A second signal ends the delay."
+                "request to a closed port. `shutdown_timeout` begins afterwards. A second signal (a TERM not within a second) ends the delay."
 
     option :idle_timeout, Types::Seconds.new,
            scope: :process, default: nil, valid: [300], invalid: [0],

@@ -3,16 +3,20 @@
 require "test_helper"
 require "net/http"
 require "open3"
+require "support/launched_by"
+require "support/restarts"
 
 # The gem, as a user gets it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
 # extension), and run from a folder that knows nothing of the checkout.
 class GemTest < Minitest::Test
   include Fairlead::Test::Servers
+  include Fairlead::Test::Restarts
 
   ABI = RbConfig::CONFIG.values_at("ruby_version", "arch").join("-")
   TARGET = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "ruby-#{ABI}")
   HOME = File.join(TARGET, "gem-home")
   PACKAGE = File.join(TARGET, "fairlead.gem")
+  COMMAND = File.join(HOME, "bin", "fairlead")
 
   # A user's environment: no checkout, no Bundler. Cargo ≥ 1.91 keeps what it has compiled for the next run, an older one
   # compiles everything again. That folder is not the checkout's own: Cargo takes crates of the same name and version at the
@@ -24,35 +28,141 @@ class GemTest < Minitest::Test
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS" => "16", "CARGO_PROFILE_RELEASE_DEBUG" => "0"
   }.freeze
 
-  def test_the_gem_installs_and_serves
-    FileUtils.rm_rf(HOME)
-    run!("gem", "build", "fairlead.gemspec", "--output", PACKAGE, chdir: ROOT)
-    run!("gem", "install", "--local", "--no-document", PACKAGE)
+  # As in the README. Bundler may use nothing but what is installed.
+  GEMFILE = "source \"https://rubygems.org\"\ngem \"fairlead\"\n"
 
-    Dir.mktmpdir("fairlead-gem-") do |folder|
-      assert_equal "fairlead #{Fairlead::VERSION}", run!(command, "--version", chdir: folder).strip
-      File.write(File.join(folder, "config.ru"), "run ->(_env) { [200, {}, ['from the gem']] }")
-      assert_equal "from the gem", answer(folder)
-      assert_match(/\AUsage: fairlead bench URL/, run!(command, "bench", "--help", chdir: folder))
+  # Says whether it runs in the bundle.
+  APP = "IN_BUNDLE = defined?(Bundler) ? :bundle : :system\n#{Fairlead::Test::Restarts::VERSIONED.sub("Process.pid}", "\\0 \#{IN_BUNDLE}")}".freeze
+
+  # A server that is started with the installed gem, in another way than by its file.
+  class Installed < Fairlead::Test::LaunchedBy
+    def initialize(*words, shebang: nil, **options)
+      @words = words
+      super("fairlead", APP, *options.delete(:arguments), files: { "version" => "1", "Gemfile" => GEMFILE }, environment: ENVIRONMENT, **options)
+      @environment = @environment.merge("PATH" => "#{shebang ? stub(shebang) : File.dirname(COMMAND)}:#{ENV.fetch("PATH")}")
+    end
+
+    private
+
+    def command = [*@words, "-b", "tcp://127.0.0.1:0", *@arguments]
+
+    def process_environment = super.merge("RUBYLIB" => nil)
+
+    # RubyGems' program with another first line, as it has it on other systems.
+    def stub(shebang)
+      path = write("stubs/fairlead", File.read(COMMAND).sub(/\A#!.*/, shebang))
+      File.chmod(0o755, path)
+      File.dirname(path)
     end
   end
 
-  private
-
-  def command
-    File.join(HOME, "bin", "fairlead")
+  def setup
+    self.class.install(self)
   end
 
-  def run!(*command, **options)
-    output, status = Open3.capture2e(ENVIRONMENT, *command, **options)
+  def self.install(test)
+    @install ||= begin
+      FileUtils.rm_rf(HOME)
+      test.run!("gem", "build", "fairlead.gemspec", "--output", PACKAGE, chdir: ROOT)
+      test.run!("gem", "install", "--local", "--no-document", PACKAGE)
+    end
+  end
+
+  def test_the_gem_installs_and_serves
+    Dir.mktmpdir("fairlead-gem-") do |folder|
+      assert_equal "fairlead #{Fairlead::VERSION}", run!(COMMAND, "--version", chdir: folder).strip
+      File.write(File.join(folder, "config.ru"), "run ->(_env) { [200, {}, ['from the gem']] }")
+      assert_equal "from the gem", served(folder)
+      assert_match(/\AUsage: fairlead bench URL/, run!(COMMAND, "bench", "--help", chdir: folder))
+    end
+  end
+
+  SHEBANGS = { "as_installed" => nil, "of_env" => "#!/usr/bin/env ruby", "of_this_ruby" => "#!#{RbConfig.ruby}",
+               "of_another_name" => "#!#{File.dirname(RbConfig.ruby)}/ruby" }.freeze
+
+  SHEBANGS.each do |name, shebang|
+    define_method(:"test_bundle_exec_of_a_program_with_the_first_line_#{name}_restarts_in_the_bundle") do
+      assert_restarts(Installed.new("bundle", "exec", "fairlead", shebang: shebang, arguments: ["-w", "2", "--state", "state", "--control-url", "auto"]))
+    end
+  end
+
+  def test_a_single_process_that_bundle_exec_has_started_restarts_in_the_bundle
+    server = begin_in_bundle(Installed.new("bundle", "exec", "fairlead"))
+    { USR2: 2, USR1: 3 }.each { |signal, number| assert_signal_brings(signal, server, number) }
+
+    assert_equal [server.pid.to_s, "bundle"], answer(server).split.drop(1)
+  end
+
+  def test_the_program_of_bundler_restarts_in_the_bundle
+    server = Installed.new("bin/fairlead", arguments: ["-w", "2", "--state", "state", "--control-url", "auto"])
+    bundle!(server)
+    run!("bundle", "binstubs", "fairlead", chdir: server.directory)
+
+    assert_restarts(server)
+  end
+
+  def test_the_program_of_rubygems_restarts_without_a_bundle
+    assert_restarts(Installed.new("fairlead", arguments: ["-w", "2", "--state", "state", "--control-url", "auto"]), where: "system")
+  end
+
+  def test_a_gemfile_of_another_name_stays_the_one
+    server = Installed.new("bundle", "exec", "--gemfile", "Gemfile.next", "fairlead", arguments: ["-w", "1"])
+    File.rename(server.path("Gemfile"), server.path("Gemfile.next"))
+    server.write("Gemfile", "raise 'not this one'")
+    begin_in_bundle(server, "BUNDLE_GEMFILE" => server.path("Gemfile.next"))
+    assert_signal_brings(:USR1, server, 2)
+
+    assert_equal "bundle", answer(server).split.last
+  end
+
+  def run!(*command, environment: {}, **options)
+    output, status = Open3.capture2e(ENVIRONMENT.merge(environment), *command, **options)
     assert_predicate status, :success?, "#{command.join(" ")}\n#{output}"
     output
   end
 
+  private
+
+  # In each way there is, one after the other.
+  def assert_restarts(server, where: "bundle")
+    begin_in_bundle(server)
+    { USR1: 2, USR2: 3 }.each { |signal, number| assert_signal_brings(signal, server, number) }
+    server.write("version", "4")
+    run!(*ctl(where), "-S", "state", "--wait", "restart", chdir: server.directory)
+
+    assert_equal "4", version(server)
+    assert_equal where, answer(server).split.last
+    assert_empty server.stderr
+  end
+
+  def ctl(where) = where == "bundle" ? %w[bundle exec fairlead ctl] : [COMMAND, "ctl"]
+
+  def assert_signal_brings(signal, server, number)
+    server.write("version", number.to_s)
+    server.signal(signal)
+    wait_until("version #{number} after #{signal}", seconds: 60) do
+      version(server) == number.to_s
+    rescue SystemCallError, IOError
+      nil
+    end
+    pass
+  end
+
+  def begin_in_bundle(server, environment = {})
+    bundle!(server, environment)
+    server.start(seconds: 60)
+  end
+
+  def bundle!(server, environment = {})
+    skip("there is no Bundler") unless system("bundle", "--version", out: File::NULL, err: File::NULL)
+    own(server)
+    run!("bundle", "install", "--local", "--quiet", environment: environment, chdir: server.directory)
+  end
+
   # Starts the installed command, asks it once and ends it.
-  def answer(folder)
+  def served(folder)
     log = File.join(folder, "log")
-    pid = Process.spawn(ENVIRONMENT, command, "-b", "tcp://127.0.0.1:0", chdir: folder, out: log, err: log)
+    pid = Process.spawn(ENVIRONMENT, COMMAND, "-b", "tcp://127.0.0.1:0", chdir: folder, out: log, err: log)
     url = wait_until("the installed server to listen", seconds: 20) { File.read(log)[/listening on (\S+)/, 1] }
     Net::HTTP.get(URI(url))
   ensure

@@ -160,6 +160,11 @@ module Fairlead
 
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
+    # +env+: of a request that still runs when the server ends.
+    def request_aborted(env) = warn("aborted #{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}: it was still running")
+
+    def waiting_requests_aborted(count) = warn("aborted #{count} #{count == 1 ? "request" : "requests"} that still waited for a thread")
+
     def stopping_at_once(signal) = info("#{signal}: stopping at once")
 
     def stopped = info("fairlead stopped")

@@ -2,7 +2,7 @@
 
 module Fairlead
   # Whether a server has had nothing to do for as long as the option idle_timeout says. It looks at the statistics now and
-  # then, so a request costs nothing.
+  # then, so a request costs nothing. Time in which nobody could have reached the server does not count: see RunningTime.
   class Idleness
     # What grows with all that clients and the application want to have done.
     COUNTERS = %i[requests refused_requests events].freeze
@@ -18,6 +18,7 @@ module Fairlead
       @seconds = seconds
       @statistics = statistics
       @count = nil
+      @clock = RunningTime.new
       @since = now
     end
 
@@ -26,6 +27,7 @@ module Fairlead
 
     # Looks, and returns whether the time is over.
     def over?
+      @clock.look(pause)
       engines = @statistics.call
       count = sum(engines, COUNTERS)
       @since = now if count != @count || sum(engines, GAUGES).positive?
@@ -37,6 +39,6 @@ module Fairlead
 
     def sum(engines, names) = engines.sum { |engine| names.sum { |name| engine.fetch(name) } }
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def now = @clock.now
   end
 end

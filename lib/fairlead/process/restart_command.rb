@@ -2,7 +2,7 @@
 
 module Fairlead
   # The command that has started this process, so that it can be run again: the same words, in the same folder. If that is a
-  # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out.
+  # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out; see BundleExec.
   class RestartCommand
     # How long a check may take, in seconds.
     CHECK_TIMEOUT = 60
@@ -16,7 +16,14 @@ module Fairlead
       def note(environment = ENV, checkable: false)
         return @current if @current
 
-        @current = new(words_of_process, folder(environment), original(environment), checkable: checkable)
+        words = words_of_process
+        bundle = BundleExec.new(words.join(" ").strip, environment)
+        variables = original(environment)
+        if bundle.any?
+          words = bundle.words([RbConfig.ruby, *words.drop(1)])
+          variables = variables.except("BUNDLE_GEMFILE").merge({ "BUNDLE_GEMFILE" => bundle.gemfile }.compact)
+        end
+        @current = new([RbConfig.ruby, *words.drop(1)], folder(environment), variables, checkable: checkable)
       end
 
       # The one that was noted. Raises RuntimeError if none was.
@@ -26,8 +33,7 @@ module Fairlead
 
       # The words as the system has them, with the flags of Ruby.
       def words_of_process
-        words = File.read("/proc/self/cmdline").split("\0")
-        [RbConfig.ruby, *words.drop(1)]
+        File.read("/proc/self/cmdline").split("\0")
       rescue SystemCallError
         [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
       end
@@ -48,7 +54,7 @@ module Fairlead
       end
 
       def own_gemfile?(path)
-        !path.to_s.empty? && File.identical?(File.dirname(path), ".")
+        BundleExec::GEMFILES.include?(File.basename(path.to_s)) && File.identical?(File.dirname(path), ".")
       end
     end
 
@@ -135,7 +141,7 @@ module Fairlead
     # The Process::Status; nil if it takes too long.
     def wait(pid)
       waiter = Process.detach(pid)
-      return waiter.value if waiter.join(CHECK_TIMEOUT)
+      return waiter.value if RunningTime::Limit.new(CHECK_TIMEOUT).wait { |seconds| waiter.join(seconds) }
 
       Process.kill("KILL", pid)
       nil

@@ -5,8 +5,8 @@ require "fairlead/process/serving"
 module Fairlead
   # A server that is one process: no supervisor, no workers.
   #
-  # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them, or QUIT, stops it at once. USR2
-  # and USR1 drain it and start it again; its listeners stay open.
+  # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them (see Insistence), or QUIT, stops it
+  # at once. USR2 and USR1 drain it and start it again; its listeners stay open.
   class Single
     include Serving
 
@@ -18,6 +18,7 @@ module Fairlead
       @engine = Engine.new(service)
       @plugins = Plugins.new(self, service)
       @started_at = Time.now
+      @insistence = Insistence.new
       @ready = @restarting = false
     end
 
@@ -132,10 +133,12 @@ module Fairlead
     def stop_or_hurry(event)
       @service.listeners.close
       @ended_by ||= event
+      hurries = @insistence.hurries?(event)
+      @insistence.begin
       return @restarting = false if @restarting # it is draining already, and now it ends
       return drain_on(event) unless draining?
 
-      stop_on(event) if Signals::REQUESTS.key?(event)
+      stop_on(event) if hurries
     end
 
     def drain_on(signal)

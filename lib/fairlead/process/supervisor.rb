@@ -33,6 +33,8 @@ module Fairlead
       @status = 0
       @defeat = nil
       @started_at = Time.now
+      @clock = RunningTime.new
+      @insistence = Insistence.new
     end
 
     # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
@@ -82,9 +84,9 @@ module Fairlead
       @shared = @handover&.shared || Native::Shared.new(SLOTS, @service.configuration.workers)
       Stats.shared = @shared
       @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
-      @workforce = Workforce.new(@service, @shared, @generations)
+      @workforce = Workforce.new(@service, @shared, @generations) { now }
       @restarts = Restarts.new(@workforce, @generations, @log)
-      @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations)
+      @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations, @clock)
       seconds = @service.configuration.idle_timeout
       @idleness = Idleness.new(seconds) { @shared.stats[:workers] } if seconds
     end
@@ -112,7 +114,9 @@ module Fairlead
     # What a process has said before it ended is read before its end is acted on.
     def supervise
       until @stopping && @workforce.children.empty? && @generations.empty?
-        events = @signals.wait(pause, *links)
+        seconds = pause
+        events = @signals.wait(seconds, *links)
+        @clock.look(seconds)
         read_links
         reap
         events.grep(Symbol) { |event| act_on(event) }
@@ -169,14 +173,13 @@ module Fairlead
     # HUP ends a server that has nothing to reopen or to read again.
     def hang_up
       done = [reopen_logs, reload_certificates].any?
-      done || @signals.ignored_before?("HUP") || stop(:HUP)
+      done || @signals.ignored_before?("HUP") || stop_or_hurry(:HUP)
     end
 
-    # A second signal means that it is to be quick.
     def stop_or_hurry(event)
       return stop(event) unless @stopping
 
-      stop_at_once(event) if Signals::REQUESTS.key?(event)
+      stop_at_once(event) if @insistence.hurries?(event)
     end
 
     def change(request)
@@ -219,6 +222,7 @@ module Fairlead
     def stop(reason, delay: @service.configuration.drain_delay)
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
       @ended_by = reason
+      @insistence.begin
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(:end, @workforce.deadline + delay, delay)
     end

@@ -33,7 +33,7 @@ class DrainDelayTest < Minitest::Test
       server.signal(:TERM)
       server.wait_for_output(/accepting for 60 s/)
       assert_equal 200, get(server).status
-      server.signal(:TERM)
+      server.signal(:INT)
 
       assert_equal 0, server.wait_exit.exitstatus
     end

@@ -33,15 +33,15 @@ class SingleTest < Minitest::Test
     end
   end
 
-  def test_a_second_term_cuts_off_what_still_runs
+  def test_a_second_int_cuts_off_what_still_runs
     server = serve(PATIENT)
     answer = request_in(server)
     server.signal(:TERM)
     server.wait_for_output(/TERM: finishing/)
 
-    assert_equal 0, server.stop(:TERM).exitstatus
+    assert_equal 0, server.stop(:INT).exitstatus
     assert_equal :cut_off, answer.value
-    assert_match(/TERM: stopping at once/, server.stdout)
+    assert_match(/INT: stopping at once/, server.stdout)
   end
 
   def test_quit_cuts_off_what_still_runs

@@ -25,10 +25,17 @@ use std::time::Duration;
 /// Minimum time between two checks for time-outs.
 const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
+/// A check for time-outs that is later than this shows that the process was stopped: by SIGSTOP, `docker pause` or a frozen
+/// machine. All peers then get `GRACE`, in which the reactor reads what they have sent meanwhile.
+const STOPPED: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(1_000);
+
 pub(crate) struct Reactor {
     accepting: Accepting,
     handoffs: Handoffs,
     scratch: Vec<u8>,
+    /// Nobody is late before this moment.
+    excused_until: Millis,
     /// Whether the waiting room is in the poll set.
     watches_room: bool,
 }
@@ -100,6 +107,7 @@ impl Reactor {
             accepting: Accepting::new(listeners),
             handoffs: Handoffs::default(),
             scratch: vec![0; SCRATCH_BYTES],
+            excused_until: Millis::LONG_AGO,
             watches_room: false,
         }
     }
@@ -142,7 +150,7 @@ impl Reactor {
         }
         self.guard(handler, now, |reactor| handler.read_on(&mut reactor.scratch, now));
         if worker.timer().is_due(now) {
-            self.guard(handler, now, |_| expire(handler, now));
+            self.guard(handler, now, |reactor| reactor.expire(handler, now));
         }
         if worker.is_draining() {
             self.guard(handler, now, |reactor| reactor.drain(handler, now));
@@ -172,6 +180,21 @@ impl Reactor {
             }
             key => handler.happened(key, happened, &mut self.scratch, now),
         }
+    }
+
+    fn expire(&mut self, handler: &impl Handler, now: Millis) {
+        let timer = handler.worker().timer();
+        if timer.lateness(now) > STOPPED {
+            self.excused_until = now + GRACE;
+        }
+        timer.restart();
+        handler.worker().fault("look for time-outs");
+        let next = if now < self.excused_until {
+            self.excused_until
+        } else {
+            handler.expire(now).max(now + EXPIRY_STEP)
+        };
+        timer.set_next(next);
     }
 
     fn drain(&mut self, handler: &impl Handler, now: Millis) {
@@ -206,12 +229,4 @@ fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     }
-}
-
-fn expire(handler: &impl Handler, now: Millis) {
-    let timer = handler.worker().timer();
-    timer.restart();
-    handler.worker().fault("look for time-outs");
-    let next = handler.expire(now).max(now + EXPIRY_STEP);
-    timer.set_next(next);
 }

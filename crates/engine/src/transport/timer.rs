@@ -37,6 +37,11 @@ impl Timer {
         self.earliest.load(Relaxed) <= now
     }
 
+    /// Time since the first deadline, if that is over.
+    pub(crate) fn lateness(&self, now: Millis) -> Duration {
+        now - self.earliest.load(Relaxed)
+    }
+
     /// Called before the deadlines are checked. Those that are set from here on are kept, so none is forgotten.
     pub(crate) fn restart(&self) {
         self.earliest.store(Millis::NEVER, SeqCst);

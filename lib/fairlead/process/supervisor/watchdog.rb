@@ -5,26 +5,29 @@ require "fairlead/process/native_threads"
 module Fairlead
   class Supervisor
     # Ends workers that are not ready in time, show no sign of life, or do not end when asked to: first they are asked, then
-    # killed. The supervisor then replaces them. Spawners that do not end when asked to are killed, too.
+    # killed. The supervisor then replaces them. Spawners that do not end when asked to are killed, too. Time in which the
+    # supervisor itself was stopped does not count: the workers probably were, too.
     class Watchdog
-      # How often it checks the workers, in seconds.
+      # How often it checks the workers, in seconds; more often if worker_timeout is short.
       INTERVAL = 1.0
 
       # How long a worker may take to end by itself before it is killed, in seconds. One that hangs will not end.
       REPLACEMENT_GRACE = 2
 
-      def initialize(service, shared, children, generations)
+      # +clock+: the RunningTime of the supervisor.
+      def initialize(service, shared, children, generations, clock = RunningTime.new)
         @configuration = service.configuration
         @log = service.log
         @shared = shared
         @children = children
         @generations = generations
+        @clock = clock
       end
 
       # Seconds until the next check.
       def pause(now)
         deadlines = [*@children, *@generations].filter_map(&:kill_at).map { |deadline| [deadline - now, 0].max }
-        [INTERVAL, *deadlines].min
+        [INTERVAL, @configuration.worker_timeout / 4.0, *deadlines].min
       end
 
       def check(now)
@@ -35,6 +38,9 @@ module Fairlead
       end
 
       private
+
+      # Seconds since its last sign of life.
+      def silence(child) = @clock.counted(@shared.heartbeat_age(child.slot) || 0)
 
       def overdue?(process, now) = process.kill_at && process.kill_at <= now
 
@@ -52,7 +58,7 @@ module Fairlead
 
       def replace_unfit(child, now)
         if child.booted?
-          return unless (@shared.heartbeat_age(child.slot) || 0) > @configuration.worker_timeout
+          return unless silence(child) > @configuration.worker_timeout
 
           @log.worker_hung(child, @configuration.worker_timeout, NativeThreads.describe(child.pid))
           @shared.give_up(child.slot) # its Ruby threads may never hear of it

@@ -7,14 +7,16 @@ module Fairlead
     class Workforce
       attr_reader :children, :generations, :wanted
 
-      def initialize(service, shared, generations)
+      # The block returns the time in seconds.
+      def initialize(service, shared, generations, &clock)
         @service = service
         @log = service.log
         @shared = shared
         @generations = generations
         @wanted = service.configuration.workers
         @children = Children.new
-        @back_off = BackOff.new { now }
+        @clock = clock
+        @back_off = BackOff.new(&clock)
       end
 
       # Whether each index has a worker that serves.
@@ -104,7 +106,7 @@ module Fairlead
       # When a process that is asked to end now is to be killed.
       def deadline = now + @service.configuration.shutdown_timeout + EXIT_GRACE
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now = @clock.call
 
       # A worker that has died early lets the next ones wait.
       def hold_back(child)

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # A command that was started by `bundle exec`. It only runs in its bundle: the program that RubyGems has put on the PATH does not know
+  # of a Gemfile. So it is run again by Bundler, which finds the Gemfile of the folder anew.
+  #
+  # `bundle exec` either loads the program into its own process, and then gives it another title, or replaces itself by the program,
+  # and then tells it by RUBYOPT. A program that sets up its bundle itself, such as bin/rails, needs neither.
+  class BundleExec
+    SETUP = %r{-r\s*\S*bundler/setup}
+    GEMFILES = %w[Gemfile gems.rb].freeze
+
+    # +title+: what the system has as the command line of this process. +environment+: its variables.
+    def initialize(title, environment, started_with: nil)
+      @title = title
+      @environment = environment
+      @started_with = started_with || environment_of_start
+    end
+
+    # Whether this process is one.
+    def any? = File.file?(bundler) && (loaded? || @started_with["RUBYOPT"].to_s.match?(SETUP))
+
+    # The words that run it again. +words+: those of this process.
+    def words(words)
+      words = [RbConfig.ruby, $PROGRAM_NAME, *arguments] if loaded?
+      [RbConfig.ruby, bundler, "exec", *named(words)]
+    end
+
+    # The Gemfile that has to be named, because Bundler would not find it; nil if it finds it. Another name in the folder of the server is
+    # the same in the next release.
+    def gemfile
+      path = @environment["BUNDLE_GEMFILE"].to_s
+      return if path.empty? || (GEMFILES.include?(File.basename(path)) && above?(File.dirname(path)))
+
+      File.identical?(File.dirname(path), ".") ? File.basename(path) : path
+    end
+
+    private
+
+    def bundler = @environment["BUNDLE_BIN_PATH"].to_s
+
+    def loaded? = !defined?(::Bundler::CLI::Exec).nil? && @title.start_with?($PROGRAM_NAME)
+
+    # The program may have changed ARGV already; the title has no marks between words.
+    def arguments
+      @title == [$PROGRAM_NAME, *ARGV].join(" ").strip ? ARGV.dup : @title.delete_prefix($PROGRAM_NAME).split
+    end
+
+    # A program that was found on the PATH is to be found there again, since that of the old release may be removed.
+    def named(words)
+      name = File.basename(words[1].to_s)
+      words[1] == on_path(name) ? [name, *words.drop(2)] : words
+    end
+
+    def on_path(name)
+      folders = @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
+      folders.map { |folder| File.join(folder, name) }.find { |path| File.file?(path) && File.executable?(path) }
+    end
+
+    def above?(folder)
+      require "pathname"
+      Pathname.pwd.ascend.any? { |above| File.identical?(above, folder) }
+    end
+
+    def environment_of_start
+      File.read("/proc/self/environ").split("\0").to_h { |entry| entry.partition("=").values_at(0, 2) }
+    rescue SystemCallError
+      {}
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Seconds in which this process could run. The monotonic clock also counts while the process is stopped: `docker pause`, a frozen
+  # virtual machine, SIGSTOP. After such a pause every deadline would be over, although nobody had the time to meet it.
+  #
+  # The owner looks at the clock at short intervals. A look that is late by more than TOLERANCE shows a pause.
+  class RunningTime
+    # How late a look may be until the delay counts as a pause, in seconds.
+    TOLERANCE = 0.25
+
+    # How many pauses are remembered: more than fit into any timeout.
+    MEMORY = 200
+
+    # The time at the last look.
+    attr_reader :now
+
+    # The block returns the time of the monotonic clock, in seconds.
+    def initialize(&clock)
+      @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      @now = @seen = @clock.call
+      @pauses = []
+    end
+
+    # Looks; +within+: the longest time that should have passed since the last look, in seconds. Returns the time.
+    def look(within)
+      seen = @clock.call
+      passed = seen - @seen
+      counted = passed - within > TOLERANCE ? within : passed
+      note_pause(@seen + counted, seen) if counted < passed
+      @seen = seen
+      @now += counted
+    end
+
+    # The part of the last +seconds+ of the monotonic clock in which the process could run. The pause may have been just now.
+    def counted(seconds)
+      present = @clock.call
+      since = present - seconds
+      pauses = present - @seen > TOLERANCE ? [*@pauses, [@seen, present]] : @pauses
+      seconds - pauses.sum { |from, to| to > since ? to - [from, since].max : 0 }
+    end
+
+    private
+
+    def note_pause(from, to)
+      @pauses << [from, to]
+      @pauses.shift if @pauses.size > MEMORY
+    end
+
+    # A time limit on which only running time counts.
+    class Limit
+      # The longest time between two looks, in seconds.
+      STEP = 1.0
+
+      # +seconds+: nil for no limit.
+      def initialize(seconds)
+        @rest = seconds
+        @clock = RunningTime.new
+      end
+
+      # Calls the block with the time for which it may wait, until it returns something true or the limit is reached. Returns what
+      # it has returned last.
+      def wait
+        spend(STEP)
+        loop do
+          step = @rest && [@rest, STEP].min
+          done = yield step
+          spend(step)
+          return done if done || @rest&.zero?
+        end
+      end
+
+      private
+
+      def spend(step)
+        return unless @rest
+
+        before = @clock.now
+        @rest = [@rest - (@clock.look(step) - before), 0].max
+      end
+    end
+  end
+end
