@@ -33,7 +33,7 @@ module Fairlead
       # The Response to a probe, or to a request that is not allowed, which waits for nothing; nil for a command.
       def prompt(request)
         return @health.call(request) if Health::PATHS.include?(request.path)
-        return Response.text(403, "Invalid auth token") unless @token.allows?(request)
+        return Response.text(403, @token.refusal) unless @token.allows?(request)
 
         command = request.command
         Response.text(404, "Command #{command.inspect} unavailable") if @data_only && !READING.include?(command)

@@ -85,10 +85,11 @@ module Fairlead
       end
 
       def open_control(health)
-        @token = Token.new(@configuration.control_token || @last_token)
+        url = control_url
+        @token = Token.new(@configuration.control_token || @last_token, url: url)
         @peaks = Peaks.new
         commands = commands(health)
-        @control = listen(control_url, commands, commands.method(:prompt))
+        @control = listen(url, commands, commands.method(:prompt))
         return unless @configuration.control_url
 
         @service.log.control_listening(@control.url)
