@@ -8,6 +8,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   def initialize(file)
     @file = file
     @options = Fairlead::Configuration::PumaOptions.new(file)
+    @config = Fairlead::Configuration::Draft.new(file)
   end
 
   # Options of these names take the place of what is only accepted.
