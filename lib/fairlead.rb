@@ -59,6 +59,7 @@ module Fairlead
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :Acme, "fairlead/acme"
   autoload :StateFolder, "fairlead/state_folder"
+  autoload :WholeFile, "fairlead/whole_file"
   autoload :Control, "fairlead/control"
   autoload :Systemd, "fairlead/systemd"
   autoload :Plugins, "fairlead/plugins"

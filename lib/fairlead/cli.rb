@@ -16,7 +16,7 @@ module Fairlead
 
     def run
       return LoadTool.run(@arguments.drop(1)) if @arguments.first == "bench"
-      return Migrate.run(@arguments.drop(1), output: @output) if @arguments.first == "migrate"
+      return Migrate.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "migrate"
       return Control::Tool.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "ctl"
 
       RestartCommand.note(checkable: true)

@@ -18,6 +18,8 @@ module Fairlead
     autoload :TextEdits, "fairlead/configuration/text_edits"
     autoload :PumaMethods, "fairlead/configuration/puma_methods"
     autoload :PumaOptions, "fairlead/configuration/puma_options"
+    autoload :Draft, "fairlead/configuration/puma_options"
+    autoload :HookList, "fairlead/configuration/hook_list"
     autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"

@@ -5,7 +5,9 @@ module Fairlead
   # endpoints, the state file, and the command `fairlead ctl`.
   module Control
     autoload :Server, "fairlead/control/server"
+    autoload :Connections, "fairlead/control/connections"
     autoload :Connection, "fairlead/control/connection"
+    autoload :CommandThreads, "fairlead/control/command_threads"
     autoload :Request, "fairlead/control/request"
     autoload :Response, "fairlead/control/response"
     autoload :Commands, "fairlead/control/commands"

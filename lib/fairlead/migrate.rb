@@ -17,21 +17,24 @@ module Fairlead
     DEFAULT = "config/puma.rb"
 
     # Runs the command and returns its exit status.
-    def self.run(arguments, output: $stdout) = new(arguments, output).run
+    def self.run(arguments, output: $stdout, errors: $stderr) = new(arguments, output, errors).run
 
-    def initialize(arguments, output)
+    def initialize(arguments, output, errors)
       @output = output
+      @errors = errors
       @flags, paths = arguments.partition { |argument| argument.start_with?("-") }
       @source = paths.first || DEFAULT
       unknown = (@flags - %w[--force --stdout - -h --help]) + paths.drop(1)
-      @problem = "unexpected argument: #{unknown.first}" if unknown.any?
+      @unknown = unknown.first
     end
 
     def run
       return print(USAGE) if @flags.intersect?(%w[-h --help])
 
-      problem(@problem) if @problem
-      text = Configuration::Migration.new(source_text, @source).to_s
+      refuse_unknown if @unknown
+      migration = Configuration::Migration.new(source_text, @source)
+      text = migration.to_s
+      migration.warnings.each { |warning| EventLog.new(errors: @errors).warning(warning) }
       return print(text) if @flags.intersect?(%w[--stdout -])
 
       write(text)
@@ -39,6 +42,11 @@ module Fairlead
     end
 
     private
+
+    def refuse_unknown
+      what = @unknown.start_with?("-") ? "unknown option" : "unexpected argument"
+      problem("#{what}; see fairlead migrate --help", @unknown)
+    end
 
     def print(text)
       @output.write(text)

@@ -150,7 +150,11 @@ module Fairlead
     shorthand :threads,
               placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
               doc: "Sets `min_threads` and `max_threads`; a single number sets both. `threads 1, 5` in the configuration file." do |min, max = nil|
-      min, max = min.split(":", 2) if max.nil? && min.is_a?(String) && min.include?(":")
+      if max.nil? && min.is_a?(String)
+        raise Types::Invalid, "must be a number, or MIN:MAX such as 1:5, not #{min.inspect}" unless min.match?(/\A *\d+ *(?:: *\d+ *)?\z/)
+
+        min, max = min.split(":", 2)
+      end
       { min_threads: min, max_threads: max || min }
     end
 

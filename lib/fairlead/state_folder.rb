@@ -48,13 +48,7 @@ module Fairlead
     def write(*name, text)
       target = join(*name)
       make(File.dirname(target))
-      temporary = "#{target}.#{Process.pid}~"
-      File.open(temporary, File::WRONLY | File::CREAT | File::TRUNC, FILE_MODE) do |file|
-        file.chmod(FILE_MODE)
-        file.write(text)
-        file.fsync
-      end
-      File.rename(temporary, target)
+      WholeFile.write(target, text, mode: FILE_MODE, durable: true)
       File.open(File.dirname(target), &:fsync)
       target
     end
@@ -76,7 +70,7 @@ module Fairlead
     # Calls the block unless another process is in such a block for this folder: returns false then, or waits for its end.
     def exclusively(wait: false)
       make(path)
-      File.open(join("lock"), File::RDWR | File::CREAT, FILE_MODE) do |file|
+      File.open(join("lock"), File::RDWR | File::CREAT | File::NOFOLLOW, FILE_MODE) do |file|
         locked = file.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
         locked && yield
       end

@@ -35,6 +35,9 @@ module Fairlead
 
       def pem = @certificate.to_pem
 
+      # Its own certificate as that of a server, such as `openssl req -x509` makes.
+      def itself = Pair.new(@certificate, @key)
+
       # For servers at these hosts, and at the loopback addresses. +ends+: when, in days from now. Those of another +number+ are others.
       def server(*hosts, ends: 30, starts: -1, number: 0)
         names = (hosts.map { |host| "DNS:#{host}" } + %w[IP:127.0.0.1 IP:::1]).join(",")

@@ -254,6 +254,35 @@ module Fairlead
             hooks: %i[before_restart before_fork before_worker_boot before_worker_shutdown],
             accepted: %i[queue_requests wait_for_less_busy_worker]
 
+      shape "a large host of repositories, as its installation from source has it", <<~'RUBY', folders: %w[run],
+        rackup 'config.ru'
+        pidfile File.expand_path('run/puma.pid')
+        state_path File.expand_path('run/puma.state')
+        threads 1, 16
+        queue_requests false
+        bind "unix://run/app.socket"
+        workers 3
+
+        Probes = Struct.new(:options).new unless defined?(Probes)
+        on_restart { Probes.options }
+        before_fork { Probes.options }
+
+        Probes.options = @config.options
+        raise "no workers" unless Probes.options[:workers] == 3
+        on_worker_boot { Probes.options }
+        Probes.options[:before_worker_shutdown] << ->(_index) { Probes.options = nil }
+
+        preload_app!
+        tag 'repositories-worker'
+        wait_for_less_busy_worker 0.001
+        log_formatter { |text| text }
+        lowlevel_error_handler { |_error, _env| [500, {}, ["An error has occurred.\n"]] }
+      RUBY
+            expected: { rackup: "config.ru", pid_file: "RUN/puma.pid", state_path: "RUN/puma.state", min_threads: 1, max_threads: 16, workers: 3,
+                        bind: ["unix://run/app.socket"], preload: true, tag: "repositories-worker" },
+            hooks: %i[before_restart before_fork before_worker_boot before_worker_shutdown],
+            accepted: %i[queue_requests wait_for_less_busy_worker]
+
       shape "a forum for developers", <<~'RUBY', environment: { "WEB_CONCURRENCY" => "2", "RAILS_ENV" => "production" },
         threads_count = ENV.fetch("RAILS_MAX_THREADS", 5)
         threads threads_count, threads_count

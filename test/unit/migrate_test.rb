@@ -47,10 +47,20 @@ class MigrateTest < Minitest::Test
   def test_what_cannot_be_done_is_said
     in_folder do
       assert_equal [1, "", "fairlead: config/puma.rb: cannot be read (ENOENT)\n"], migrate
-      assert_equal [1, "", "fairlead: unexpected argument: --what\n"], migrate("--what")
-      assert_equal [1, "", "fairlead: unexpected argument: b.rb\n"], migrate("a.rb", "b.rb")
+      assert_equal [1, "", "fairlead: --what: unknown option; see fairlead migrate --help\n"], migrate("--what")
+      assert_equal [1, "", "fairlead: b.rb: unexpected argument; see fairlead migrate --help\n"], migrate("a.rb", "b.rb")
     end
     assert_match(/\AUsage: fairlead migrate/, migrate("--help")[1])
+  end
+
+  def test_a_method_that_nobody_knows_is_named
+    in_folder("config/puma.rb" => "threads 1\nworkerz 3\nbefore_fork { connect }\n") do
+      status, text, errors = migrate("-")
+
+      assert_equal 0, status
+      assert_includes text, "workerz 3"
+      assert_equal "warning: config/puma.rb:2: workerz is unknown to Puma and Fairlead, and stays as it is; did you mean workers?\n", errors
+    end
   end
 
   def test_a_file_of_another_name_is_written_as_the_default_one

@@ -44,6 +44,18 @@ class StateFolderTest < Minitest::Test
     end
   end
 
+  def test_nobody_can_prepare_a_file_or_a_link_for_the_text
+    with_folder do |folder|
+      victim = folder.write("victim", "precious")
+      File.symlink(victim, folder.join("key.#{Process.pid}~"))
+      folder.write("key", "new")
+
+      assert_equal %w[precious new], [folder.read("victim"), folder.read("key")]
+      File.symlink(folder.join("elsewhere"), folder.join("lock"))
+      assert_raises(Errno::ELOOP) { folder.exclusively { flunk } }
+    end
+  end
+
   def test_what_is_not_there_is_nothing
     with_folder do |folder|
       assert_nil folder.read("file")

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "did_you_mean"
-
 module Fairlead
   class Configuration
     # The options and hooks that a configuration file sets. The file is Ruby; each option and each hook is a method, also by Puma's
@@ -109,8 +107,7 @@ module Fairlead
 
       # Called for a method that is neither an option nor a hook.
       def unknown(name)
-        names = Options.flat_map(&:methods_in_file) + Hooks::NAMES.keys
-        guess = DidYouMean::SpellChecker.new(dictionary: names.map(&:to_s)).correct(name.to_s).first
+        guess = Script.guess(name)
         problem(name, here, "unknown option#{"; did you mean #{guess}?" if guess}")
       end
 

@@ -14,6 +14,9 @@ module Fairlead
                fairlead ctl [options] COMMAND   steers a running server; see fairlead ctl --help
       TEXT
 
+      # Words that start a server elsewhere, and those that steer one.
+      STARTING = %w[start server serve run up s].freeze
+
       # The columns in which the descriptions of --help begin and end.
       COLUMN = 34
       WIDTH = 110
@@ -54,19 +57,36 @@ module Fairlead
           parse_failed(e)
           retry
         end
-        set(:rackup, files.shift, origin: "argument") if files.any?
+        take_file(files.shift) if files.any?
         files.each { |file| problem(nil, nil, "unexpected argument: #{file}") }
+      end
+
+      # The rackup file, or a word that is a command elsewhere.
+      def take_file(word)
+        path = File.expand_path(word, self[:directory] || ".")
+        return problem(nil, word, "is a folder; name the rackup file in it, or use --dir #{word}") if File.directory?(path)
+        return set(:rackup, word, origin: "argument") if File.exist?(path)
+
+        case word
+        when "help", "version" then @action = word.to_sym
+        when *STARTING then problem(nil, word, "unknown command; `fairlead` without one starts the server, see fairlead --help")
+        when *Control::Tool::COMMANDS.keys then problem(nil, word, "unknown command; use fairlead ctl #{word}, which steers a running server")
+        else set(:rackup, word, origin: "argument")
+        end
       end
 
       def parse_failed(error)
         flag = error.args.first
-        message = error.reason
-        if error.is_a?(OptionParser::InvalidOption)
-          names = Options.flat_map(&:long_flags).map { |name| "--#{name}" }
+        names = Options.flat_map(&:long_flags).map { |name| "--#{name}" }
+        case error
+        when OptionParser::AmbiguousOption
+          *others, last = names.select { |name| name.start_with?(flag) }.sort_by(&:size)
+          message = "ambiguous option; did you mean #{others.join(", ")} or #{last}?"
+        when OptionParser::InvalidOption
           guess = DidYouMean::SpellChecker.new(dictionary: names).correct(flag).first
           message = "unknown option#{"; did you mean #{guess}?" if guess}"
         end
-        problem(nil, flag, message)
+        problem(nil, flag, message || error.reason)
       end
 
       def parser

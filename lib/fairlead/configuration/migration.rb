@@ -17,11 +17,20 @@ module Fairlead
       MAGIC = /\A#(?:!| *-\*-|.*\b(?:frozen_string_literal|coding|encoding|warn_indent): )/
       WIDTH = 118
 
+      # Nobody knows on which object a block or a method runs.
+      LATER = %i[LAMBDA DEFN DEFS].freeze
+
+      # Warnings about calls of methods that neither Puma nor Fairlead has.
+      attr_reader :warnings
+
       # +path+: the name of the file, for the first line and for messages.
       def initialize(text, path)
         @path = path
         @text = TextEdits.new(text)
+        @warnings = []
+        @later = 0
         root = parse(text)
+        @defined = defined_in(root)
         @text.insert_before(first_line, ["# Made from #{path} by `fairlead migrate`.", ""])
         visit(root, nil)
       end
@@ -48,6 +57,7 @@ module Fairlead
         when :ITER then visit_call_with_block(node, statement)
         when :FCALL, :VCALL then visit_call(node, statement || node)
         when :CONST then @text.replace(node, "\"config.ru\"") if node.children.first == :DefaultRackup
+        when *LATER then later { node.children.each { |child| visit(child, nil) } }
         else node.children.each { |child| visit(child, nil) }
         end
       end
@@ -64,13 +74,21 @@ module Fairlead
       def visit_call_with_block(node, statement)
         call, block = node.children
         visit(call, statement || node)
-        visit(block, nil)
+        later { visit(block, nil) }
+      end
+
+      def later
+        @later += 1
+        yield
+      ensure
+        @later -= 1
       end
 
       def visit_call(node, statement)
         name, arguments = node.children
         return if without_effect(name, arguments, statement)
 
+        warn_of(node, name) unless @later.positive? || known?(name)
         rename(node, name, arguments)
         visit(arguments, nil)
       end
@@ -96,6 +114,31 @@ module Fairlead
         note(node, "#{name} #{MigrationGuide::DIFFERENCES.fetch(name)}") if NOTED.include?(name)
         new = Hooks::ALIASES[name] || Options[name]&.name
         @text.replace_name(node, name, new) if new && new != name
+      end
+
+      # A plugin may have methods of its own.
+      def known?(name)
+        Script.method_defined?(name) || Script.private_method_defined?(name) || @defined.include?(name) || @defined.include?(:plugin)
+      end
+
+      def warn_of(node, name)
+        guess = Script.guess(name)
+        text = "#{@path}:#{node.first_lineno}: #{name} is unknown to Puma and Fairlead, and stays as it is"
+        @warnings << (guess ? "#{text}; did you mean #{guess}?" : text)
+      end
+
+      # The methods that the file defines, and :plugin if it has a plugin that is not built in.
+      def defined_in(node)
+        return [] unless node.is_a?(Node)
+        return [node.children.first, *node.children.drop(1).flat_map { |child| defined_in(child) }] if node.type == :DEFN
+        return [:plugin] if node.type == :FCALL && node.children.first == :plugin && !built_in?(node.children.last)
+
+        node.children.flat_map { |child| defined_in(child) }
+      end
+
+      def built_in?(arguments)
+        first = arguments.is_a?(Node) ? arguments.children.first : nil
+        first.is_a?(Node) && Plugins::BUILT_IN.include?(first.children.first.to_s)
       end
 
       def note(node, text) = @text.insert_before(node.first_lineno, wrap("#{text}."), like: node)

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # What `@options` is in a configuration file: the values that the file has set, under our names and Puma's.
+    # What `@options` and `@config.options` are in a configuration file: the values that the file has set, under our names and Puma's.
     class PumaOptions
       # Puma's keys that are no aliases of our options.
       NAMES = { binds: :bind, state: :state_path, control_auth_token: :control_token, worker_directory: :directory }.freeze
@@ -21,7 +21,9 @@ module Fairlead
       # Plugins may have settings of their own.
       def []=(name, value)
         ours = self.class.ours(name)
-        if Options[ours].nil? && @file.plugins?
+        if HookList.event(name)
+          hooks(name).concat(value)
+        elsif Options[ours].nil? && @file.plugins?
           @file.plugin_settings[ours] = value
         else
           @layers.first.replace(ours, value, origin: @file.here_as("options[:#{name}]"))
@@ -30,6 +32,7 @@ module Fairlead
 
       def fetch(name, default = nil)
         return @file.app || default if name.to_sym == :app
+        return hooks(name) if HookList.event(name)
 
         ours = self.class.ours(name)
         option = Options[ours]&.name
@@ -38,6 +41,24 @@ module Fairlead
       end
 
       def key?(name) = !fetch(name).nil?
+
+      private
+
+      def hooks(name)
+        event = HookList.event(name)
+        HookList.new(-> { @file.hooks.blocks(event) }) { |block| @file.hook(event, nil, block) }
+      end
+    end
+
+    # What `@config` is in a configuration file, and `Puma.cli_config` while it is read: what the command line and the file have set so far.
+    class Draft
+      attr_reader :options
+      alias _options options
+
+      # +file+: a ConfigFile.
+      def initialize(file)
+        @options = PumaOptions.new(file, above: file.flags)
+      end
     end
   end
 end

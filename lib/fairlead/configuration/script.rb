@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "did_you_mean"
+
 # The object on which a configuration file is evaluated. Its class is not nested in the modules of Fairlead and has no
 # constants, so that File or Server means the same in the file as anywhere else.
 class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChildren
@@ -8,6 +10,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   def initialize(file)
     @file = file
     @options = Fairlead::Configuration::PumaOptions.new(file)
+    @config = Fairlead::Configuration::Draft.new(file)
   end
 
   # Options of these names take the place of what is only accepted.
@@ -30,6 +33,12 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   include Fairlead::Configuration::PumaMethods
 
   class << self
+    # The name of a method that +name+ may be a misspelling of, or nil.
+    def guess(name)
+      names = Fairlead::Options.flat_map(&:methods_in_file) + Fairlead::Hooks::NAMES.keys
+      DidYouMean::SpellChecker.new(dictionary: names.map(&:to_s)).correct(name.to_s).first
+    end
+
     # DefaultRackup is the rackup file, in files for Puma 5 and older; it exists only here. A file that names Puma gets what
     # stands in for it.
     def const_missing(name)

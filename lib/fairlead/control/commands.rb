@@ -28,14 +28,15 @@ module Fairlead
       end
 
       # The Response to a Request.
-      def call(request)
+      def call(request) = prompt(request) || run(request.command)
+
+      # The Response to a probe, or to a request that is not allowed, which waits for nothing; nil for a command.
+      def prompt(request)
         return @health.call(request) if Health::PATHS.include?(request.path)
-        return Response.text(403, "Invalid auth token") unless @token.allows?(request)
+        return Response.text(403, @token.refusal) unless @token.allows?(request)
 
         command = request.command
-        return Response.text(404, "Command #{command.inspect} unavailable") if @data_only && !READING.include?(command)
-
-        run(command)
+        Response.text(404, "Command #{command.inspect} unavailable") if @data_only && !READING.include?(command)
       end
 
       private

@@ -80,21 +80,23 @@ module Fairlead
       end
 
       def open_health(health)
-        @health = listen(@configuration.health_url, health)
+        @health = listen(@configuration.health_url, health, health)
         @service.log.health_listening(@health.url)
       end
 
       def open_control(health)
-        @token = Token.new(@configuration.control_token || @last_token)
+        url = control_url
+        @token = Token.new(@configuration.control_token || @last_token, url: url)
         @peaks = Peaks.new
-        @control = listen(control_url, commands(health))
+        commands = commands(health)
+        @control = listen(url, commands, commands.method(:prompt))
         return unless @configuration.control_url
 
         @service.log.control_listening(@control.url)
         @service.log.control_open(@control.url) unless @token.text || @configuration.control_data_only?
       end
 
-      def listen(url, app) = Server.new(url, app, log: @service.log).start
+      def listen(url, app, prompt) = Server.new(url, app, prompt: prompt, log: @service.log).start
 
       def commands(health)
         Commands.new(@server, @service, token: @token, health: health, peaks: @peaks, data_only: @configuration.control_data_only?,

@@ -32,12 +32,7 @@ module Fairlead
       # Writes these values (key => text or number); those that are nil are left out. Raises StateFileError.
       def write(values)
         @owner = Process.pid
-        temporary = "#{path}.#{@owner}"
-        File.open(temporary, File::WRONLY | File::CREAT | File::TRUNC, @mode) do |file|
-          file.chmod(@mode)
-          file.write("---\n", *KEYS.filter_map { |key| line(key, values[key.to_sym]) })
-        end
-        File.rename(temporary, path)
+        WholeFile.write(path, "---\n#{KEYS.filter_map { |key| line(key, values[key.to_sym]) }.join}", mode: @mode)
       rescue SystemCallError => e
         raise StateFileError.new(path, Error.reason(e))
       end

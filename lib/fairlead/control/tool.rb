@@ -70,6 +70,9 @@ module Fairlead
         command = @arguments.command
         raise Arguments::Invalid, "the command is missing; see fairlead ctl --help" unless command
         raise Arguments::Invalid, "unknown command #{command}; see fairlead ctl --help" unless COMMANDS.key?(command)
+        return if command == "start" || @arguments.rest.empty?
+
+        raise Arguments::Invalid, "unexpected argument: #{@arguments.rest.first}; #{command} takes none, see fairlead ctl --help"
       end
 
       def start

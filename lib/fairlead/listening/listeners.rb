@@ -12,7 +12,7 @@ module Fairlead
       def open(addresses, backlog:, inherited: Inherited.new, activated: :none, &unused)
         listeners = []
         addresses = [] if activated == :only && inherited.activated?
-        addresses.each { |address| listeners.concat(at(Binding.parse(address), backlog, inherited)) }
+        addresses.each { |address| listeners.concat(at(Binding.parse(address), backlog, inherited, listeners)) }
         listeners.concat(inherited.take_activated) unless activated == :none
         new(listeners)
       rescue BindError
@@ -24,9 +24,14 @@ module Fairlead
 
       private
 
-      def at(binding, backlog, inherited)
+      def at(binding, backlog, inherited, earlier)
         taken = inherited.take_for(binding)
         binding.claim(taken.empty? ? binding.open(backlog: backlog) : taken)
+      rescue BindError => e
+        other = earlier.find { |listener| listener.port && listener.port == binding.port } if e.cause.is_a?(Errno::EADDRINUSE)
+        raise unless other
+
+        raise BindError.new(binding.address, "this server listens there already, for #{other.known_as}; give one of the two (-p is an address too)")
       end
     end
 

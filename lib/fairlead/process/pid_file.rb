@@ -24,6 +24,8 @@ module Fairlead
         file.truncate(file.pos)
       end
       @owner = Process.pid
+    rescue Errno::ELOOP
+      raise PidFileError.new(path, "it is a symbolic link, which another user may have made; remove it, or choose another path")
     rescue SystemCallError => e
       raise PidFileError.new(path, Error.reason(e))
     end
@@ -42,7 +44,7 @@ module Fairlead
     # If another process removes the file after it was opened and before it was locked, tries again with the new file.
     def locked(flags = 0)
       loop do
-        File.open(path, File::RDWR | flags, 0o644) do |file|
+        File.open(path, File::RDWR | File::NOFOLLOW | flags, 0o644) do |file|
           file.flock(File::LOCK_EX)
           return yield file if File.identical?(file, path)
         end

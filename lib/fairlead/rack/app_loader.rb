@@ -66,6 +66,7 @@ module Fairlead
       private
 
       def present!(path)
+        raise AppLoadError.new(path, nil, "is a folder, not a rackup file") if File.directory?(path)
         raise AppLoadError.new(path, nil, "no such file in #{Dir.pwd}") unless File.file?(path)
       end
 

@@ -52,15 +52,29 @@ class BenchTlsTest < Minitest::Test
     assert_equal({ "the server sent the alert CertificateRequired" => 6 }, report["tls"]["reasons"])
   end
 
+  def test_a_certificate_that_signs_itself_is_refused_in_words
+    server = serve_tls(APP, pair: Authority.usual.itself)
+    _, errors, status = run_tool(server, "https", "-n", 2, "--cacert", "cert.pem")
+
+    assert_match(/the certificate signs itself, as that of an authority \(--insecure takes it; /, errors)
+    assert_predicate status, :exited?
+    assert_equal 2, bench(server, "https", "-n", 2, "--insecure")["requests"]["answered"]
+  end
+
   private
 
   # The document of a run against +server+.
   def bench(server, scheme, *arguments, status: 0)
-    tool = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench"]
-    arguments = ["#{scheme}://127.0.0.1:#{server.port}/", "--cacert", "ca.pem", "--json", *arguments.map(&:to_s)]
-    output, errors, ended = Open3.capture3(*tool, *arguments, chdir: server.directory)
+    output, errors, ended = run_tool(server, scheme, "--json", *arguments)
 
     assert_equal status, ended.exitstatus, errors + output
     JSON.parse(output)
+  end
+
+  # [standard output, standard error, status].
+  def run_tool(server, scheme, *arguments)
+    tool = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench"]
+    trust = %w[--cacert ca.pem] unless arguments.intersect?(%w[--insecure --cacert])
+    Open3.capture3(*tool, "#{scheme}://127.0.0.1:#{server.port}/", *trust, *arguments.map(&:to_s), chdir: server.directory)
   end
 end

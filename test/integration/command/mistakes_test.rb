@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "open3"
+require "socket"
 
 # Whatever keeps the command from starting is one line that names who said what, and exit status 1: no backtrace, and
 # nothing on standard output.
@@ -26,6 +27,14 @@ class MistakesTest < Minitest::Test
     %w[-C missing.rb] => "missing.rb: cannot be read",
     %w[missing.ru] => "missing.ru: no such file",
     %w[config.ru other.ru] => "unexpected argument: other.ru",
+    %w[-t 5-5] => "--threads: must be a number, or MIN:MAX such as 1:5, not \"5-5\"",
+    %w[--worker 2] => "--worker: ambiguous option; did you mean --workers, --worker-timeout or --worker-boot-timeout?",
+    %w[start] => "start: unknown command; `fairlead` without one starts the server, see fairlead --help",
+    %w[server -p 3000] => "server: unknown command; `fairlead` without one starts the server, see fairlead --help",
+    %w[restart] => "restart: unknown command; use fairlead ctl restart, which steers a running server",
+    %w[.] => ".: is a folder; name the rackup file in it, or use --dir .",
+    %w[--rackup /] => "/: is a folder, not a rackup file",
+    %w[migrate --bogus] => "--bogus: unknown option; see fairlead migrate --help",
     %w[-t 5:2] => "--threads: is 5, more than max_threads (2)"
   }.freeze
 
@@ -50,6 +59,31 @@ class MistakesTest < Minitest::Test
   def test_a_wrong_argument_is_named
     in_folder("config.ru" => APP) do
       FLAGS.each { |arguments, line| assert_refused line, *arguments }
+    end
+  end
+
+  def test_an_address_that_is_given_twice_is_named_twice
+    in_folder("config.ru" => APP) do
+      port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+      line = "cannot listen on tcp://0.0.0.0:#{port}: this server listens there already, for tcp://127.0.0.1:#{port}; " \
+             "give one of the two (-p is an address too)"
+      assert_refused line, "-b", "tcp://127.0.0.1:#{port}", "-b", "tcp://0.0.0.0:#{port}"
+    end
+  end
+
+  def test_help_and_version_may_be_words_unless_they_are_files
+    in_folder("config.ru" => APP) do
+      assert_equal [fairlead("--help"), fairlead("--version")], [fairlead("help"), fairlead("version")]
+      File.write("start", "")
+      assert_refused "start: cannot load such file", "start", "-b", "tcp://127.0.0.1:0", output: /listening/
+    end
+  end
+
+  def test_ctl_takes_no_further_argument
+    in_folder do
+      _, errors, status = fairlead("ctl", "status", "extra")
+
+      assert_equal [2, "fairlead ctl: unexpected argument: extra; status takes none, see fairlead ctl --help\n"], [status.exitstatus, errors]
     end
   end
 

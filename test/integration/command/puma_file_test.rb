@@ -42,6 +42,20 @@ class PumaFileTest < Minitest::Test
                  server.stderr.scan(/warning: (\S+: \w+) has no effect: /).flatten
   end
 
+  def test_a_gem_of_the_application_adds_a_hook_to_pumas_options
+    app = <<~RUBY
+      require "fairlead/compat/puma"
+      Puma.cli_config.options[:before_worker_shutdown] << Proc.new { |index| File.write("gem", "\#{index}\n", mode: "a") }
+      #{APP}
+    RUBY
+    [[], ["--preload"]].each do |flags|
+      server = serve(app, "-w", "2", "-e", "staging", *flags)
+
+      assert_predicate server.stop, :success?
+      assert_equal %w[0 1], File.readlines(server.path("gem"), chomp: true).sort
+    end
+  end
+
   def test_a_command_line_for_puma_starts_the_server
     files = { "deploy/settings.rb" => "threads 1\nport 1", "app.ru" => APP, "config/puma.rb" => "raise 'not read'" }
     server = serve(nil, "-C", "deploy/settings.rb", "-t", "5:5", "-w", "1", "-e", "production", "--tag", "x", "-d", "app.ru", files: files)

@@ -48,6 +48,18 @@ class HealthProcessTest < Minitest::Test
     end
   end
 
+  def test_silent_connections_and_busy_threads_delay_no_probe
+    app = "run ->(env) { sum = 0; loop { sum += 1 } }"
+    server = serve(app, "--health-url", "tcp://127.0.0.1:0", "-t", "2:2")
+    port = Integer(server.wait_for_output(URL)[1][/\d+\z/], 10)
+    2.times { connect(server).request }
+    silent = Array.new(100) { adopt(TCPSocket.new("127.0.0.1", port)) }
+
+    %w[/ready /live].each { |path| assert_equal 200, probe(server, path).first }
+    refute_predicate silent.last, :readable?
+    server.signal(:KILL)
+  end
+
   def test_there_are_no_commands_at_this_address
     server = serve("run ->(env) { [200, {}, []] }", "--health-url", "tcp://127.0.0.1:0")
 

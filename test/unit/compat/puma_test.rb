@@ -68,6 +68,25 @@ class PumaCompatTest < Minitest::Test
     assert_raises(KeyError) { options.fetch(:nothing) }
   end
 
+  def test_gems_add_blocks_to_the_lists_of_hooks
+    added = []
+    options = launcher.options
+    options[:before_worker_boot] ||= []
+    options[:before_worker_boot] << (block = proc { |index| added << index })
+    options[:on_worker_boot] << { block: ->(index) { added << (index + 1) }, id: nil } << [->(index) { added << (index + 2) }, :key]
+
+    assert_same block, options[:before_worker_boot].to_a.fetch(-3)
+    Fairlead::Hooks.of_process.run(:before_worker_boot, 1, log: @log)
+    assert_equal [1, 2, 3], added
+    assert_raises(ArgumentError) { options[:before_worker_boot] << 1 }
+  ensure
+    Fairlead::Hooks.of_process.instance_variable_get(:@blocks).delete(:before_worker_boot)
+  end
+
+  def test_the_configuration_itself_cannot_be_changed_any_more
+    assert_raises(FrozenError) { launcher.options[:workers] = 3 }
+  end
+
   def test_threads_are_yielded_with_their_backtraces
     threads = []
     launcher.thread_status { |name, backtrace| threads << [name, backtrace] }

@@ -88,6 +88,19 @@ class ConfigurationMigrationTest < Minitest::Test
     assert_match(%r{\Aconfig/puma\.rb: cannot be rewritten: }, error.message)
   end
 
+  def test_calls_of_unknown_methods_are_warned_of_where_it_is_known_what_runs_them
+    text = "x 1\nputs 1 if y\ndef own(value) = other(value)\nown 1\n-> { later }\non_worker_boot { later }\nPool.new { later }\n"
+    warnings = Fairlead::Configuration::Migration.new(text, "config/puma.rb").warnings
+
+    assert_equal %w[config/puma.rb:1 config/puma.rb:2], warnings.map { |warning| warning[/\A\S+(?=: [xy] is unknown)/] }
+  end
+
+  def test_a_plugin_may_have_methods_of_its_own
+    { "plugin :tmp_restart\nx 1" => 1, "plugin :queue\nx 1" => 0 }.each do |text, count|
+      assert_equal count, Fairlead::Configuration::Migration.new(text, "config/puma.rb").warnings.size
+    end
+  end
+
   private
 
   # Without the first line, which says where it is from.

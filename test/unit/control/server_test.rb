@@ -22,12 +22,29 @@ class ControlServerTest < Minitest::Test
   end
 
   # Serves with +app+, which gets the requests.
-  def serve(address = "tcp://127.0.0.1:0", &app)
+  def serve(address = "tcp://127.0.0.1:0", **options, &app)
     app ||= ->(request) { Control::Response.text(200, "#{request.path} #{request.query}") }
-    @server = Control::Server.new(address, app, log: @log).start
+    @server = Control::Server.new(address, app, log: @log, **options).start
   end
 
-  def client = adopt(TCPSocket.new("127.0.0.1", Integer(@server.url[/\d+\z/], 10)))
+  # Serves in another process, behind what the block does there.
+  def serve_apart
+    reader, writer = IO.pipe
+    pid = fork do
+      yield
+      serve
+      writer.write(@server.url)
+      writer.close
+      sleep
+    end
+    writer.close
+    @url = reader.read
+    pid
+  ensure
+    reader&.close
+  end
+
+  def client = adopt(TCPSocket.new("127.0.0.1", Integer((@url || @server.url)[/\d+\z/], 10)))
 
   def test_one_request_of_a_connection_is_answered
     serve
@@ -69,13 +86,90 @@ class ControlServerTest < Minitest::Test
   end
 
   def test_a_slow_head_is_refused
-    ours, theirs = UNIXSocket.pair
-    client = adopt(ours).write("GET / HTTP/1.1\r\n")
-    Control::Connection.new(theirs, seconds: 0.05).answer { flunk }
+    serve(seconds: 0.05) { flunk }
 
-    assert_equal 408, client.answer.status
+    assert_equal 408, client.write("GET / HTTP/1.1\r\n").answer.status
+  end
+
+  def test_a_head_may_come_in_parts
+    serve
+    client = self.client
+    "GET /a HTTP/1.1\r\nhost: a\r\n\r\n".each_char { |char| client.write(char) }
+
+    assert_equal 200, client.answer.status
+  end
+
+  def test_silent_connections_delay_nobody
+    serve
+    silent = Array.new(Control::Connections::LIMIT / 2) { client }
+
+    assert_equal 200, client.get.status
+    assert(silent.none?(&:readable?))
+  end
+
+  def test_a_connection_beyond_the_limit_takes_the_place_of_the_one_that_has_been_silent_for_longest
+    serve
+    silent = Array.new(Control::Connections::LIMIT - 1) { client }
+    silent.first.write("GET")
+
+    assert_equal 200, client.get.status # by the next turn, the three bytes have been read
+    silent << client
+
+    assert_equal 200, client.get.status
+    assert_predicate silent[1], :closed?
+    refute_predicate silent.last, :readable?
+  end
+
+  def test_clients_that_do_not_read_delay_nobody
+    large = "x" * 8_000_000
+    serve { |request| Control::Response.text(200, request.path == "/large" ? large : "small") }
+    lazy = Array.new(Control::CommandThreads::LIMIT + 4) { client.request("GET", "/large") }
+
+    assert_equal "small", client.get.body
+    assert_equal large.bytesize, lazy.first.answer.body.bytesize
+  end
+
+  def test_a_probe_is_answered_while_all_commands_are_busy
+    go = Thread::Queue.new
+    prompt = ->(request) { Control::Response.text(200, "here") if request.path == "/live" }
+    serve(prompt: prompt) do
+      go.pop
+      Control::Response.ok
+    end
+    commands = Array.new(Control::CommandThreads::LIMIT + Control::CommandThreads::WAITING) { client.request }
+
+    assert_equal "here", client.get("/live").body
+    assert_equal 503, client.get.status
+    go.close
+    assert_equal([200], commands.map { |client| client.answer.status }.uniq)
+  end
+
+  def test_silent_connections_that_use_up_the_descriptors_delay_nobody
+    pid = serve_apart { Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").size + 4) }
+    silent = Array.new(12) { client }
+
+    assert_equal 200, client.get.status
+    assert_predicate silent.first, :closed?
   ensure
-    theirs&.close
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
+  def test_a_forked_process_gives_open_connections_away
+    serve
+    client = self.client.write("GET /")
+    wait_until { @server.instance_variable_get(:@connections).readers.any? }
+    pid = fork do
+      @server.forget
+      sleep
+    end
+    client.write(" HTTP/1.1\r\n\r\n")
+
+    assert_equal 200, client.answer.status
+    assert_predicate client, :closed?
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
   end
 
   def test_a_command_that_raises_is_logged_and_the_server_goes_on
@@ -94,8 +188,8 @@ class ControlServerTest < Minitest::Test
       go.pop
       Control::Response.ok
     end
-    clients = Array.new(Control::Server::CONNECTIONS + 4) { client.request }
-    wait_until { busy.size == Control::Server::CONNECTIONS }
+    clients = Array.new(Control::CommandThreads::LIMIT + 4) { client.request }
+    wait_until { busy.size == Control::CommandThreads::LIMIT }
     clients.size.times { go << true }
 
     assert_equal([200] * clients.size, clients.map { |client| client.answer.status })

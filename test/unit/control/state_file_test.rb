@@ -55,6 +55,26 @@ class StateFileTest < Minitest::Test
     end
   end
 
+  def test_nobody_can_prepare_a_file_or_a_link_for_it
+    in_folder("victim" => "precious") do
+      [Process.pid, "#{Process.pid}~"].each { |suffix| File.symlink("victim", "server.state.#{suffix}") }
+      File.symlink("victim", "server.state")
+      StateFile.new("server.state").write(VALUES)
+
+      assert_equal "precious", File.read("victim")
+      refute File.symlink?("server.state")
+    end
+  end
+
+  def test_nothing_is_left_when_it_cannot_be_written
+    in_folder do |folder|
+      Dir.mkdir("server.state")
+
+      assert_raises(Fairlead::StateFileError) { StateFile.new("server.state").write(VALUES) }
+      assert_equal ["server.state"], Dir.children(folder)
+    end
+  end
+
   def test_it_is_removed_by_the_process_that_wrote_it_unless_another_has_replaced_it
     in_folder do
       file = StateFile.new("server.state").tap { |state| state.write(VALUES) }

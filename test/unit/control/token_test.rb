@@ -45,4 +45,23 @@ class TokenTest < Minitest::Test
     assert token.allows?(request("/stop", "Sec-Fetch-Site: none"))
     %w[cross-site same-site].each { |site| refute token.allows?(request("/stop", "Sec-Fetch-Site: #{site}")) }
   end
+
+  def test_without_a_token_a_name_that_was_made_to_lead_here_is_refused
+    token = Token.new("none", url: "tcp://Shop.internal:9293")
+    ["localhost:9293", "LOCALHOST", "127.0.0.1:9293", "10.0.0.1", "[::1]:9293", "shop.internal:9293", "shop.internal."].each do |host|
+      assert token.allows?(request("/stop", "Host: #{host}")), host
+    end
+    ["evil.example:9293", "127.0.0.1.evil.example", "1.2.3.4.5", "localhost.evil.example", "[evil.example]", "shop", ""].each do |host|
+      refute token.allows?(request("/stop", "Host: #{host}")), host
+    end
+    assert token.allows?(request("/stop"))
+  end
+
+  def test_at_a_unix_socket_the_host_means_nothing
+    assert Token.new("none", url: "unix:///run/control.sock").allows?(request("/stop", "Host: anything"))
+  end
+
+  def test_a_host_needs_no_check_where_there_is_a_token
+    assert Token.new("s3cret", url: "tcp://127.0.0.1:9293").allows?(request("/stop?token=s3cret", "Host: anything.example"))
+  end
 end

@@ -48,6 +48,16 @@ class PidFileTest < Minitest::Test
     end
   end
 
+  def test_a_link_is_not_followed
+    in_folder("victim" => "") do
+      File.symlink("victim", "server.pid")
+      error = assert_raises(Fairlead::PidFileError) { PidFile.write("server.pid") }
+
+      assert_match(/symbolic link/, error.message)
+      assert_empty File.read("victim")
+    end
+  end
+
   def test_a_folder_that_is_not_there_is_an_error
     assert_raises(Fairlead::PidFileError) { PidFile.write("/nowhere/at/all.pid") }
   end

@@ -10,7 +10,7 @@ pub(super) fn words(error: &Error) -> String {
         }
         Error::AlertReceived(alert) => format!("the server sent the alert {alert:?}"),
         Error::InvalidMessage(_) => "the server does not speak TLS here".into(),
-        Error::PeerIncompatible(why) => format!("the server speaks no TLS that we do ({why:?})"),
+        Error::PeerIncompatible(why) => format!("the server speaks no TLS that we do ({})", plain(&format!("{why:?}"))),
         other => other.to_string(),
     }
 }
@@ -28,6 +28,55 @@ fn certificate(why: &CertificateError) -> String {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "the certificate is for another name".into()
         }
-        other => format!("the certificate is not valid ({other})"),
+        CertificateError::Other(why) if why.to_string() == "CaUsedAsEndEntity" => {
+            "the certificate signs itself, as that of an authority (--insecure takes it; or give the server one that an authority \
+             has signed, and name the authority with --cacert FILE)"
+                .into()
+        }
+        CertificateError::Other(why) => format!("the certificate is not valid ({})", plain(&why.to_string())),
+        other => format!("the certificate is not valid ({})", plain(&format!("{other:?}"))),
+    }
+}
+
+/// The words of a name such as `BadSignature`, which is all that rustls says of some errors. What follows the name is left out.
+fn plain(name: &str) -> String {
+    let end = name
+        .find(|letter: char| !letter.is_alphanumeric())
+        .unwrap_or(name.len());
+    let mut words = String::new();
+    for letter in name[..end].chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{OtherError, PeerIncompatible};
+    use std::{io, sync::Arc};
+
+    #[test]
+    fn nothing_is_shown_as_rust_writes_it() {
+        let self_signed = CertificateError::Other(OtherError(Arc::new(io::Error::other("CaUsedAsEndEntity"))));
+        let other = CertificateError::Other(OtherError(Arc::new(io::Error::other("MaximumPathLengthExceeded"))));
+        for (error, words) in [
+            (Error::InvalidCertificate(self_signed), "signs itself"),
+            (Error::InvalidCertificate(other), "(maximum path length exceeded)"),
+            (
+                Error::InvalidCertificate(CertificateError::BadSignature),
+                "(bad signature)",
+            ),
+            (
+                Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon),
+                "(no cipher suites in common)",
+            ),
+        ] {
+            let said = super::words(&error);
+            assert!(said.contains(words), "{said}");
+        }
     }
 }

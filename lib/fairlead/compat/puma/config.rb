@@ -3,13 +3,10 @@
 module Puma
   # The configuration as plugins see it: `options` is a Hash, more or less, under Puma's names and ours.
   class Config
-    # While the configuration file is read: what the command line and the file have set so far.
-    Draft = Struct.new(:_options)
-
-    # The configuration, or the Draft of a file.
+    # The configuration, or the Draft of a file that is being read.
     def self.current
       file = Fairlead::Configuration::ConfigFile.current
-      return Draft.new(Fairlead::Configuration::PumaOptions.new(file, above: file.flags)) if file
+      return Fairlead::Configuration::Draft.new(file) if file
 
       configuration = Fairlead::Launcher.current&.configuration
       configuration && new(configuration)
@@ -40,9 +37,17 @@ module Puma
       def [](name)
         name = name.to_sym
         return reached(REACHED[name]) if REACHED.key?(name)
+        return hooks(name) if Fairlead::Configuration::HookList.event(name)
 
         option = Fairlead::Options[Fairlead::Configuration::PumaOptions.ours(name)]
         option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
+      end
+
+      # Only blocks can be added by now: for this process and those that it forks.
+      def []=(name, value)
+        raise FrozenError, "the configuration is complete: #{name}" unless Fairlead::Configuration::HookList.event(name)
+
+        hooks(name).concat(value)
       end
 
       def fetch(name, *default)
@@ -57,6 +62,12 @@ module Puma
       alias has_key? key?
 
       private
+
+      def hooks(name)
+        event = Fairlead::Configuration::HookList.event(name)
+        blocks = -> { [@configuration.hooks, Fairlead::Hooks.of_process].flat_map { |hooks| hooks.blocks(event) } }
+        Fairlead::Configuration::HookList.new(blocks) { |block| Fairlead::Hooks.on(event, block) }
+      end
 
       def reached(part)
         Fairlead::Control::OwnStats.client&.public_send(part) if @configuration.control_url

@@ -7,6 +7,8 @@ module Fairlead
       # nil for an abstract socket.
       attr_reader :path
 
+      def port = nil
+
       # Whether a listener of another owner is at this address.
       def at?(listener) = listener.address[:path] == (path || @name)
 

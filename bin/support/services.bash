@@ -1,0 +1,21 @@
+# Installs packages without having their services started.
+# Sourced, never run, after shell.bash.
+
+# Debian asks this program before it starts a service.
+services_policy=/usr/sbin/policy-rc.d
+services_mark="# made by Fairlead's bin/setup while it installs packages"
+
+# Runs a command while no service may be started. The policy goes away however this ends; one that a killed run has left behind
+# is ours too.
+without_starting_services() (
+  if [[ -e $services_policy ]] && ! grep -qsxF "$services_mark" "$services_policy"; then
+    "$@"
+    return
+  fi
+  trap 'as_root rm -f "$services_policy"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  printf '#!/bin/sh\n%s\nexit 101\n' "$services_mark" | as_root install -m 755 /dev/stdin "$services_policy"
+  "$@"
+)

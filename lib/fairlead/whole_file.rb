@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Files that appear whole or not at all. In a folder where others may write too, such as /tmp, nobody can prepare a file or a link for the
+  # text to end up in: the temporary file is always new, under a name that cannot be guessed.
+  module WholeFile
+    FLAGS = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
+
+    # Replaces the file at +path+. +durable+: on the disk before it appears. Raises SystemCallError.
+    def self.write(path, text, mode:, durable: false)
+      temporary = "#{path}.#{Random.urandom(8).unpack1("H*")}~"
+      File.open(temporary, FLAGS, mode) do |file|
+        file.chmod(mode)
+        file.write(text)
+        file.fsync if durable
+      end
+      File.rename(temporary, path)
+    rescue SystemCallError
+      remove(temporary)
+      raise
+    end
+
+    def self.remove(path)
+      File.unlink(path)
+    rescue SystemCallError
+      nil
+    end
+    private_class_method :remove
+  end
+end
