@@ -162,7 +162,12 @@ impl Relief for Engine {
             let slowness = connection.slowness(now, from_disk)?;
             slowness.is_too_much(limit).then_some(slowness)
         };
-        let worst = self.connections.parked().take_worst(slowness);
+        let mut parked = self.connections.parked();
+        if self.services.spool.is_offer_due(now) {
+            parked.offer_more();
+        }
+        let worst = parked.take_worst(slowness);
+        drop(parked);
         match worst {
             Some((connection, _)) => {
                 self.services.log_abort();

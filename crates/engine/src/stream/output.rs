@@ -15,12 +15,16 @@ use rustix::io::{self, Errno};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most bytes of a file that one connection sends before others get their turn.
 const FILE_SLICE: u64 = 512 * 1024;
 
 /// From this size on, a copy to the buffer costs more than a separate write, and a buffer is worth spooling.
 const WRITE_THROUGH: usize = 64 * 1024;
+
+/// What a client has taken before this says little about how fast it is.
+const LATELY: Duration = Duration::from_millis(500);
 
 /// The capacity up to which an empty buffer is kept.
 pub(crate) const KEPT_CAPACITY: usize = 32 * 1024;
@@ -92,12 +96,22 @@ pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
-    /// When the socket was first full since then, and the progress at that time.
-    full: Option<(Millis, u64)>,
+    /// Since the socket was first full.
+    full: Option<Full>,
     /// The place of the thread that writes here in the line for memory.
     claim: Option<Claim>,
     /// Counts what the buffer holds while the client takes its time.
     counted: Option<Charge>,
+}
+
+/// How the client takes what waits for it. The kernel's buffer grows at first, whatever the client does, so only what was
+/// taken lately says something about the client.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    since: Millis,
+    /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the progress until then.
+    before: (Millis, u64),
+    last: (Millis, u64),
 }
 
 impl Output {
@@ -147,9 +161,9 @@ impl Output {
 
     /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
-        let (since, before) = self.full?;
-        let taken = self.progress - before;
-        Some(Slowness::new(now - since, taken, self.pending()))
+        let Full { since, before, .. } = self.full?;
+        let lately = (self.progress - before.1, now - before.0);
+        Some(Slowness::new(now - since, lately, self.pending()))
     }
 
     /// Whether this holds memory that others could use.
@@ -286,8 +300,15 @@ impl Output {
     }
 
     fn note_full(&mut self) {
-        if self.full.is_none() {
-            self.full = Some((Millis::now(), self.progress));
+        let last = (Millis::now(), self.progress);
+        let full = self.full.get_or_insert(Full {
+            since: last.0,
+            before: last,
+            last,
+        });
+        if last.0 - full.last.0 >= LATELY {
+            full.before = full.last;
+            full.last = last;
         }
     }
 
