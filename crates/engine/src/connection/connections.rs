@@ -75,11 +75,7 @@ impl Connections {
         parked.register(key, stream.transport(), None);
         drop(parked);
         let connection = Connection::new(Place::of_stream(self.me.clone(), key), stream, now);
-        if is_alone {
-            connection
-        } else {
-            connection.beside_others()
-        }
+        connection.of_session(is_alone)
     }
 
     /// Leaves a connection to the reactor until its next event or its deadline. Returns it, to be closed, if it cannot

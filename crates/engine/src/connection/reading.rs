@@ -101,9 +101,8 @@ impl Connection {
     pub(crate) fn begin_stream(&mut self, has_body: bool, config: &Config, now: Millis) -> Next {
         self.awaited = None;
         let (memory, totals) = (self.stream.input_memory(), &config.request_totals);
-        if !self.space.has_memory(totals, memory) {
-            return Next::Refuse(Refusal::NoMemoryForHead);
-        }
+        // The session has admitted it.
+        self.space.count_memory(totals, memory);
         let Stream { request, input, .. } = &mut self.stream;
         match request.head.parse(input, &config.head_limits()) {
             Ok(true) => {}
@@ -290,10 +289,18 @@ impl Connection {
         matches!(self.state, State::Body { waits: Some(_), .. })
     }
 
+    /// Since when.
+    pub(crate) fn has_waited_since(&self) -> Option<Millis> {
+        match self.state {
+            State::Body { waits, .. } => waits,
+            _ => None,
+        }
+    }
+
     /// Continues to read the body, when this connection is next among those that wait, unless there is still no
-    /// descriptor. The client is not charged for the wait.
-    pub(crate) fn go_on(&mut self, config: &Config, now: Millis) -> Next {
-        if let Err(next) = self.make_room(READ_TURN, config, true) {
+    /// descriptor. The client is not charged for the wait. `is_next`: for a descriptor, others may wait for, too.
+    pub(crate) fn go_on(&mut self, config: &Config, now: Millis, is_next: bool) -> Next {
+        if let Err(next) = self.make_room(READ_TURN, config, is_next) {
             return next;
         }
         if let State::Body { meter, waits, .. } = &mut self.state {

@@ -127,10 +127,16 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::File))
     }
 
+    /// How many descriptors there are for bodies of requests.
+    pub(crate) fn most_bodies(&self) -> usize {
+        (self.files.most - self.files.most / 4).max(1)
+    }
+
     /// A permit for the body of a request.
     pub(crate) fn for_body(self: &Arc<Self>) -> Option<Permit> {
-        let most = (self.files.most - self.files.most / 4).max(1);
-        self.files.take_below(most).then(|| self.permit(PermitKind::File))
+        self.files
+            .take_below(self.most_bodies())
+            .then(|| self.permit(PermitKind::File))
     }
 
     /// A permit for a connection from the waiting room, whose descriptor is open already. Each thread exceeds the share

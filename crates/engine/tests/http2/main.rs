@@ -7,6 +7,7 @@ mod support;
 
 mod attacks;
 mod bridge;
+mod budgets;
 mod sessions;
 mod streams;
 mod turns;
