@@ -75,21 +75,30 @@ impl Connection {
                 Ok(0) if self.ends_with_stream() => return self.complete(),
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
-                Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
+                Err(Errno::AGAIN) => return self.wait_for_more(config),
                 Err(Errno::INTR) => continue,
                 Err(Errno::PROTO) => return self.linger(now),
                 Err(_) => return Next::Close,
             };
             let next = self.feed(&scratch[..count], config, now);
             turn += count;
-            if next != Next::Wait(Interest::Read) || count < most {
+            if next != Next::Wait(Interest::Read) {
                 return next;
+            }
+            if count < most {
+                return self.wait_for_more(config);
             }
             if turn >= READ_TURN {
                 self.forgive(now);
                 return next;
             }
         }
+    }
+
+    /// A client may take long to send more: no memory is reserved for that meanwhile.
+    fn wait_for_more(&mut self, config: &Config) -> Next {
+        self.give_back_reserved(&config.request_totals);
+        Next::Wait(Interest::Read)
     }
 
     /// Whether the body ends with what is received.

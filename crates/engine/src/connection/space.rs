@@ -87,7 +87,7 @@ impl Connection {
         let totals = &config.request_totals;
         if self.space.permit.is_none() && self.space.file.is_none() {
             if let Some(budget) = self.stream.transport().budget() {
-                let file = budget.take(Kind::Files, 1).ok_or(Next::PutOff)?;
+                let file = budget.take(Kind::Bodies, 1).ok_or(Next::PutOff)?;
                 self.space.file = Some(file);
             }
         }
@@ -121,6 +121,12 @@ impl Connection {
         } else {
             usize::MAX
         }
+    }
+
+    /// Gives back the memory that was reserved for what is still to come.
+    pub(super) fn give_back_reserved(&mut self, totals: &Arc<RequestTotals>) {
+        let memory = self.stream.input_memory();
+        self.space.taken.memory(totals, memory);
     }
 
     /// The request is complete: gives back what was reserved for more.

@@ -92,7 +92,10 @@ impl TurnLine {
 
     /// Whether one of them may wait among the requests of others: not while too much waits for the client already.
     fn may_leave(&self, inner: &Inner) -> bool {
-        !inner.has_turn && inner.away < MOST_AWAY && !self.budget.is_used_up(Kind::Responses)
+        let waits_for_client = [Kind::Responses, Kind::Files]
+            .into_iter()
+            .any(|kind| self.budget.is_used_up(kind));
+        !inner.has_turn && inner.away < MOST_AWAY && !waits_for_client
     }
 
     /// Takes the next one, if it may wait among the requests of others.

@@ -50,7 +50,8 @@ fn option(kind: Kind) -> &'static str {
     match kind {
         Kind::Requests => "request_memory_total_bytes",
         Kind::Responses => "response_memory_total_bytes",
-        Kind::Files => "the descriptors for request bodies",
+        Kind::Bodies => "the files for request bodies",
+        Kind::Files => "the files for responses",
     }
 }
 
@@ -115,7 +116,7 @@ impl Engine {
     /// Whether a session may begin a request with a head of so many bytes.
     pub(super) fn admits_stream(&self, session: &Session, head_bytes: usize) -> bool {
         let budget = session.budget();
-        let kinds = [Kind::Requests, Kind::Responses, Kind::Files];
+        let kinds = [Kind::Requests, Kind::Responses, Kind::Bodies];
         if let Some(kind) = kinds.into_iter().find(|kind| budget.is_used_up(*kind)) {
             self.tell_of_refusal(session, kind);
             return false;

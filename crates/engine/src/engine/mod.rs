@@ -238,6 +238,7 @@ impl Engine {
 /// What all clients share, of which each session gets a part.
 fn budgets(config: &Config) -> Arc<Budgets> {
     let requests = config.request_totals.most_memory();
-    let files = config.descriptors.most_bodies() as u64;
-    Budgets::new(requests, config.response_memory_total_bytes, files)
+    let responses = config.response_memory_total_bytes;
+    let (bodies, files) = (config.descriptors.most_bodies(), config.descriptors.most_files());
+    Budgets::new([requests, responses, bodies as u64, files as u64])
 }

@@ -77,7 +77,7 @@ impl Engine {
         drop(waiting);
         // There may be room since the connection was told that there is none.
         if let Some(session) = self.sessions.get(session) {
-            if !session.budget().is_used_up(Kind::Files) {
+            if !session.budget().is_used_up(Kind::Bodies) {
                 session.look_later();
             }
         }
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Continues the streams of a session that wait for its other streams, as far as there is room; called by the poller.
     pub(super) fn resume_uploads_of(&self, session: &Session, now: Millis) {
-        while !session.budget().is_used_up(Kind::Files) {
+        while !session.budget().is_used_up(Kind::Bodies) {
             let mut waiting = self.uploads.of_sessions.lock();
             let next = waiting.get_mut(&session.key()).and_then(VecDeque::pop_front);
             drop(waiting);
@@ -132,7 +132,9 @@ impl Engine {
                     .has_waited_since()
                     .is_some_and(|since| now - since >= PATIENCE)
                 {
-                    self.make_largest_give_way(Kind::Files, 1);
+                    let _ = [Kind::Bodies, Kind::Files]
+                        .into_iter()
+                        .any(|kind| self.make_largest_give_way(kind, 1));
                 }
                 self.park(connection, Interest::Nothing);
                 return self.worker.expect(now + LOOK);
@@ -148,5 +150,5 @@ impl Engine {
 /// The key of the session of a stream, if that has all the files that it may have.
 fn session_with_its_share(connection: &Connection) -> Option<Key> {
     let budget = connection.stream.transport().budget()?;
-    budget.is_used_up(Kind::Files).then(|| budget.key())
+    budget.is_used_up(Kind::Bodies).then(|| budget.key())
 }

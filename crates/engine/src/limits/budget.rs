@@ -18,19 +18,21 @@ pub(crate) enum Kind {
     /// Bytes of unsent responses in memory.
     Responses,
     /// Files with bodies of requests.
+    Bodies,
+    /// Files with responses, or what is sent of them.
     Files,
 }
 
-const KINDS: usize = 3;
+const KINDS: usize = 4;
 
 /// A session gets this part (1/n) of each total.
-const PARTS: [u64; KINDS] = [16, 8, 8];
+const PARTS: [u64; KINDS] = [16, 8, 8, 8];
 
 /// But at least so much.
-const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2];
+const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2];
 
 /// Smaller shares are not ranked: they never give way.
-const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2];
+const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2];
 
 /// Largest shares that are considered.
 const CANDIDATES: usize = 8;
@@ -68,9 +70,8 @@ pub(crate) struct Share {
 }
 
 impl Budgets {
-    /// For these totals.
-    pub(crate) fn new(request_memory: u64, response_memory: u64, files: u64) -> Arc<Budgets> {
-        let totals = [request_memory, response_memory, files];
+    /// For these totals, in the order of [`Kind`].
+    pub(crate) fn new(totals: [u64; KINDS]) -> Arc<Budgets> {
         Arc::new(Budgets {
             most: std::array::from_fn(|kind| (totals[kind] / PARTS[kind]).max(LEAST[kind])),
             ranked: Default::default(),
@@ -220,12 +221,12 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_part_of_each_total_and_at_least_what_a_session_needs() {
-        let budget = Budgets::new(16 << 20, 80, 80).budget(1);
+        let budget = Budgets::new([16 << 20, 80, 80, 80]).budget(1);
         assert!(budget.take(Kind::Requests, (1 << 20) + 1).is_none());
         let all = budget.take(Kind::Requests, 1 << 20).expect("a sixteenth");
         assert!(budget.is_used_up(Kind::Requests) && budget.take(Kind::Requests, 1).is_none());
         assert!(budget.take(Kind::Responses, LEAST[1]).is_some());
-        assert!(budget.take(Kind::Files, 10).is_some() && budget.take(Kind::Files, 11).is_none());
+        assert!(budget.take(Kind::Bodies, 10).is_some() && budget.take(Kind::Bodies, 11).is_none());
         drop(all);
         assert_eq!(budget.used(Kind::Requests), 0);
     }
@@ -233,10 +234,10 @@ mod tests {
     #[test]
     fn it_is_told_once_when_there_is_room_again() {
         let ear = Arc::new(Ear::default());
-        let budget = Budgets::new(0, 0, 0).budget(1);
+        let budget = Budgets::new([0; KINDS]).budget(1);
         let told: Weak<Ear> = Arc::downgrade(&ear);
         budget.tell(told);
-        let mut shares: Vec<Share> = (0..4).map(|_| budget.count(Kind::Files, 1)).collect();
+        let mut shares: Vec<Share> = (0..4).map(|_| budget.count(Kind::Bodies, 1)).collect();
         for heard in [0, 0, 1, 1] {
             shares.pop();
             assert_eq!(ear.0.load(SeqCst), heard);
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_largest_shares_are_found_and_small_ones_are_not() {
-        let budgets = Budgets::new(0, 0, 0);
+        let budgets = Budgets::new([0; KINDS]);
         let sizes = [(1, 3_000), (2, 500_000), (3, 70_000), (4, 9_000_000)];
         let mut shares: Vec<Share> = sizes
             .iter()

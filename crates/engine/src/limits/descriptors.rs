@@ -13,6 +13,7 @@
 //! Code that opens a descriptor for a peer holds a [`Permit`] until it is closed. Descriptors that are open only for a
 //! moment, on the thread that opens them, need none.
 
+use super::budget::{self, Budget, Kind};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getrlimit, Resource};
 use std::ops::Deref;
@@ -127,6 +128,11 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::File))
     }
 
+    /// How many descriptors there are for files.
+    pub(crate) fn most_files(&self) -> usize {
+        self.files.most
+    }
+
     /// How many descriptors there are for bodies of requests.
     pub(crate) fn most_bodies(&self) -> usize {
         (self.files.most - self.files.most / 4).max(1)
@@ -157,6 +163,7 @@ impl Descriptors {
         Permit {
             descriptors: Arc::clone(self),
             kind,
+            _share: None,
         }
     }
 }
@@ -173,6 +180,16 @@ fn server_part(limit: usize, open: usize) -> usize {
 pub(crate) struct Permit {
     descriptors: Arc<Descriptors>,
     kind: PermitKind,
+    /// The same for its session.
+    _share: Option<budget::Share>,
+}
+
+impl Permit {
+    /// For a file that is sent to a client of a session with this budget.
+    pub(crate) fn of_session(mut self, budget: Option<&Arc<Budget>>) -> Permit {
+        self._share = budget.map(|budget| budget.count(Kind::Files, 1));
+        self
+    }
 }
 
 impl Drop for Permit {

@@ -86,8 +86,8 @@ impl Spool {
         charge
     }
 
-    fn new_file(&self) -> io::Result<Arc<Counted<File>>> {
-        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?;
+    fn new_file(&self, budget: Option<&Arc<Budget>>) -> io::Result<Arc<Counted<File>>> {
+        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);
         let file = tempfile::tempfile_in(&self.directory)?;
         Ok(Arc::new(Counted::new(file, permit)))
     }

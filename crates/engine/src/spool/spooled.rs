@@ -238,7 +238,7 @@ impl Spooled {
         let file = inner.file.clone();
         drop(inner);
         let written = file
-            .map_or_else(|| self.spool.new_file(), Ok)
+            .map_or_else(|| self.spool.new_file(self.budget.as_ref()), Ok)
             .and_then(|file| file.write_all_at(&block.bytes, place).map(|()| file));
         let mut inner = self.inner.lock();
         match written {

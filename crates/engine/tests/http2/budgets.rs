@@ -279,6 +279,42 @@ fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
 }
 
 #[test]
+fn responses_of_a_session_that_wait_in_files_leave_files_to_others() {
+    let config = Config {
+        min_threads: 2,
+        max_threads: 2,
+        descriptors: Descriptors::with(1_000, 32),
+        ..config()
+    };
+    let server = Server::start(config, |exchange| match exchange.take_body().len() {
+        0 => reply(exchange, &"x".repeat(300_000)),
+        length => reply(exchange, &length.to_string()),
+    });
+    let clients: Vec<FrameClient> = (0..2).map(|_| closed_windows(&server, 90)).collect();
+    settled(|| server.descriptors.used().1);
+    assert!(server.descriptors.used().1 <= 16, "{:?}", server.descriptors.used());
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
+fn a_body_that_does_not_arrive_takes_no_memory() {
+    let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+    let mut clients: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4000\r\n\r\nx");
+    }
+    let mut session = FrameClient::connect(server.address);
+    for stream in (1..41).step_by(2) {
+        session.send(&[post(stream, "/"), frame(DATA, 0, stream, b"x")].concat());
+    }
+    session.ping();
+    let used = settled(|| server.totals.used().0 as usize);
+    assert!(used < 20 * 2_500, "{used}");
+}
+
+#[test]
 fn uploads_of_a_session_that_has_its_files_wait_for_each_other() {
     let server = server_with_files();
     let mut client = Http2Client::connect(server.address);
