@@ -212,9 +212,13 @@ impl Connection {
         self.place.key()
     }
 
-    /// The request shares its connection with others, so each of its bytes counts.
-    fn beside_others(mut self) -> Connection {
-        self.space = Space::of_one_of_many();
+    /// The request is one of a session. Beside others, each of its bytes counts.
+    fn of_session(mut self, is_alone: bool) -> Connection {
+        let budget = self.stream.transport().budget().cloned();
+        self.space = match is_alone {
+            true => Space::of_session(budget),
+            false => Space::of_one_of_many(budget),
+        };
         self
     }
 

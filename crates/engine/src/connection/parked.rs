@@ -133,6 +133,14 @@ impl Parked {
         Some((slot.connection.take()?, most))
     }
 
+    /// Offers more to the clients that hold memory: the poller does not tell of those that take little.
+    pub(crate) fn offer_more(&mut self) {
+        let slots = self.slots.values_mut();
+        slots
+            .filter_map(|slot| slot.connection.as_mut())
+            .for_each(|connection| connection.offer_more());
+    }
+
     /// Takes up to `most` parked connections for which `is_one` holds. They keep what the poller watches them for.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_some(&mut self, most: usize, is_one: impl Fn(&Connection) -> bool) -> Vec<Box<Connection>> {

@@ -75,21 +75,30 @@ impl Connection {
                 Ok(0) if self.ends_with_stream() => return self.complete(),
                 Ok(0) => return Next::Close,
                 Ok(count) => count,
-                Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
+                Err(Errno::AGAIN) => return self.wait_for_more(config),
                 Err(Errno::INTR) => continue,
                 Err(Errno::PROTO) => return self.linger(now),
                 Err(_) => return Next::Close,
             };
             let next = self.feed(&scratch[..count], config, now);
             turn += count;
-            if next != Next::Wait(Interest::Read) || count < most {
+            if next != Next::Wait(Interest::Read) {
                 return next;
+            }
+            if count < most {
+                return self.wait_for_more(config);
             }
             if turn >= READ_TURN {
                 self.forgive(now);
                 return next;
             }
         }
+    }
+
+    /// A client may take long to send more: no memory is reserved for that meanwhile.
+    fn wait_for_more(&mut self, config: &Config) -> Next {
+        self.give_back_reserved(&config.request_totals);
+        Next::Wait(Interest::Read)
     }
 
     /// Whether the body ends with what is received.
@@ -101,9 +110,8 @@ impl Connection {
     pub(crate) fn begin_stream(&mut self, has_body: bool, config: &Config, now: Millis) -> Next {
         self.awaited = None;
         let (memory, totals) = (self.stream.input_memory(), &config.request_totals);
-        if !self.space.has_memory(totals, memory) {
-            return Next::Refuse(Refusal::NoMemoryForHead);
-        }
+        // The session has admitted it.
+        self.space.count_memory(totals, memory);
         let Stream { request, input, .. } = &mut self.stream;
         match request.head.parse(input, &config.head_limits()) {
             Ok(true) => {}
@@ -298,10 +306,18 @@ impl Connection {
         matches!(self.state, State::Body { waits: Some(_), .. })
     }
 
+    /// Since when.
+    pub(crate) fn has_waited_since(&self) -> Option<Millis> {
+        match self.state {
+            State::Body { waits, .. } => waits,
+            _ => None,
+        }
+    }
+
     /// Continues to read the body, when this connection is next among those that wait, unless there is still no
-    /// descriptor. The client is not charged for the wait.
-    pub(crate) fn go_on(&mut self, config: &Config, now: Millis) -> Next {
-        if let Err(next) = self.make_room(READ_TURN, config, true) {
+    /// descriptor. The client is not charged for the wait. `is_next`: for a descriptor, others may wait for, too.
+    pub(crate) fn go_on(&mut self, config: &Config, now: Millis, is_next: bool) -> Next {
+        if let Err(next) = self.make_room(READ_TURN, config, is_next) {
             return next;
         }
         if let State::Body { meter, waits, .. } = &mut self.state {

@@ -158,6 +158,14 @@ impl Connection {
         self.stream.output.slowness(now).filter(|_| keeps)
     }
 
+    /// Finds out whether a client takes more of what waits for it in memory. What follows from that comes with the next event.
+    pub(super) fn offer_more(&mut self) {
+        let has_exact_events = self.stream.transport().own_events().is_some();
+        if self.is_flushing() && !has_exact_events && self.stream.output.holds_memory() {
+            let _ = self.stream.flush(FileParts::Leave);
+        }
+    }
+
     pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
         for _ in 0..READ_TURN / scratch.len() {
             match self.stream.transport().receive(scratch) {

@@ -8,6 +8,7 @@ use super::{Connection, Next, State};
 use crate::config::Config;
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
+use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::descriptors::Permit;
 use crate::limits::request_totals::{RequestTotals, Taken};
 use fairlead_wire::http1::Framing;
@@ -21,21 +22,31 @@ const HEAD_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Space {
     pub(super) permit: Option<Permit>,
+    /// The same for its session.
+    file: Option<Share>,
     taken: Taken,
 }
 
 impl Space {
     /// For a request beside others of its connection.
-    pub(super) fn of_one_of_many() -> Space {
+    pub(super) fn of_one_of_many(budget: Option<Arc<Budget>>) -> Space {
         Space {
-            taken: Taken::of_one_of_many(),
+            taken: Taken::of_one_of_many(budget),
             ..Space::default()
         }
     }
 
-    /// Whether so many bytes of a request may be in memory.
-    pub(super) fn has_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
-        self.taken.memory(totals, bytes)
+    /// For the only request of a session.
+    pub(super) fn of_session(budget: Option<Arc<Budget>>) -> Space {
+        Space {
+            taken: Taken::of_session(budget),
+            ..Space::default()
+        }
+    }
+
+    /// So many bytes of a request are in memory.
+    pub(super) fn count_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) {
+        self.taken.count_memory(totals, bytes);
     }
 }
 
@@ -74,11 +85,18 @@ impl Connection {
 
     fn make_room_on_disk(&mut self, more: usize, config: &Config, is_next: bool) -> Result<(), Next> {
         let totals = &config.request_totals;
+        if self.space.permit.is_none() && self.space.file.is_none() {
+            if let Some(budget) = self.stream.transport().budget() {
+                let file = budget.take(Kind::Bodies, 1).ok_or(Next::PutOff)?;
+                self.space.file = Some(file);
+            }
+        }
         if self.space.permit.is_none() {
             let may_have = is_next || !totals.has_waiting();
             self.space.permit = may_have.then(|| config.descriptors.for_body()).flatten();
         }
         if self.space.permit.is_none() {
+            self.space.file = None;
             return Err(Next::PutOff);
         }
         let most = if config.body_max_bytes > 0 {
@@ -103,6 +121,12 @@ impl Connection {
         } else {
             usize::MAX
         }
+    }
+
+    /// Gives back the memory that was reserved for what is still to come.
+    pub(super) fn give_back_reserved(&mut self, totals: &Arc<RequestTotals>) {
+        let memory = self.stream.input_memory();
+        self.space.taken.memory(totals, memory);
     }
 
     /// The request is complete: gives back what was reserved for more.

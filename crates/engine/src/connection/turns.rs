@@ -13,6 +13,7 @@
 
 use super::Connection;
 use crate::clock::Nanos;
+use crate::limits::budget::{Budget, Kind};
 use fairlead_wire::http2::Priority;
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -32,6 +33,7 @@ pub(crate) struct TurnLine {
     /// How many wait in all lines of an engine.
     count: Arc<AtomicUsize>,
     taker: Weak<dyn TurnTaker>,
+    budget: Arc<Budget>,
 }
 
 #[derive(Default)]
@@ -65,17 +67,44 @@ const MOST_AWAY: usize = 2;
 
 impl TurnLine {
     /// `count`: of those that wait in all lines of an engine.
-    pub(crate) fn new(count: &Arc<AtomicUsize>, taker: Weak<dyn TurnTaker>) -> Arc<TurnLine> {
+    pub(crate) fn new(count: &Arc<AtomicUsize>, taker: Weak<dyn TurnTaker>, budget: Arc<Budget>) -> Arc<TurnLine> {
         Arc::new(TurnLine {
             inner: Mutex::default(),
             count: Arc::clone(count),
             taker,
+            budget,
         })
     }
 
     /// Whether a request of this line waits for a thread among those of others.
     pub(crate) fn has_turn(&self) -> bool {
         self.inner.lock().has_turn
+    }
+
+    /// What the session has taken of what all share.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// There may be a turn again: too much was waiting for the client.
+    pub(crate) fn resume(&self) {
+        self.go_on(false);
+    }
+
+    /// Whether one of them may wait among the requests of others: not while too much waits for the client already.
+    fn may_leave(&self, inner: &Inner) -> bool {
+        let waits_for_client = [Kind::Responses, Kind::Files]
+            .into_iter()
+            .any(|kind| self.budget.is_used_up(kind));
+        !inner.has_turn && inner.away < MOST_AWAY && !waits_for_client
+    }
+
+    /// Takes the next one, if it may wait among the requests of others.
+    fn next(&self) -> Option<Box<Connection>> {
+        let mut inner = self.inner.lock();
+        let next = self.may_leave(&inner).then(|| inner.pop()).flatten();
+        inner.has_turn |= next.is_some();
+        next
     }
 
     /// Drops all that are in the line.
@@ -100,8 +129,7 @@ impl TurnLine {
     /// `is_leaving`: because the one before it has left for another worker.
     fn go_on(&self, is_leaving: bool) {
         loop {
-            let next = self.inner.lock().next();
-            let Some(mut connection) = next else { return };
+            let Some(mut connection) = self.next() else { return };
             self.count.fetch_sub(1, Relaxed);
             if connection.is_abandoned() {
                 self.inner.lock().has_turn = false;
@@ -120,18 +148,6 @@ impl TurnLine {
 }
 
 impl Inner {
-    /// Whether one of them may wait among the requests of others.
-    fn may_leave(&self) -> bool {
-        !self.has_turn && self.away < MOST_AWAY
-    }
-
-    /// Takes the next one, if it may wait among the requests of others.
-    fn next(&mut self) -> Option<Box<Connection>> {
-        let next = self.may_leave().then(|| self.pop()).flatten();
-        self.has_turn |= next.is_some();
-        next
-    }
-
     fn pop(&mut self) -> Option<Box<Connection>> {
         let first = self.waiting.iter().map(|(priority, _)| *priority).min()?;
         let index = self.waiting.iter().position(|(priority, _)| *priority == first)?;
@@ -192,7 +208,7 @@ impl Connection {
         };
         let (line, priority) = (Arc::clone(&turn.line), turn.priority);
         let mut inner = line.inner.lock();
-        if !inner.may_leave() {
+        if !line.may_leave(&inner) {
             inner.waiting.push_back((priority, self));
             line.count.fetch_add(1, Relaxed);
             return None;

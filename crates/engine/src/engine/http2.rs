@@ -7,7 +7,7 @@ use crate::clock::Millis;
 use crate::connection::place::Place;
 use crate::connection::turns::{Turn, TurnLine, TurnTaker};
 use crate::connection::{Connection, Next};
-use crate::http2::{Arrival, End, Session};
+use crate::http2::{session_key, Arrival, End, Session};
 use crate::reactor::Handler;
 use crate::scheduler::{Workplace, PATIENCE};
 use crate::stream::Stream;
@@ -60,10 +60,11 @@ impl Engine {
         let transport = Arc::clone(stream.transport());
         let (endpoint, peers) = stream.into_peers();
         let taker: Weak<dyn TurnTaker> = self.me.clone();
+        let budget = self.budgets.budget(session_key(place.key()));
         let session = Session::new(
             (place, transport, ahead),
             (endpoint, peers),
-            TurnLine::new(&self.in_line, taker),
+            TurnLine::new(&self.in_line, taker, budget),
             (Arc::clone(&self.worker), self.sessions.shared().clone()),
             now,
         );
@@ -99,13 +100,15 @@ impl Engine {
         }
         session.gather();
         self.step_streams(session, scratch, now);
+        self.keep_to_response_memory();
         self.forget_if_over(session);
     }
 
     /// Takes in a request.
     fn begin_stream(&self, session: &Arc<Session>, arrival: Arrival, now: Millis) {
         let config = &self.worker.config;
-        let (link, head, begun) = session.open_stream(arrival);
+        let opened = session.open_stream(arrival, |bytes| self.admits_stream(session, bytes));
+        let Some((link, head, begun)) = opened else { return };
         let peers = session.peers.for_stream();
         let mut stream = Stream::new(link, Arc::clone(&session.endpoint), None, config);
         stream.peers = peers;
@@ -142,7 +145,11 @@ impl Engine {
                 self.begin_stream(&session, arrival, now);
             }
             self.step_streams(&session, scratch, now);
+            session.line.resume();
+            self.resume_uploads_of(&session, now);
             self.forget_if_over(&session);
+            // If it has given way, and that was not enough.
+            self.keep_to_response_memory();
         }
     }
 
@@ -172,7 +179,7 @@ impl Engine {
     }
 
     /// Forgets a session that has ended, once all its streams know of it.
-    fn forget_if_over(&self, session: &Session) {
+    pub(super) fn forget_if_over(&self, session: &Session) {
         if !session.is_over() {
             return;
         }
@@ -196,6 +203,11 @@ impl Engine {
             End::Violation(reason) => {
                 self.counters().http2_violations.fetch_add(1, Relaxed);
                 Some(format!("{}: closed {}", reason.description(), u32::from(reason)))
+            }
+            End::GaveWay => {
+                self.counters().http2_slow.fetch_add(1, Relaxed);
+                place.reset();
+                None
             }
             End::Slow => {
                 self.counters().http2_slow.fetch_add(1, Relaxed);

@@ -5,6 +5,7 @@
 //!   that never reach the app.
 //! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
 //! * `file_sender.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
+//! * `giving_way.rs`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
 //! * `transfers.rs`: requests that come from other workers and go to them; `relays.rs`: those of connections that have to
 //!   stay; `handoff.rs`: the same for connections without
@@ -15,6 +16,7 @@ mod challenges;
 mod drain;
 mod events;
 mod file_sender;
+mod giving_way;
 mod handoff;
 mod handshakes;
 mod http2;
@@ -39,6 +41,7 @@ use crate::connection::connections::Connections;
 use crate::exchange::Services;
 use crate::files::Files;
 use crate::http2::Sessions;
+use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
 use crate::reactor::Reactor;
 use crate::realtime::{Host, ProcessSubscription, Realtime};
@@ -47,6 +50,7 @@ use crate::spool::{Relief, Spool};
 use crate::transport::listener::{Endpoint, Listener};
 use crate::worker::Worker;
 use file_sender::FileSender;
+use giving_way::GivingWay;
 use handoff::Handoff;
 use handshakes::Handshakes;
 use jobs::Job;
@@ -78,6 +82,9 @@ pub struct Engine {
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
     uploads: Uploads,
+    /// What each client has taken of what all share.
+    budgets: Arc<Budgets>,
+    giving_way: GivingWay,
     memory: Memory,
     /// What all workers share; `None` for a single process.
     room: Option<Arc<WaitingRoom>>,
@@ -119,9 +126,10 @@ impl Engine {
             };
             Engine {
                 me: me.clone(),
+                sessions: Sessions::new(&services.spool),
                 services: Arc::new(services),
                 connections: Connections::new(Arc::clone(&worker)),
-                sessions: Sessions::default(),
+                budgets: budgets(&worker.config),
                 in_line: Arc::default(),
                 scheduler: Scheduler::new(worker.config.max_threads, &parties::order(&worker.config, ledger)),
                 parties,
@@ -135,6 +143,7 @@ impl Engine {
                 file_sender: Arc::default(),
                 handshakes: Arc::default(),
                 uploads: Uploads::default(),
+                giving_way: GivingWay::default(),
                 memory: Memory::default(),
                 waiting_room: room.clone().filter(|_| has_room),
                 room,
@@ -224,4 +233,12 @@ impl Engine {
     pub(crate) fn faults(&self) -> &crate::fault::Faults {
         &self.worker.faults
     }
+}
+
+/// What all clients share, of which each session gets a part.
+fn budgets(config: &Config) -> Arc<Budgets> {
+    let requests = config.request_totals.most_memory();
+    let responses = config.response_memory_total_bytes;
+    let (bodies, files) = (config.descriptors.most_bodies(), config.descriptors.most_files());
+    Budgets::new([requests, responses, bodies as u64, files as u64])
 }

@@ -25,11 +25,13 @@ impl Engine {
         if let Next::Refuse(refusal) = next {
             next = self.refuse(&mut connection, refusal);
         }
-        if let Next::Send | Next::Wait(Interest::Write) = next {
-            // What is relayed is little, and the worker that has made it has counted it.
-            if !connection.is_relayed() {
-                connection.stream.output.settle(&self.services.spool);
-            }
+        // What is relayed is little, and the worker that has made it has counted it.
+        let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
+        if waits_for_client {
+            let key = connection.key();
+            connection
+                .stream
+                .settle_output(&self.services.spool, || self.budgets.budget(key));
         }
         match next {
             Next::Ready => self.enqueue(connection),
@@ -45,6 +47,9 @@ impl Engine {
             Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
             Next::Close | Next::Refuse(_) => self.close(connection),
+        }
+        if waits_for_client {
+            self.keep_to_response_memory();
         }
     }
 
@@ -162,7 +167,12 @@ impl Relief for Engine {
             let slowness = connection.slowness(now, from_disk)?;
             slowness.is_too_much(limit).then_some(slowness)
         };
-        let worst = self.connections.parked().take_worst(slowness);
+        let mut parked = self.connections.parked();
+        if self.services.spool.is_offer_due(now) {
+            parked.offer_more();
+        }
+        let worst = parked.take_worst(slowness);
+        drop(parked);
         match worst {
             Some((connection, _)) => {
                 self.services.log_abort();

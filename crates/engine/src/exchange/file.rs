@@ -89,7 +89,8 @@ impl Exchange<'_> {
         if self.has_own_framing() {
             return Ok(false);
         }
-        let Some(content) = Content::of(file, size, &self.services.config().descriptors)? else {
+        let session = self.stream.transport().budget();
+        let Some(content) = Content::of(file, size, &self.services.config().descriptors, session)? else {
             return Ok(false);
         };
         let written = Written::of(self);

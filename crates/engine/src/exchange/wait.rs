@@ -29,6 +29,8 @@ pub struct Wait {
     end: End,
     /// When the client was first waited for.
     began: Option<Millis>,
+    /// Since when the client has taken nothing, over several waits of one write; and what the transport had carried then.
+    stuck: Option<(Millis, Option<u64>)>,
 }
 
 /// What several waits for one client share.
@@ -95,6 +97,7 @@ impl Exchange<'_> {
             taken: 0,
             end: End::Moved,
             began: None,
+            stuck: None,
         }
     }
 
@@ -174,7 +177,11 @@ impl Wait {
             };
             let spill = self.services.spill();
             match output.push(&*self.transport, &bytes[self.taken..], spill, FileParts::Send) {
-                Ok(taken) => self.taken += taken,
+                Ok(0) => {}
+                Ok(taken) => {
+                    self.taken += taken;
+                    self.stuck = None;
+                }
                 Err(_) => self.end = End::Gone,
             }
             if self.end == End::Moved && self.taken < bytes.len() {
@@ -190,16 +197,18 @@ impl Wait {
 
     fn wait_for_room(&mut self, output: &mut Output) -> End {
         let patience = self.services.worker.write_timeout();
-        let mut until = Millis::now() + patience;
-        let mut carried = self.transport.carried();
+        // Nothing is pending while the total has no memory for the first byte. Then only the writer has bytes to offer.
+        let offers_nothing = output.claim().is_some() && output.pending() == 0;
         loop {
             // Poll reports a socket as writable only when a third of its buffer is free, so a slow reader is offered
             // more.
             let before = output.progress();
             match output.flush_whole(&*self.transport, FileParts::Send) {
                 Err(_) => return End::Gone,
-                Ok(Flush::Done) => return End::Moved,
-                Ok(_) if output.progress() > before => return End::Moved,
+                Ok(flushed) if flushed == Flush::Done && !offers_nothing || output.progress() > before => {
+                    self.stuck = None;
+                    return End::Moved;
+                }
                 Ok(_) => {}
             }
             let now = Millis::now();
@@ -207,32 +216,48 @@ impl Wait {
                 return End::Moved;
             }
             if output.claim().is_some() {
-                let relief = self.services.relief.upgrade();
-                match relief.map_or(Verdict::Wait, |relief| relief.relieve(output.slowness(now))) {
+                match self.relieve(output, now) {
                     Verdict::Relieved if has_memory(output) => return End::Moved,
                     Verdict::Relieved | Verdict::Wait => {}
-                    Verdict::Own => {
-                        self.services.log_abort();
-                        return End::Aborted;
-                    }
+                    Verdict::Own => return End::Aborted,
                 }
             }
-            let before = std::mem::replace(&mut carried, self.transport.carried());
-            if carried > before || self.transport.is_relayed() {
-                until = now + patience;
-            }
+            let until = self.stuck_since(now) + patience;
             if now >= until {
                 return End::Gone;
             }
-            if output.claim().is_none() {
+            if output.claim().is_none() || offers_nothing {
                 self.began.get_or_insert(now);
             }
-            if self.poll(output.claim(), until - now) == Err(Errno::INTR) {
-                return End::Interrupted;
+            match self.poll(output.claim(), until - now) {
+                Err(Errno::INTR) => return End::Interrupted,
+                // The writer offers its bytes again, even if the socket has little room: see above.
+                _ if offers_nothing => return End::Moved,
+                _ => {}
             }
         }
     }
 
+    fn stuck_since(&mut self, now: Millis) -> Millis {
+        let carried = self.transport.carried();
+        let (since, before) = self.stuck.get_or_insert((now, carried));
+        if carried > *before || self.transport.is_relayed() {
+            (*since, *before) = (now, carried);
+        }
+        *since
+    }
+
+    /// Asks for memory that others have.
+    fn relieve(&self, output: &Output, now: Millis) -> Verdict {
+        let relief = self.services.relief.upgrade();
+        let verdict = relief.map_or(Verdict::Wait, |relief| relief.relieve(output.slowness(now)));
+        if verdict == Verdict::Own {
+            self.services.log_abort();
+        }
+        verdict
+    }
+
+    /// Blocks until the client takes more or the claim is granted; with a claim at most for [`LOOK`].
     fn poll(&self, claim: Option<&Claim>, most: Duration) -> rustix::io::Result<usize> {
         let most = if claim.is_some() { most.min(LOOK) } else { most };
         let timeout = Timespec {

@@ -3,6 +3,7 @@
 use crate::clock::unix_seconds;
 use crate::files::folder::Folder;
 use crate::http::response::Fields;
+use crate::limits::budget::Budget;
 use crate::limits::descriptors::{Counted, Descriptors};
 use fairlead_wire::content_encoding::Coding;
 use parking_lot::Mutex;
@@ -96,10 +97,16 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Reads a small file; a large one stays open instead. `None` if it has become shorter.
-    pub(crate) fn of(file: File, size: u64, descriptors: &Arc<Descriptors>) -> io::Result<Option<Content>> {
+    /// Reads a small file; a large one stays open instead. `None` if it has become shorter. `session`: the budget of the
+    /// session, if only its response sends the file.
+    pub(crate) fn of(
+        file: File,
+        size: u64,
+        descriptors: &Arc<Descriptors>,
+        session: Option<&Arc<Budget>>,
+    ) -> io::Result<Option<Content>> {
         if size > SMALL_BYTES {
-            return Ok(Some(Content::File(stay_open(file, descriptors)?)));
+            return Ok(Some(Content::File(stay_open(file, descriptors, session)?)));
         }
         Ok(Content::read(&file, size)?.map(Content::Memory))
     }
@@ -116,8 +123,12 @@ impl Content {
 }
 
 /// Keeps a file open as long as it is being sent, if there is a descriptor for it.
-fn stay_open(file: File, descriptors: &Arc<Descriptors>) -> io::Result<Arc<Counted<File>>> {
-    let permit = descriptors.for_file().ok_or(Errno::MFILE)?;
+fn stay_open(
+    file: File,
+    descriptors: &Arc<Descriptors>,
+    session: Option<&Arc<Budget>>,
+) -> io::Result<Arc<Counted<File>>> {
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?.of_session(session);
     Ok(Arc::new(Counted::new(file, permit)))
 }
 
@@ -179,7 +190,7 @@ impl Document {
         if Identity::of(&stat) != self.description.identity {
             return Ok(None);
         }
-        let file = stay_open(file, descriptors)?;
+        let file = stay_open(file, descriptors, None)?;
         *shared = Arc::downgrade(&file);
         Ok(Some(Content::File(file)))
     }

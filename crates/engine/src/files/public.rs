@@ -154,7 +154,7 @@ impl Public {
             return Ok(None);
         };
         let identity = Identity::of(&stat);
-        let Some(content) = Content::of(file, identity.size(), &self.descriptors)? else {
+        let Some(content) = Content::of(file, identity.size(), &self.descriptors, None)? else {
             return Ok(None);
         };
         let document = Arc::new(self.describe(name, coding, identity, &content));

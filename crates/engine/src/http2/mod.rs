@@ -27,4 +27,4 @@ mod stream;
 mod unsent;
 
 pub(crate) use session::{Arrival, End, Session};
-pub(crate) use sessions::{is_session, Sessions};
+pub(crate) use sessions::{is_session, session_key, Sessions};

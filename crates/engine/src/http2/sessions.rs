@@ -2,6 +2,7 @@
 
 use super::session::{Session, Shared};
 use crate::clock::{AtomicMillis, Millis};
+use crate::spool::Spool;
 use crate::transport::poller::Key;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ pub(crate) fn is_session(token: u64) -> bool {
 }
 
 /// The key of a session over the connection with that key.
-pub(super) fn session_key(connection: Key) -> Key {
+pub(crate) fn session_key(connection: Key) -> Key {
     connection | SESSION
 }
 
@@ -33,17 +34,15 @@ pub(crate) struct Sessions {
     checked: AtomicMillis,
 }
 
-impl Default for Sessions {
-    fn default() -> Sessions {
+impl Sessions {
+    pub(crate) fn new(spool: &Arc<Spool>) -> Sessions {
         Sessions {
             all: Mutex::default(),
-            shared: Shared::default(),
+            shared: Shared::new(spool),
             checked: AtomicMillis::new(Millis::LONG_AGO),
         }
     }
-}
 
-impl Sessions {
     pub(crate) fn insert(&self, session: &Arc<Session>) {
         self.all.lock().insert(session.key(), Arc::clone(session));
     }

@@ -5,6 +5,7 @@
 use super::receiving::{Receiving, RequestEnd};
 use super::sending::Sending;
 use super::session::Session;
+use crate::limits::budget::Budget;
 use crate::tls::Session as TlsSession;
 use crate::transport::poller::{Dispatching, Happened, Key};
 use crate::transport::{Afterwards, OwnEvents, Shutdown, Transport};
@@ -292,6 +293,10 @@ impl Transport for StreamSocket {
         if !self.is_hijacked.swap(true, SeqCst) {
             self.session.hijacked();
         }
+    }
+
+    fn budget(&self) -> Option<&Arc<Budget>> {
+        Some(self.session.budget())
     }
 
     fn can_move(&self) -> bool {

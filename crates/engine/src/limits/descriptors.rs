@@ -13,6 +13,7 @@
 //! Code that opens a descriptor for a peer holds a [`Permit`] until it is closed. Descriptors that are open only for a
 //! moment, on the thread that opens them, need none.
 
+use super::budget::{self, Budget, Kind};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getrlimit, Resource};
 use std::ops::Deref;
@@ -127,10 +128,21 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::File))
     }
 
+    /// How many descriptors there are for files.
+    pub(crate) fn most_files(&self) -> usize {
+        self.files.most
+    }
+
+    /// How many descriptors there are for bodies of requests.
+    pub(crate) fn most_bodies(&self) -> usize {
+        (self.files.most - self.files.most / 4).max(1)
+    }
+
     /// A permit for the body of a request.
     pub(crate) fn for_body(self: &Arc<Self>) -> Option<Permit> {
-        let most = (self.files.most - self.files.most / 4).max(1);
-        self.files.take_below(most).then(|| self.permit(PermitKind::File))
+        self.files
+            .take_below(self.most_bodies())
+            .then(|| self.permit(PermitKind::File))
     }
 
     /// A permit for a connection from the waiting room, whose descriptor is open already. Each thread exceeds the share
@@ -151,6 +163,7 @@ impl Descriptors {
         Permit {
             descriptors: Arc::clone(self),
             kind,
+            _share: None,
         }
     }
 }
@@ -167,6 +180,16 @@ fn server_part(limit: usize, open: usize) -> usize {
 pub(crate) struct Permit {
     descriptors: Arc<Descriptors>,
     kind: PermitKind,
+    /// The same for its session.
+    _share: Option<budget::Share>,
+}
+
+impl Permit {
+    /// For a file that is sent to a client of a session with this budget.
+    pub(crate) fn of_session(mut self, budget: Option<&Arc<Budget>>) -> Permit {
+        self._share = budget.map(|budget| budget.count(Kind::Files, 1));
+        self
+    }
 }
 
 impl Drop for Permit {

@@ -4,6 +4,7 @@
 //! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
 //! whatever others do. If a connection has many requests at a time, that is for one of them.
 
+use super::budget::{Budget, Kind, Share};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
@@ -58,6 +59,16 @@ impl RequestTotals {
         })
     }
 
+    /// Most memory that may be taken.
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.memory.most
+    }
+
+    /// Whether there is memory for a request with so many bytes.
+    pub(crate) fn has_memory(&self, bytes: usize) -> bool {
+        self.memory.used.load(SeqCst) + (bytes + REQUEST_BYTES) as u64 <= self.memory.most
+    }
+
     /// How many bytes are taken: of memory, and on disk.
     pub fn used(&self) -> (u64, u64) {
         (self.memory.used.load(SeqCst), self.disk.used.load(SeqCst))
@@ -94,6 +105,9 @@ impl Drop for Waiting {
 pub(crate) struct Taken {
     /// `None` until something is counted.
     totals: Option<Arc<RequestTotals>>,
+    /// What the session of the request has, and what of that is for this request.
+    budget: Option<Arc<Budget>>,
+    share: Option<Share>,
     memory: u64,
     disk: u64,
     /// Whether even a little is counted, and what the request takes apart from its bytes.
@@ -102,28 +116,63 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// For a request beside others of its connection.
-    pub(crate) fn of_one_of_many() -> Taken {
-        let mut taken = Taken::default();
+    pub(crate) fn of_one_of_many(budget: Option<Arc<Budget>>) -> Taken {
+        let mut taken = Taken::of_session(budget);
         taken.counts_all = true;
         taken
     }
 
+    /// For a request of a session that has this budget.
+    pub(crate) fn of_session(budget: Option<Arc<Budget>>) -> Taken {
+        let mut taken = Taken::default();
+        taken.budget = budget;
+        taken
+    }
+
+    fn weight(&self, bytes: usize) -> u64 {
+        match bytes {
+            _ if self.counts_all => (bytes + REQUEST_BYTES) as u64,
+            ..=FREE_BYTES => 0,
+            _ => bytes as u64,
+        }
+    }
+
     /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
-        let wanted = match bytes {
-            _ if self.counts_all => bytes + REQUEST_BYTES,
-            ..=FREE_BYTES => 0,
-            _ => bytes,
-        } as u64;
+        let wanted = self.weight(bytes);
         if wanted == self.memory {
             return true;
         }
+        let is_too_much = |budget: &Arc<Budget>| !budget.has_room(Kind::Requests, wanted - self.memory);
+        if wanted > self.memory && self.budget.as_ref().is_some_and(is_too_much) {
+            return false;
+        }
         let is_there = totals.memory.change(self.memory, wanted);
         if is_there {
-            self.memory = wanted;
-            self.totals.get_or_insert_with(|| Arc::clone(totals));
+            self.have(totals, wanted);
         }
         is_there
+    }
+
+    /// As [`Taken::memory`], for memory that is in use already.
+    pub(crate) fn count_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) {
+        let wanted = self.weight(bytes);
+        if wanted == self.memory {
+            return;
+        }
+        totals.memory.used.fetch_add(wanted, SeqCst);
+        totals.memory.used.fetch_sub(self.memory, SeqCst);
+        self.have(totals, wanted);
+    }
+
+    fn have(&mut self, totals: &Arc<RequestTotals>, memory: u64) {
+        self.memory = memory;
+        self.totals.get_or_insert_with(|| Arc::clone(totals));
+        match (&mut self.share, &self.budget) {
+            (Some(share), _) => share.set(memory),
+            (None, Some(budget)) => self.share = Some(budget.count(Kind::Requests, memory)),
+            (None, None) => {}
+        }
     }
 
     /// Gives back all but this much.
@@ -174,7 +223,7 @@ mod tests {
     #[test]
     fn of_many_requests_of_a_connection_each_byte_counts() {
         let totals = RequestTotals::new(10_000, 0);
-        let mut taken = Taken::of_one_of_many();
+        let mut taken = Taken::of_one_of_many(None);
         assert!(taken.memory(&totals, 10));
         assert_eq!(totals.used().0, 10 + REQUEST_BYTES as u64);
         assert!(!taken.memory(&totals, 10_000));

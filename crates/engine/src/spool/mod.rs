@@ -13,6 +13,7 @@ pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;
+use crate::limits::budget::Budget;
 use crate::limits::descriptors::{Counted, Descriptors};
 use crate::work_queue::WorkQueue;
 use parking_lot::Mutex;
@@ -60,8 +61,13 @@ impl Spool {
     }
 
     /// Counts memory that a connection holds for its client.
-    pub(crate) fn count_memory(&self, bytes: usize) -> Charge {
-        self.totals.count_memory(bytes as u64)
+    pub(crate) fn count_memory(&self, bytes: usize, budget: Option<&Arc<Budget>>) -> Charge {
+        self.totals.count_memory(bytes as u64, budget)
+    }
+
+    /// Whether responses that wait have taken more memory than they may, so that somebody has to give way.
+    pub(crate) fn is_memory_exceeded(&self) -> bool {
+        self.totals.is_memory_exceeded()
     }
 
     pub(crate) fn is_memory_scarce(&self) -> bool {
@@ -69,10 +75,10 @@ impl Spool {
     }
 
     /// Memory for one part: what the claim was granted; without a claim, what is free, if nobody waits for memory.
-    fn memory_for_part(&self, claim: &mut Option<Claim>) -> Option<Charge> {
+    fn memory_for_part(&self, claim: &mut Option<Claim>, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let charge = match claim {
-            Some(claim) => claim.take(),
-            None => self.totals.take_memory(PART_BYTES as u64),
+            Some(claim) => claim.take(budget),
+            None => self.totals.take_memory(PART_BYTES as u64, budget),
         };
         if charge.is_some() {
             *claim = None;
@@ -80,8 +86,8 @@ impl Spool {
         charge
     }
 
-    fn new_file(&self) -> io::Result<Arc<Counted<File>>> {
-        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?;
+    fn new_file(&self, budget: Option<&Arc<Budget>>) -> io::Result<Arc<Counted<File>>> {
+        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);
         let file = tempfile::tempfile_in(&self.directory)?;
         Ok(Arc::new(Counted::new(file, permit)))
     }

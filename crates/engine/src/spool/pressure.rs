@@ -19,6 +19,8 @@ const LOOKED: Duration = Duration::from_millis(100);
 pub(super) struct Starved {
     since: Option<Millis>,
     looked: Option<Millis>,
+    /// When clients were last offered more.
+    offered: Option<Millis>,
 }
 
 impl Starved {
@@ -31,6 +33,15 @@ impl Starved {
         }
         is_starving && now - *self.since.get_or_insert(now) >= STARVED
     }
+
+    /// Whether it is time to offer clients more.
+    fn is_offer_due(&mut self, now: Millis) -> bool {
+        let is_due = self.offered.is_none_or(|offered| now - offered >= LOOKED);
+        if is_due {
+            self.offered = Some(now);
+        }
+        is_due
+    }
 }
 
 /// How long a client would need for the rest of its response at the rate so far, and for how long it has been behind.
@@ -42,10 +53,10 @@ pub(crate) struct Slowness {
 }
 
 impl Slowness {
-    /// For a client that has taken `taken` bytes in the time `behind` since its socket was first full, and has
-    /// `pending` bytes to go. What the kernel took before that says nothing about the client.
-    pub(crate) fn new(behind: Duration, taken: u64, pending: u64) -> Slowness {
-        let needs = behind.as_millis() * u128::from(pending) / u128::from(taken.max(1));
+    /// For a client whose socket was first full `behind` ago, that has taken `taken` bytes in the last `time`, and has
+    /// `pending` bytes to go.
+    pub(crate) fn new(behind: Duration, (taken, time): (u64, Duration), pending: u64) -> Slowness {
+        let needs = time.as_millis() * u128::from(pending) / u128::from(taken.max(1));
         Slowness {
             needs: Duration::from_millis(u64::try_from(needs).unwrap_or(u64::MAX)),
             behind,
@@ -74,6 +85,12 @@ impl Spool {
     pub(crate) fn is_starved(&self, is_starving: bool) -> bool {
         self.starved.lock().see(is_starving, Millis::now())
     }
+
+    /// Whether it is time to find out which clients take anything: a socket is reported as writable only when a third of
+    /// its buffer is free, and all of them together are offered more only now and then.
+    pub(crate) fn is_offer_due(&self, now: Millis) -> bool {
+        self.starved.lock().is_offer_due(now)
+    }
 }
 
 /// Frees memory by aborting slow readers.
@@ -95,13 +112,19 @@ mod tests {
         Millis::START + milliseconds(count)
     }
 
+    /// That of a client that has taken `taken` bytes since its socket was first full.
+    fn of(behind: u64, taken: u64, pending: u64) -> Slowness {
+        let behind = milliseconds(behind);
+        Slowness::new(behind, (taken, behind), pending)
+    }
+
     #[test]
     fn the_worst_is_the_client_that_would_need_longest() {
-        let crawling = Slowness::new(milliseconds(10_000), 20, 8_000_000);
-        let steady = Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000);
-        let stalled = Slowness::new(milliseconds(200), 0, 8_000_000);
+        let crawling = of(10_000, 20, 8_000_000);
+        let steady = of(10_000, 5_000_000, 3_000_000);
+        let stalled = of(200, 0, 8_000_000);
         assert!(crawling > stalled && stalled > steady);
-        assert!(Slowness::new(milliseconds(300), 0, 8_000_000) > stalled);
+        assert!(of(300, 0, 8_000_000) > stalled);
     }
 
     #[test]
@@ -119,9 +142,9 @@ mod tests {
     #[test]
     fn clients_that_would_be_done_in_time_or_have_just_begun_stay() {
         let limit = milliseconds(30_000);
-        assert!(!Slowness::new(milliseconds(10_000), 5_000_000, 3_000_000).is_too_much(limit));
-        assert!(!Slowness::new(GRACE - milliseconds(1), 0, 8_000_000).is_too_much(limit));
-        assert!(Slowness::new(GRACE, 0, 8_000_000).is_too_much(limit));
-        assert!(Slowness::new(milliseconds(10_000), 20_000, 8_000_000).is_too_much(limit));
+        assert!(!of(10_000, 5_000_000, 3_000_000).is_too_much(limit));
+        assert!(!of(99, 0, 8_000_000).is_too_much(limit));
+        assert!(of(100, 0, 8_000_000).is_too_much(limit));
+        assert!(of(10_000, 20_000, 8_000_000).is_too_much(limit));
     }
 }

@@ -7,6 +7,7 @@
 
 use super::totals::{Charge, Claim};
 use super::Spool;
+use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
 use crate::transport::Transport;
 use parking_lot::Mutex;
@@ -26,6 +27,8 @@ const PARTS_TO_GIVE_UP: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Spooled {
     spool: Arc<Spool>,
+    /// That of the session, if it is for a stream of one.
+    budget: Option<Arc<Budget>>,
     inner: Mutex<Inner>,
 }
 
@@ -91,9 +94,10 @@ enum Piece {
 }
 
 impl Spooled {
-    pub(crate) fn new(spool: &Arc<Spool>) -> Arc<Spooled> {
+    pub(crate) fn new(spool: &Arc<Spool>, budget: Option<&Arc<Budget>>) -> Arc<Spooled> {
         Arc::new(Spooled {
             spool: Arc::clone(spool),
+            budget: budget.cloned(),
             inner: Mutex::default(),
         })
     }
@@ -118,7 +122,7 @@ impl Spooled {
             let mut inner = self.inner.lock();
             if inner.tail.is_none() {
                 drop(inner);
-                let Some(charge) = self.spool.memory_for_part(claim) else {
+                let Some(charge) = self.spool.memory_for_part(claim, self.budget.as_ref()) else {
                     break;
                 };
                 inner = self.inner.lock();
@@ -140,16 +144,34 @@ impl Spooled {
         let has_room = |tail: &Block| tail.bytes.len() + bytes.len() <= PART_BYTES;
         if !inner.tail.as_ref().is_some_and(has_room) {
             inner.close_tail();
-            inner.tail = Some(Block::new(self.spool.totals.count_memory(PART_BYTES as u64)));
+            inner.tail = Some(Block::new(self.count(PART_BYTES)));
         }
         inner.fill(bytes);
     }
 
     /// Adds bytes from a buffer, which are counted even if there is no memory for them.
     pub(crate) fn adopt(&self, bytes: &[u8]) {
+        let mut inner = self.inner.lock();
+        inner.close_tail();
         for piece in bytes.chunks(PART_BYTES) {
-            self.push_few(piece);
+            inner.tail = Some(Block {
+                bytes: piece.to_vec(),
+                _charge: self.count(piece.len()),
+            });
+            inner.pending += piece.len() as u64;
+            inner.close_tail();
         }
+    }
+
+    fn count(&self, bytes: usize) -> Charge {
+        self.spool.totals.count_memory(bytes as u64, self.budget.as_ref())
+    }
+
+    /// Bytes of memory that it holds.
+    pub(crate) fn memory(&self) -> u64 {
+        let inner = self.inner.lock();
+        let in_memory = inner.parts.iter().filter(|part| part.is_in_memory()).count();
+        ((in_memory + usize::from(inner.tail.is_some())) * PART_BYTES) as u64
     }
 
     /// Nothing will be added for a while: what is here may go to the disk.
@@ -216,7 +238,7 @@ impl Spooled {
         let file = inner.file.clone();
         drop(inner);
         let written = file
-            .map_or_else(|| self.spool.new_file(), Ok)
+            .map_or_else(|| self.spool.new_file(self.budget.as_ref()), Ok)
             .and_then(|file| file.write_all_at(&block.bytes, place).map(|()| file));
         let mut inner = self.inner.lock();
         match written {

@@ -3,6 +3,7 @@
 //! Memory that is taken is a [`Charge`], which gives it back when dropped. Memory is granted in the order in which
 //! threads asked for it: as long as one is in line, no other gets any.
 
+use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::burst;
 use parking_lot::Mutex;
 use rustix::event::{eventfd, EventfdFlags};
@@ -33,6 +34,8 @@ struct Books {
 pub(crate) struct Charge {
     totals: Arc<Totals>,
     bytes: u64,
+    /// The same for its session.
+    _share: Option<Share>,
 }
 
 /// A place in the line.
@@ -60,14 +63,19 @@ impl Totals {
     }
 
     /// Takes memory if there is enough and nobody waits for it.
-    pub(crate) fn take_memory(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
+    pub(crate) fn take_memory(self: &Arc<Self>, bytes: u64, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let mut books = self.books.lock();
-        (books.line.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes))
+        (books.line.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
     }
 
     /// Counts memory that is in use already.
-    pub(crate) fn count_memory(self: &Arc<Self>, bytes: u64) -> Charge {
-        self.charge(&mut self.books.lock(), bytes)
+    pub(crate) fn count_memory(self: &Arc<Self>, bytes: u64, budget: Option<&Arc<Budget>>) -> Charge {
+        self.charge(&mut self.books.lock(), bytes, budget)
+    }
+
+    /// Whether more memory is in use than there should be, because it was counted afterwards.
+    pub(crate) fn is_memory_exceeded(&self) -> bool {
+        self.books.lock().memory > self.memory_bytes
     }
 
     /// Joins the line for memory.
@@ -123,12 +131,13 @@ impl Totals {
         books.memory + bytes <= self.memory_bytes
     }
 
-    fn charge(self: &Arc<Self>, books: &mut Books, bytes: u64) -> Charge {
+    fn charge(self: &Arc<Self>, books: &mut Books, bytes: u64, budget: Option<&Arc<Budget>>) -> Charge {
         books.memory += bytes;
         books.peak = books.peak.max(books.memory);
         Charge {
             totals: Arc::clone(self),
             bytes,
+            _share: share(budget, bytes),
         }
     }
 
@@ -152,6 +161,10 @@ impl Books {
     }
 }
 
+fn share(budget: Option<&Arc<Budget>>, bytes: u64) -> Option<Share> {
+    budget.map(|budget| budget.count(Kind::Responses, bytes))
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         let mut books = self.totals.books.lock();
@@ -160,13 +173,20 @@ impl Drop for Charge {
     }
 }
 
+impl Charge {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Claim {
     /// Takes the memory, if it was granted.
-    pub(crate) fn take(&mut self) -> Option<Charge> {
+    pub(crate) fn take(&mut self, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         // The swap moves ownership of the granted memory from the ticket to the charge.
         self.ticket.is_granted.swap(false, SeqCst).then(|| Charge {
             totals: Arc::clone(&self.totals),
             bytes: self.ticket.bytes,
+            _share: share(budget, self.ticket.bytes),
         })
     }
 
@@ -198,7 +218,7 @@ mod tests {
     #[test]
     fn memory_is_given_in_the_order_in_which_it_was_asked_for() {
         let totals = Totals::new(100, 0);
-        let all = totals.take_memory(100).expect("there is enough");
+        let all = totals.take_memory(100, None).expect("there is enough");
         let mut claims: Vec<Claim> = [60, 10, 40].map(|bytes| totals.wait_for_memory(bytes)).into();
         assert!(claims.iter().all(|claim| !claim.is_granted()));
         drop(all);
@@ -207,23 +227,23 @@ mod tests {
             claims.iter().map(Claim::is_granted).collect::<Vec<_>>(),
             [true, true, false]
         );
-        assert!(totals.take_memory(1).is_none());
-        let taken = claims[0].take().expect("it was granted");
+        assert!(totals.take_memory(1, None).is_none());
+        let taken = claims[0].take(None).expect("it was granted");
         drop(taken);
         assert!(claims[2].is_granted());
         drop(claims);
-        assert!(totals.take_memory(100).is_some());
+        assert!(totals.take_memory(100, None).is_some());
     }
 
     #[test]
     fn the_next_in_line_is_served_when_the_first_one_leaves() {
         let totals = Totals::new(100, 0);
-        let _most = totals.take_memory(80);
+        let _most = totals.take_memory(80, None);
         let (large, small) = (totals.wait_for_memory(50), totals.wait_for_memory(20));
         assert!(!small.is_granted());
         drop(large);
         assert!(small.is_granted());
-        assert!(totals.take_memory(1).is_none());
+        assert!(totals.take_memory(1, None).is_none());
     }
 
     #[test]
@@ -237,7 +257,7 @@ mod tests {
     #[test]
     fn the_end_of_a_peak_is_reported_once() {
         let totals = Totals::new(2 * burst::WORTHWHILE_BYTES, 0);
-        let much = totals.take_memory(burst::WORTHWHILE_BYTES);
+        let much = totals.take_memory(burst::WORTHWHILE_BYTES, None);
         assert!(!totals.has_receded());
         drop(much);
         assert!(totals.has_receded());

@@ -8,6 +8,8 @@ pub(crate) mod peers;
 use crate::config::fair_by::Party;
 use crate::config::{Config, HttpsRedirect, Scheme};
 use crate::http::request::Request;
+use crate::limits::budget::Budget;
+use crate::spool::Spool;
 use crate::tls::Session;
 use crate::transport::listener::{Endpoint, Origin};
 use crate::transport::Link;
@@ -129,6 +131,11 @@ impl Stream {
     /// Adds body bytes to the output; see [`Output::push`].
     pub(crate) fn push(&mut self, bytes: &[u8], spill: Spill<'_>) -> io::Result<usize> {
         self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
+    }
+
+    /// Nothing will be added to the output for a while; see [`Output::settle`].
+    pub(crate) fn settle_output(&mut self, spool: &Arc<Spool>, own: impl FnOnce() -> Arc<Budget>) {
+        self.output.settle(spool, &*self.transport, own);
     }
 
     /// Counts the bytes that the kernel has taken, since the output was last empty or before. Only differences count.

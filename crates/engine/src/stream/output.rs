@@ -8,6 +8,7 @@
 
 use crate::clock::Millis;
 use crate::config::Config;
+use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::descriptors::Counted;
 use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
 use crate::transport::Transport;
@@ -15,12 +16,16 @@ use rustix::io::{self, Errno};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most bytes of a file that one connection sends before others get their turn.
 const FILE_SLICE: u64 = 512 * 1024;
 
 /// From this size on, a copy to the buffer costs more than a separate write, and a buffer is worth spooling.
 const WRITE_THROUGH: usize = 64 * 1024;
+
+/// What a client has taken before this says little about how fast it is.
+const LATELY: Duration = Duration::from_millis(500);
 
 /// The capacity up to which an empty buffer is kept.
 pub(crate) const KEPT_CAPACITY: usize = 32 * 1024;
@@ -92,12 +97,24 @@ pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
-    /// When the socket was first full since then, and the progress at that time.
-    full: Option<(Millis, u64)>,
+    /// Since the socket was first full.
+    full: Option<Full>,
     /// The place of the thread that writes here in the line for memory.
     claim: Option<Claim>,
     /// Counts what the buffer holds while the client takes its time.
     counted: Option<Charge>,
+    /// What all of it holds in memory, if the connection is not one of a session, which has that.
+    held: Option<Share>,
+}
+
+/// How the client takes what waits for it. The kernel's buffer grows at first, whatever the client does, so only what was
+/// taken lately says something about the client.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    since: Millis,
+    /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the progress until then.
+    before: (Millis, u64),
+    last: (Millis, u64),
 }
 
 impl Output {
@@ -147,9 +164,9 @@ impl Output {
 
     /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
-        let (since, before) = self.full?;
-        let taken = self.progress - before;
-        Some(Slowness::new(now - since, taken, self.pending()))
+        let Full { since, before, .. } = self.full?;
+        let lately = (self.progress - before.1, now - before.0);
+        Some(Slowness::new(now - since, lately, self.pending()))
     }
 
     /// Whether this holds memory that others could use.
@@ -159,22 +176,40 @@ impl Output {
     }
 
     /// Nothing will be added until the client has taken more: counts what waits, and moves it to the disk if memory is
-    /// scarce.
-    pub(crate) fn settle(&mut self, spool: &Arc<Spool>) {
+    /// scarce. `own`: a budget for a connection that is not one of a session.
+    pub(crate) fn settle(&mut self, spool: &Arc<Spool>, transport: &dyn Transport, own: impl FnOnce() -> Arc<Budget>) {
+        let session = transport.budget();
         let unsent = self.buffer.len() - self.sent;
         if unsent >= WRITE_THROUGH && self.segments.is_empty() && spool.is_memory_scarce() {
-            let spooled = Spooled::new(spool);
+            let spooled = Spooled::new(spool, session);
             spooled.adopt(&self.buffer[self.sent..]);
             self.segments.push_back(Segment::Spooled(spooled));
             self.forget_buffer();
         } else if unsent > 0 && self.counted.is_none() {
-            self.counted = Some(spool.count_memory(unsent));
+            self.counted = Some(spool.count_memory(self.buffer.capacity(), session));
         }
         for segment in &self.segments {
             if let Segment::Spooled(spooled) = segment {
                 spooled.close();
             }
         }
+        if session.is_none() {
+            let held = self.held();
+            match &mut self.held {
+                Some(share) => share.set(held),
+                None if held > 0 => self.held = Some(own().count(Kind::Responses, held)),
+                None => {}
+            }
+        }
+    }
+
+    /// Bytes of memory that this takes from the total.
+    fn held(&self) -> u64 {
+        let spooled = self.segments.iter().map(|segment| match segment {
+            Segment::Spooled(spooled) => spooled.memory(),
+            _ => 0,
+        });
+        self.counted.as_ref().map_or(0, Charge::bytes) + spooled.sum::<u64>()
     }
 
     /// The buffer to which the head of a response is written.
@@ -245,7 +280,7 @@ impl Output {
                 self.note_full();
             }
         }
-        taken += self.keep(&bytes[taken..], spill);
+        taken += self.keep(&bytes[taken..], spill, transport.budget());
         if taken == bytes.len() {
             self.claim = None;
         }
@@ -260,7 +295,7 @@ impl Output {
     }
 
     /// Keeps as many bytes as there is room for; returns how many.
-    fn keep(&mut self, bytes: &[u8], spill: Spill<'_>) -> usize {
+    fn keep(&mut self, bytes: &[u8], spill: Spill<'_>, session: Option<&Arc<Budget>>) -> usize {
         let pending = self.pending();
         let room = spill.bytes().saturating_sub(pending);
         let bytes = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
@@ -273,7 +308,8 @@ impl Output {
                 self.buffer().extend_from_slice(bytes);
                 return bytes.len();
             }
-            self.segments.push_back(Segment::Spooled(Spooled::new(spill.spool)));
+            self.segments
+                .push_back(Segment::Spooled(Spooled::new(spill.spool, session)));
         }
         let Some(Segment::Spooled(spooled)) = self.segments.back() else {
             return 0;
@@ -286,8 +322,15 @@ impl Output {
     }
 
     fn note_full(&mut self) {
-        if self.full.is_none() {
-            self.full = Some((Millis::now(), self.progress));
+        let last = (Millis::now(), self.progress);
+        let full = self.full.get_or_insert(Full {
+            since: last.0,
+            before: last,
+            last,
+        });
+        if last.0 - full.last.0 >= LATELY {
+            full.before = full.last;
+            full.last = last;
         }
     }
 
@@ -362,6 +405,7 @@ impl Output {
         self.progress = 0;
         self.full = None;
         self.counted = None;
+        self.held = None;
         Ok(Flush::Done)
     }
 }

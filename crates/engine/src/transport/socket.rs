@@ -3,6 +3,7 @@
 
 use super::poller::{Interest, Key, Poller};
 use super::relayed::Afterwards;
+use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
 use crate::tls::Session;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -98,6 +99,11 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
     /// HTTP/2. The end of the response is said by [`Transport::give_back`].
     fn is_for_one_response(&self) -> bool {
         self.is_relayed()
+    }
+
+    /// What its session has taken of the totals, if it shares the connection with others.
+    fn budget(&self) -> Option<&Arc<Budget>> {
+        None
     }
 
     /// The request begins to run: tells the worker that has the connection, if that waits for it.

@@ -8,6 +8,7 @@ mod support;
 mod allowances;
 mod attacks;
 mod bridge;
+mod budgets;
 mod clients;
 mod heads;
 mod sessions;

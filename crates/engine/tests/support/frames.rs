@@ -175,6 +175,20 @@ impl FrameClient {
         closed
     }
 
+    /// Whether a GOAWAY has come, or the end; takes what has come without waiting.
+    pub fn has_goaway(&mut self) -> bool {
+        let is_closed = self.is_closed_now();
+        let mut rest = &self.buffer[..];
+        while let Some(head) = rest.get(..9) {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            if head[3] == GOAWAY {
+                return true;
+            }
+            rest = rest.get(9 + length..).unwrap_or(&[]);
+        }
+        is_closed
+    }
+
     /// The next frame; `None` if the server has closed.
     pub fn next(&mut self) -> Option<Frame> {
         loop {

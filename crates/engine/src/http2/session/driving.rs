@@ -1,7 +1,8 @@
 //! Drives `h2`: the poller receives and sends, every other thread sends.
 
-use super::{Arrival, Core, End, Session, State, MOST_DELAYED};
+use super::{Arrival, Core, End, Session, State, COUNTED_BYTES, MOST_DELAYED};
 use crate::clock::Millis;
+use crate::spool::Charge;
 use crate::transport::{Shutdown, READ_TURN};
 use h2::Reason;
 use rustix::io::Errno;
@@ -158,6 +159,7 @@ impl Session {
     /// Nothing more is sent; what still comes is discarded, so that no reset overtakes what was sent.
     pub(super) fn close(&self, core: &mut Core, now: Millis) {
         core.state = State::Closing(now);
+        core.unsent = None;
         self.is_over.store(true, SeqCst);
         if self.transport.shut_down(Shutdown::Write).is_err() {
             self.finish(core);
@@ -166,6 +168,7 @@ impl Session {
 
     pub(super) fn finish(&self, core: &mut Core) {
         core.state = State::Over;
+        core.unsent = None;
         self.is_over.store(true, SeqCst);
     }
 
@@ -197,6 +200,19 @@ impl Session {
                 self.finish(core);
             }
         }
+        self.count_unsent(core);
         self.worker.expect(self.deadline_of(core));
+    }
+
+    /// Counts what the client does not take.
+    fn count_unsent(&self, core: &mut Core) {
+        if self.is_over() {
+            return;
+        }
+        let unsent = self.pipe.unsent.total() / COUNTED_BYTES * COUNTED_BYTES;
+        if core.unsent.as_ref().map_or(0, Charge::bytes) != unsent as u64 {
+            let counted = (unsent > 0).then(|| self.shared.spool.count_memory(unsent, Some(&self.budget)));
+            core.unsent = counted;
+        }
     }
 }

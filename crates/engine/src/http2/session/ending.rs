@@ -80,6 +80,20 @@ impl Session {
         after(inside, config.head_timeout).min(after(stuck, config.write_timeout))
     }
 
+    /// Ends the session, because it has more than others of what is short. Its streams learn of it in the poller's next
+    /// turn; the requests that wait in its line are dropped now.
+    pub(crate) fn give_way(&self, now: Millis) {
+        self.with_core(|core| {
+            core.end.get_or_insert(End::GaveWay);
+            let waker = Waker::from(Arc::clone(&self.wakeup));
+            core.say_goodbye(&mut Context::from_waker(&waker));
+            self.close(core, now);
+            self.watch_socket(core);
+        });
+        self.line.clear();
+        self.look_later();
+    }
+
     /// Ends the session if its deadline has come. The client is told, if that is possible.
     pub(crate) fn expire(&self, now: Millis) {
         let has_ended = self.with_core(|core| {
@@ -118,7 +132,7 @@ impl Core {
             return;
         };
         connection.abrupt_shutdown(match self.end {
-            Some(End::Flood(_) | End::Slow) => Reason::ENHANCE_YOUR_CALM,
+            Some(End::Flood(_) | End::Slow | End::GaveWay) => Reason::ENHANCE_YOUR_CALM,
             _ => Reason::NO_ERROR,
         });
         let _ = connection.poll_closed(context);

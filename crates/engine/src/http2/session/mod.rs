@@ -18,6 +18,8 @@ use crate::clock::{AtomicMillis, Millis};
 use crate::config::Config;
 use crate::connection::place::Place;
 use crate::connection::turns::TurnLine;
+use crate::limits::budget::{Budget, Eased};
+use crate::spool::{Charge, Spool};
 use crate::stream::peers::Peers;
 use crate::sync::Mutex;
 use crate::transport::listener::Endpoint;
@@ -42,6 +44,9 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Most responses that are sent together.
 const MOST_DELAYED: u32 = 16;
 
+/// Unsent bytes are counted in steps of this, so that those that are sent at once need not be.
+const COUNTED_BYTES: usize = 16 * 1024;
+
 /// Most bytes of a response that `h2` keeps.
 const STREAM_BUFFER: usize = 64 * 1024;
 
@@ -63,6 +68,8 @@ pub(crate) struct Session {
     pub(crate) peers: Peers,
     /// The requests of this session that wait for a thread.
     pub(crate) line: Arc<TurnLine>,
+    /// What it has taken of what all sessions share.
+    budget: Arc<Budget>,
     pipe: Arc<PipeState>,
     core: Mutex<Core>,
     wakeup: Arc<Wakeup>,
@@ -87,11 +94,22 @@ pub(crate) struct Session {
 }
 
 /// What the sessions of an engine have in common.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Shared {
+    spool: Arc<Spool>,
     /// Tells the poller that streams have to be looked at.
     pub(in crate::http2) is_any_due: Arc<AtomicBool>,
     pub(crate) delayed: Arc<Delayed>,
+}
+
+impl Shared {
+    pub(in crate::http2) fn new(spool: &Arc<Spool>) -> Shared {
+        Shared {
+            spool: Arc::clone(spool),
+            is_any_due: Arc::default(),
+            delayed: Arc::default(),
+        }
+    }
 }
 
 /// Set by `h2` when it has something to do, or to send.
@@ -130,6 +148,8 @@ struct Core {
     arrivals: Vec<Arrival>,
     end: Option<End>,
     place: Option<Place>,
+    /// For the bytes of responses that the client does not take.
+    unsent: Option<Charge>,
 }
 
 enum State {
@@ -152,6 +172,8 @@ pub(crate) enum End {
     Idle,
     /// The client took too long for a frame, or takes nothing.
     Slow,
+    /// It had the largest share of what all share, and others needed some.
+    GaveWay,
 }
 
 /// A request that has arrived, as `h2` has it.
@@ -187,8 +209,10 @@ impl Session {
             arrivals: Vec::new(),
             end: None,
             place: Some(place),
+            unsent: None,
         };
-        Arc::new_cyclic(|me| Session {
+        let budget = Arc::clone(line.budget());
+        let session = Arc::new_cyclic(|me| Session {
             me: me.clone(),
             key,
             worker,
@@ -196,6 +220,7 @@ impl Session {
             endpoint,
             peers,
             line,
+            budget,
             pipe,
             core: Mutex::new(core),
             wakeup: Arc::default(),
@@ -209,7 +234,10 @@ impl Session {
             looks_later: AtomicBool::new(false),
             shared,
             delayed: AtomicU32::new(0),
-        })
+        });
+        let told: Weak<Session> = Arc::downgrade(&session);
+        session.budget.tell(told);
+        session
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -220,9 +248,19 @@ impl Session {
         &self.transport
     }
 
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
     /// Whether nothing can be sent or received any more.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(SeqCst)
+    }
+}
+
+impl Eased for Session {
+    fn eased(&self) {
+        self.look_later();
     }
 }
 

@@ -8,6 +8,7 @@ use crate::http2::stream::StreamSocket;
 use crate::transport::poller::{Dispatching, Happened, Key};
 use crate::transport::Link;
 use fairlead_wire::Error;
+use h2::Reason;
 use http::Request;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Weak};
@@ -16,12 +17,23 @@ use std::sync::{Arc, Weak};
 const UNSENT_BYTES: usize = 128 * 1024;
 
 impl Session {
-    /// A request as a stream: its transport, its head in HTTP/1, or what is wrong with it, and what else is known.
-    pub(crate) fn open_stream(self: &Arc<Self>, arrival: Arrival) -> (Link, Result<Vec<u8>, Error>, Begun) {
+    /// A request as a stream: its transport, its head in HTTP/1, or what is wrong with it, and what else is known. `None` if
+    /// it is refused, because a head of that size is not admitted.
+    pub(crate) fn open_stream(
+        self: &Arc<Self>,
+        mut arrival: Arrival,
+        is_admitted: impl FnOnce(usize) -> bool,
+    ) -> Option<(Link, Result<Vec<u8>, Error>, Begun)> {
         let (parts, body) = arrival.request.into_parts();
         let request = Request::from_parts(parts, ());
         let mut head = Vec::with_capacity(512);
         let written = request_head(&request, &mut head);
+        if !is_admitted(head.len()) {
+            // Nothing of it was looked at, so that the client may send it again (RFC 9113 §8.7).
+            arrival.respond.send_reset(Reason::REFUSED_STREAM);
+            self.push_soon();
+            return None;
+        }
         let has_more = !body.is_end_stream();
         let end = RequestEnd::of(&request, has_more);
         let begun = Begun {
@@ -34,7 +46,7 @@ impl Session {
         if has_more {
             self.receiving.lock().insert(stream.id(), Arc::downgrade(&stream));
         }
-        (stream, written.map(|()| head), begun)
+        Some((stream, written.map(|()| head), begun))
     }
 
     /// Takes what came in small frames out of `h2`. Most of it somebody is about to receive; but a body that waits for

@@ -1,0 +1,338 @@
+//! What one session may take of what all clients share: memory for requests and for unsent responses, and files. Above that
+//! it waits for itself; and if many sessions together use a total up, the largest ones give way.
+
+use crate::support::frames::*;
+use crate::support::http2::{get as get_request, request, Http2Client};
+use crate::support::*;
+use fairlead_engine::{Config, Descriptors, Exchange, RequestTotals};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{mpsc, Arc, Mutex};
+use std::time::Duration;
+
+const REFUSED_STREAM: u32 = 7;
+
+/// Less than what goes to the disk where memory is scarce.
+const RESPONSE: usize = 50_000;
+
+/// For all responses. A session may have an eighth of it.
+const TOTAL: u64 = 8 << 20;
+
+fn respond(exchange: &mut Exchange<'_>) {
+    reply(exchange, &"x".repeat(RESPONSE));
+}
+
+/// A server with large responses, except at `/small`, that counts them.
+fn server_with_responses(config: Config) -> (Server, Arc<AtomicUsize>) {
+    let served: Arc<AtomicUsize> = Arc::default();
+    let counter = Arc::clone(&served);
+    let socket = listen();
+    set_socket_send_buffer_size(&socket, 4_096).expect("a small buffer");
+    let call = move |exchange: &mut Exchange<'_>| {
+        if path(exchange) == "/small" {
+            return reply(exchange, "small");
+        }
+        counter.fetch_add(1, SeqCst);
+        respond(exchange);
+    };
+    let config = Config {
+        min_threads: 2,
+        max_threads: 2,
+        response_memory_total_bytes: TOTAL,
+        ..config
+    };
+    (Server::on(&socket, config, None, Arc::new(call)), served)
+}
+
+/// A client that asks on so many streams, and lets no body be sent.
+fn closed_windows(server: &Server, streams: u32) -> FrameClient {
+    let mut client = FrameClient::connect(server.address);
+    let requests: Vec<Vec<u8>> = (0..streams).map(|number| get(2 * number + 1, "/")).collect();
+    client.send(&[setting(INITIAL_WINDOW, 0), requests.concat()].concat());
+    client
+}
+
+/// Waits until something has been the same for a while.
+fn settled(mut value: impl FnMut() -> usize) -> usize {
+    let (mut last, mut same) = (value(), 0);
+    eventually("it settles", || {
+        std::thread::sleep(Duration::from_millis(20));
+        let now = value();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        same >= 15
+    });
+    last
+}
+
+#[test]
+fn a_session_whose_responses_wait_gets_no_turns_and_goes_on_when_they_are_taken() {
+    const STREAMS: u32 = 90;
+    let (server, served) = server_with_responses(config());
+    let mut client = closed_windows(&server, STREAMS);
+    client.ping();
+    let count = settled(|| served.load(SeqCst));
+    assert!(count * RESPONSE < 2 * TOTAL as usize / 8, "{count} have run");
+    assert_eq!(server.connect().get("/small").text(), "small");
+    assert_eq!(Http2Client::connect(server.address).get("/small").text(), "small");
+    client.send(&[window_update(0, 1 << 30), setting(INITIAL_WINDOW, 1 << 30)].concat());
+    let mut ended = 0;
+    while ended < STREAMS {
+        ended += u32::from(client.find(|frame| frame.kind == DATA).flags & END_STREAM);
+    }
+}
+
+#[test]
+fn new_streams_of_a_session_whose_responses_wait_are_refused() {
+    let (server, served) = server_with_responses(config());
+    let mut client = closed_windows(&server, 60);
+    client.ping();
+    settled(|| served.load(SeqCst));
+    client.send(&get(201, "/small"));
+    let refused = client.find(|frame| frame.kind == RST_STREAM);
+    assert_eq!((refused.stream, refused.code()), (201, REFUSED_STREAM));
+    client.send(&[window_update(0, 1 << 30), setting(INITIAL_WINDOW, 1 << 30)].concat());
+    let mut ended = 0;
+    while ended < 60 {
+        ended += u32::from(client.find(|frame| frame.kind == DATA).flags & END_STREAM);
+    }
+    client.send(&get(203, "/small"));
+    assert_eq!(client.find_of(DATA, 203).payload, b"small");
+}
+
+#[test]
+fn sessions_whose_responses_wait_have_no_more_than_the_total_together() {
+    const SESSIONS: usize = 40;
+    const STREAMS: u32 = 15;
+    let (server, _) = server_with_responses(config());
+    let mut good = closed_windows(&server, 1);
+    good.find_of(HEADERS, 1);
+    let mut clients: Vec<FrameClient> = (0..SESSIONS).map(|_| closed_windows(&server, STREAMS)).collect();
+    let left = settled(|| {
+        clients
+            .iter_mut()
+            .filter_map(|client| client.has_goaway().then_some(()))
+            .count()
+    });
+    let most = TOTAL as usize / (STREAMS as usize * RESPONSE);
+    assert!(SESSIONS - left <= most + 1, "{left} have given way");
+    let told = clients
+        .iter_mut()
+        .find_map(|client| client.has_goaway().then_some(client));
+    assert_eq!(told.expect("some").goaway(), Some(ENHANCE_YOUR_CALM));
+    assert_eq!(server.connect().get("/small").text(), "small");
+    good.send(&window_update(1, 1 << 20));
+    good.find(|frame| frame.kind == DATA && frame.flags & END_STREAM != 0);
+}
+
+#[test]
+fn connections_whose_responses_wait_have_no_more_than_the_total_together() {
+    const CLIENTS: usize = 300;
+    let (server, served) = server_with_responses(config());
+    let clients: Vec<Client> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = server.connect();
+            rustix::net::sockopt::set_socket_recv_buffer_size(&client.stream, 1_024).expect("a small buffer");
+            // The first response fits into the buffers of the kernel.
+            client.send(&"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(3));
+            client
+        })
+        .collect();
+    eventually("all have run", || served.load(SeqCst) >= 2 * CLIENTS);
+    let most = TOTAL as usize / RESPONSE;
+    eventually("the others have given way", || {
+        server.engine.stats().connections <= most as i64 + 1
+    });
+    assert_eq!(server.connect().get("/small").text(), "small");
+    drop(clients);
+}
+
+/// A server whose only thread waits until it is released, with little memory for requests.
+fn busy_server() -> (Server, mpsc::Sender<()>, Client) {
+    let (release, hold) = mpsc::channel::<()>();
+    let hold = Mutex::new(hold);
+    let config = Config {
+        request_totals: RequestTotals::new(1 << 20, 1 << 30),
+        ..config()
+    };
+    let server = Server::start(config, move |exchange| {
+        if path(exchange) == "/hold" {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+        }
+        reply(exchange, "ok");
+    });
+    let mut holder = server.connect();
+    holder.send("GET /hold HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("it runs", || server.engine.stats().busy_threads == 1);
+    (server, release, holder)
+}
+
+/// A request whose head is small on the wire, and large for the server: the table has a long field (RFC 7541 §2.3.2).
+fn expanding(stream: u32, is_first: bool) -> Vec<u8> {
+    let mut fields = block("GET", "/");
+    if is_first {
+        // With incremental indexing: the value is 3,000 bytes long.
+        fields.extend_from_slice(&[0x40, 1, b'x', 0x7f, 0xb9, 0x16]);
+        fields.extend_from_slice(&[b'y'; 3_000]);
+    }
+    fields.extend_from_slice(&[0x80 | 62; 4]);
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields)
+}
+
+fn expand(server: &Server) -> FrameClient {
+    let mut client = FrameClient::connect(server.address);
+    let requests = (0..90).map(|number| expanding(2 * number + 1, number == 0));
+    client.send(&requests.collect::<Vec<_>>().concat());
+    client
+}
+
+#[test]
+fn a_client_whose_heads_expand_takes_its_share_of_the_memory_only() {
+    let (server, release, _holder) = busy_server();
+    let mut attacker = expand(&server);
+    let refused = attacker.find(|frame| frame.kind == RST_STREAM);
+    assert_eq!(refused.code(), REFUSED_STREAM);
+    attacker.ping();
+    assert!(server.totals.used().0 < 1 << 18, "{:?}", server.totals.used());
+    release.send(()).expect("it waits");
+    eventually("all is given back", || server.totals.used().0 == 0);
+}
+
+#[test]
+fn small_heads_pass_whatever_others_have_taken() {
+    let (server, release, _holder) = busy_server();
+    let mut attackers: Vec<FrameClient> = (0..30).map(|_| expand(&server)).collect();
+    attackers.iter_mut().for_each(|client| {
+        client.find(|frame| frame.kind == RST_STREAM || frame.kind == GOAWAY);
+    });
+    let mut good = Http2Client::connect(server.address);
+    let asked: Vec<_> = (0..40).map(|_| good.ask(get_request("/"), false)).collect();
+    good.wait("all are there", |_| {
+        let is_there = server.engine.stats().queued > 0;
+        if is_there {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    });
+    assert!(server.totals.used().0 < 3 << 19, "{:?}", server.totals.used());
+    release.send(()).expect("it waits");
+    for asked in asked {
+        assert_eq!(good.response(asked).expect("a response").status, 200);
+    }
+    drop(attackers);
+    eventually("all is given back", || server.totals.used().0 == 0);
+}
+
+/// A server with 24 files for bodies, of which a session may have 3.
+fn server_with_files() -> Server {
+    let config = Config {
+        min_threads: 2,
+        max_threads: 2,
+        descriptors: Descriptors::with(1_000, 32),
+        ..config()
+    };
+    Server::start(config, |exchange| {
+        let body = exchange.take_body();
+        reply(exchange, &body.len().to_string());
+    })
+}
+
+/// A client that has begun so many uploads and sends nothing more of them.
+fn stalled(server: &Server, streams: u32) -> FrameClient {
+    let mut client = FrameClient::connect(server.address);
+    for number in 0..streams {
+        let stream = 2 * number + 1;
+        client.send(&[post(stream, "/"), frame(DATA, 0, stream, &[b'x'; 6_000])].concat());
+    }
+    client.ping();
+    client
+}
+
+fn upload(server: &Server) {
+    let mut client = server.connect();
+    let body = "x".repeat(100_000);
+    client.send(&format!(
+        "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{body}"
+    ));
+    assert_eq!(client.response().text(), "100000");
+}
+
+#[test]
+fn stalled_uploads_of_a_few_sessions_leave_files_to_others() {
+    let server = server_with_files();
+    let clients: Vec<FrameClient> = (0..4).map(|_| stalled(&server, 30)).collect();
+    eventually("they have what they may have", || server.descriptors.used().1 == 12);
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
+fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
+    let server = server_with_files();
+    let clients: Vec<FrameClient> = (0..10).map(|_| stalled(&server, 5)).collect();
+    eventually("nothing is left", || server.descriptors.used().1 == 24);
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
+fn responses_of_a_session_that_wait_in_files_leave_files_to_others() {
+    let config = Config {
+        min_threads: 2,
+        max_threads: 2,
+        descriptors: Descriptors::with(1_000, 32),
+        ..config()
+    };
+    let server = Server::start(config, |exchange| match exchange.take_body().len() {
+        0 => reply(exchange, &"x".repeat(300_000)),
+        length => reply(exchange, &length.to_string()),
+    });
+    let clients: Vec<FrameClient> = (0..2).map(|_| closed_windows(&server, 90)).collect();
+    settled(|| server.descriptors.used().1);
+    assert!(server.descriptors.used().1 <= 16, "{:?}", server.descriptors.used());
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
+fn a_body_that_does_not_arrive_takes_no_memory() {
+    let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+    let mut clients: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4000\r\n\r\nx");
+    }
+    let mut session = FrameClient::connect(server.address);
+    for stream in (1..41).step_by(2) {
+        session.send(&[post(stream, "/"), frame(DATA, 0, stream, b"x")].concat());
+    }
+    session.ping();
+    let used = settled(|| server.totals.used().0 as usize);
+    assert!(used < 20 * 2_500, "{used}");
+}
+
+#[test]
+fn uploads_of_a_session_that_has_its_files_wait_for_each_other() {
+    let server = server_with_files();
+    let mut client = Http2Client::connect(server.address);
+    let mut uploads: Vec<_> = (0..12).map(|_| client.ask(request("POST", "/"), true)).collect();
+    for upload in &mut uploads {
+        client
+            .upload(&mut upload.body, &[b'x'; 5_000], false)
+            .expect("a window");
+    }
+    client.wait("as many files as it may have", |_| match server.descriptors.used().1 {
+        3 => std::task::Poll::Ready(()),
+        _ => std::task::Poll::Pending,
+    });
+    for upload in &mut uploads {
+        client.upload(&mut upload.body, &[b'x'; 5_000], true).expect("a window");
+    }
+    for upload in uploads {
+        assert_eq!(client.response(upload).expect("a response").text(), "10000");
+    }
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
