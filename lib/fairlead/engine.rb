@@ -50,6 +50,7 @@ module Fairlead
     # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
     # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections.
     def drain(seconds, delay: 0, retire: false)
+      return true unless own_process?
       return false unless delay.zero? || leave(delay)
 
       @ending = true
@@ -66,6 +67,8 @@ module Fairlead
 
     # Closes all connections now.
     def stop
+      return unless own_process?
+
       @ending = true
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
@@ -81,7 +84,7 @@ module Fairlead
     def stats = @native.stats
 
     # Whether +thread+ runs requests or blocks of :shutdown, so that the engine waits for it before it ends.
-    def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
+    def runs?(thread) = own_process? && (thread == @shutdown_hooks || threads.include?(thread))
 
     private
 
@@ -174,7 +177,8 @@ module Fairlead
       thread_ended(replaced: !dismissed, counted: !serves) if own_process?
     end
 
-    # False in a process that the application has forked in a request; it ends with its only thread.
+    # False in a process that the application has forked, where nothing may be done with the engine. If that was in a request,
+    # the process ends with its only thread.
     def own_process? = Process.pid == @pid
 
     def thread_ended(replaced:, counted:)

@@ -199,8 +199,10 @@ impl Engine {
     /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
     /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
-        self.send_delayed();
-        self.scheduler.threads().hand_over(self);
+        if self.is_at_home() {
+            self.send_delayed();
+            self.scheduler.threads().hand_over(self);
+        }
     }
 
     /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
@@ -217,7 +219,9 @@ impl Engine {
 
     /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
-        self.scheduler.threads().interrupt(self);
+        if self.is_at_home() {
+            self.scheduler.threads().interrupt(self);
+        }
     }
 
     #[cfg(test)]

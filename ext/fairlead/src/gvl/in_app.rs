@@ -57,6 +57,11 @@ pub(super) fn hand_over() {
     }
 }
 
+/// This is the child of a fork, made on this thread: the engine that it knows is the parent's.
+pub(super) fn forget() {
+    STATE.set(OUTSIDE);
+}
+
 /// Whether this version of Ruby has such a hook.
 pub(super) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 

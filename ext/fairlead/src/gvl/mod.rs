@@ -32,6 +32,7 @@ pub(crate) fn init(ruby: &Ruby) {
 /// This process is the child of a fork: only the calling thread is left.
 pub(crate) fn forget_others() {
     contention::forget_others();
+    in_app::forget();
     slice::forget();
 }
 

@@ -27,6 +27,15 @@ struct NativeEngine {
     app: RackApp,
 }
 
+impl Drop for NativeEngine {
+    /// A forked process keeps its copy for ever: the parts of an engine flush logs and end connections when they are dropped.
+    fn drop(&mut self) {
+        if !self.engine.is_at_home() {
+            std::mem::forget(Arc::clone(&self.engine));
+        }
+    }
+}
+
 impl DataTypeFunctions for NativeEngine {
     fn mark(&self, _: &gc::Marker) {
         let app = &self.app;
@@ -165,6 +174,9 @@ fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Res
 /// killed: the caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised
 /// in this one.
 fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
+    if this.at_home().is_none() {
+        return true;
+    }
     let thread = OnThread {
         ruby,
         app: &this.app,
@@ -194,41 +206,48 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
 }
 
 impl NativeEngine {
+    /// The engine; `None` in a process that the application has forked. Such a process has a copy of the engine's memory,
+    /// with locks that threads of its parent may have held, but the same sockets, poll set and logs.
+    fn at_home(&self) -> Option<&Arc<Engine>> {
+        self.engine.is_at_home().then_some(&self.engine)
+    }
+
     fn initial_threads(&self) -> usize {
-        self.engine.initial_threads()
+        self.at_home().map_or(0, |engine| engine.initial_threads())
     }
 
     fn replace_thread(&self) -> bool {
-        self.engine.replace_thread()
+        self.at_home().is_some_and(|engine| engine.replace_thread())
     }
 
     fn cancel_thread(&self) {
-        self.engine.cancel_thread();
+        self.at_home().inspect(|engine| engine.cancel_thread());
     }
 
     fn leave(&self) {
-        self.engine.leave();
+        self.at_home().inspect(|engine| engine.leave());
     }
 
     fn drain(&self) {
-        self.engine.drain();
+        self.at_home().inspect(|engine| engine.drain());
     }
 
     fn retire(&self) {
-        self.engine.retire();
+        self.at_home().inspect(|engine| engine.retire());
     }
 
     fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {
-        this.engine.stop();
-        process::leave(ruby, &this.engine)
+        let Some(engine) = this.at_home() else { return Ok(()) };
+        engine.stop();
+        process::leave(ruby, engine)
     }
 
     /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
-    /// Raises what ends the wait.
+    /// Raises what ends the wait. Returns true at once in a forked process.
     fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
-        loop {
+        while this.engine.is_at_home() {
             let mut done = false;
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
             // In short steps, between which this thread can be interrupted.
@@ -239,11 +258,14 @@ impl NativeEngine {
             }
             check_interrupts_of_method(ruby)?;
         }
+        Ok(true)
     }
 
     /// Waits until everything that was logged is written. After that the logs may be closed.
     fn flush_logs(ruby: &Ruby, this: &NativeEngine) {
-        without_gvl(ruby, &this.engine, || this.engine.flush_logs());
+        if let Some(engine) = this.at_home() {
+            without_gvl(ruby, engine, || engine.flush_logs());
+        }
     }
 
     fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {
