@@ -13,6 +13,13 @@ module Fairlead
     # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
     FORCED_GRACE = 2
 
+    # Pause before another attempt to start a thread in the place of one that ends, in seconds.
+    RETRY_PAUSE = 0.1
+
+    # How far a thread has come: +serves+ once the native engine counts it itself, +dismissed+ once that needs it no more.
+    Progress = Struct.new(:name, :serves, :dismissed)
+    private_constant :Progress
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -25,6 +32,7 @@ module Fairlead
       @stopping = ConditionVariable.new
       @ending = false
       @finished = false
+      @told = false
       @pid = nil
     end
 
@@ -34,10 +42,10 @@ module Fairlead
       run_hooks(:boot)
       @lines = @service.engine_lines
       settings = @service.engine_settings(@lines)
-      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { add_thread }
+      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { masked { add_thread } }
       Stats.add(@native, @shared)
       @created.close
-      start_threads(@native.initial_threads)
+      masked { start_threads(@native.initial_threads) }
       Background.current.started(self, @service.log)
       started = self
     ensure
@@ -142,60 +150,87 @@ module Fairlead
 
     # The engine counts these threads already. Those that cannot be started are cancelled.
     def start_threads(count)
-      count.times do |started|
+      started = 0
+      count.times do
         add_thread
-      rescue ThreadError
-        (count - started).times { @native.cancel_thread }
-        raise
+        started += 1
       end
+    ensure
+      (count - started).times { @native.cancel_thread }
     end
 
     # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new has
-    # returned, so a new thread waits for @created.
+    # returned, so a new thread waits for @created. To be called masked, which the thread inherits: one that is killed before it
+    # begins still runs, and has itself replaced.
     def add_thread
       @lock.synchronize do
-        name = "fairlead #{@started += 1}"
-        thread = Thread.new { serve(name) }
-        thread.name = name
+        progress = Progress.new("fairlead #{@started += 1}")
+        thread = Thread.new { run_thread(progress) }
+        thread.name = progress.name
         thread.report_on_exception = false
         @threads << thread
       end
     end
 
-    def serve(name)
+    # Puts interrupts from other threads (Thread#kill, Thread#raise) off until the block has ended.
+    def masked(&) = Thread.handle_interrupt(Object => :never, &)
+
+    # All code of the application, and all loggers, run in such a block: threads that they start must not be masked.
+    def unmasked(&) = Thread.handle_interrupt(Object => :immediate, &)
+
+    def run_thread(progress)
+      unmasked { serve(progress) }
+    ensure
+      thread_ended(progress) if own_process?
+    end
+
+    def serve(progress)
       @created.pop
       run_hooks(:before_thread_start)
-      @service.log.thread_serves(name)
-      serves = true
-      dismissed = @native.run
+      @service.log.thread_serves(progress.name)
+      progress.serves = true
+      progress.dismissed = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
       # The request in which that was to be raised may just have ended.
-      @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
-    ensure
-      thread_ended(replaced: !dismissed, counted: !serves) if own_process?
+      @service.log.thread_died(progress.name, e) unless e.is_a?(ForcedShutdown)
     end
 
     # False in a process that the application has forked, where nothing may be done with the engine. If that was in a request,
     # the process ends with its only thread.
     def own_process? = Process.pid == @pid
 
-    def thread_ended(replaced:, counted:)
-      run_hooks(:before_thread_exit)
-      @service.log.thread_ends(Thread.current.name)
+    def thread_ended(progress)
+      unmasked do
+        run_hooks(:before_thread_exit)
+        @service.log.thread_ends(progress.name)
+      end
+    ensure
       @lock.synchronize { @threads.delete(Thread.current) }
-      replace_thread(counted: counted) if replaced && !process_ends?
+      replace_thread(counted: !progress.serves) unless progress.dismissed
     end
 
-    # Starts a thread in the place of this one. +counted+: whether the engine still counts this one, because it has never
-    # served.
+    # Starts a thread in the place of this one, which stays until that has succeeded: perhaps no other one is left that could try.
+    # +counted+: whether the engine still counts this one, because it has never served.
     def replace_thread(counted:)
+      return if process_ends?
+
       if @ending
         @native.cancel_thread if counted
       elsif counted || @native.replace_thread
         start_threads(1)
       end
+    rescue ThreadError, NoMemoryError => e
+      tell_once(e)
+      sleep RETRY_PAUSE
+      counted = false # it has been cancelled
+      retry
+    end
+
+    # No thread can be started, so a logger cannot start one either that would be masked.
+    def tell_once(error)
+      @service.log.thread_not_replaced(error) unless @lock.synchronize { @told.tap { @told = true } }
     end
 
     # Whether the process ends: Ruby then kills every thread, and none is replaced.
