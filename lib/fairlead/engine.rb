@@ -83,9 +83,9 @@ module Fairlead
       @native.stop
       deadline = now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
-      @native.flush_logs
-      @lines.close
+      @lines.close(written: @native.close_logs)
       Stats.remove(@native)
+      @native.release
       finish_once
     end
 

@@ -129,9 +129,10 @@ impl Engine {
         true
     }
 
-    /// Waits until all earlier log lines are written, but for a limited time. The descriptors may be closed afterwards.
-    pub fn flush_logs(&self) {
-        self.worker.log.flush();
+    /// Waits until all earlier log lines are written, but for a limited time; later lines are lost. True if nothing uses
+    /// the descriptors of the logs any more.
+    pub fn close_logs(&self) -> bool {
+        self.worker.log.close()
     }
 
     /// Ends draining if nothing is left to answer here, nor in the waiting room if no other worker serves it.
