@@ -18,7 +18,7 @@ class SlicesInProgramsTest < Minitest::Test
     APP = lambda do |env|
       case env["PATH_INFO"]
       when "/wait" then 5.times { sleep 0.001 }
-      when "/start" then 5.times { Thread.new { nil }.join }
+      when "/start" then 5.times { Thread.new { nil } && sleep(0.001) }
       when "/compute"
         warn("computes")
         nil until $stop
@@ -60,7 +60,7 @@ class SlicesInProgramsTest < Minitest::Test
   def test_a_program_whose_threads_wait_for_the_lock_while_the_extension_is_loaded
     assert_more_turns(<<~RUBY)
       loaded = false
-      threads = Array.new(8) { Thread.new { nil until loaded } }
+      threads = Array.new(3) { Thread.new { nil until loaded } }
       Fairlead::Native
       loaded = true
       threads.each(&:join)
