@@ -13,6 +13,15 @@ module Fairlead
     # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
     FORCED_GRACE = 2
 
+    # Pause before another attempt to start a thread in the place of one that ends, in seconds.
+    RETRY_PAUSE = 0.1
+
+    # How far a thread has come: +serves+ once the native engine counts it itself, +dismissed+ once that needs it no more.
+    Progress = Struct.new(:name, :serves, :dismissed, :raised) do
+      def killed? = serves && !dismissed && !raised
+    end
+    private_constant :Progress
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -24,7 +33,8 @@ module Fairlead
       @created = Thread::Queue.new
       @stopping = ConditionVariable.new
       @ending = false
-      @finished = @told = false
+      @finished = false
+      @aborts_told = @failure_told = false
       @pid = nil
     end
 
@@ -34,10 +44,10 @@ module Fairlead
       run_hooks(:boot)
       @lines = @service.engine_lines
       settings = @service.engine_settings(@lines)
-      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { add_thread }
+      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { masked { add_thread } }
       Stats.add(@native, @shared)
       @created.close
-      start_threads(@native.initial_threads)
+      masked { start_threads(@native.initial_threads) }
       Background.current.started(self, @service.log)
       started = self
     ensure
@@ -50,6 +60,7 @@ module Fairlead
     # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
     # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections.
     def drain(seconds, delay: 0, retire: false)
+      return true unless own_process?
       return false unless delay.zero? || leave(delay)
 
       @ending = true
@@ -59,13 +70,15 @@ module Fairlead
       retire ? @native.retire : @native.drain
       drained = limit.wait { |rest| @native.wait(rest) }
       limit.wait { |rest| @shutdown_hooks.join(rest) }
-      drained ? @told = true : force_end
+      drained ? @aborts_told = true : force_end
       stop
       drained
     end
 
     # Closes all connections now.
     def stop
+      return unless own_process?
+
       tell_of_aborted
       @ending = true
       @lock.synchronize { @stopping.broadcast }
@@ -73,16 +86,16 @@ module Fairlead
       @native.stop
       deadline = now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
-      @native.flush_logs
-      @lines.close
+      @lines.close(written: @native.close_logs)
       Stats.remove(@native)
+      @native.release
       finish_once
     end
 
     def stats = @native.stats
 
     # Whether +thread+ runs requests or blocks of :shutdown, so that the engine waits for it before it ends.
-    def runs?(thread) = thread == @shutdown_hooks || threads.include?(thread)
+    def runs?(thread) = own_process? && (thread == @shutdown_hooks || threads.include?(thread))
 
     private
 
@@ -127,10 +140,10 @@ module Fairlead
     # Logs each request that is aborted, once. Returns the threads that run them.
     def tell_of_aborted
       running = Native.current_requests.to_h.slice(*threads)
-      running.each_value { |env| @service.log.request_aborted(env) } unless @told
+      running.each_value { |env| @service.log.request_aborted(env) } unless @aborts_told
       waiting = @native.stats[:queued]
-      @service.log.waiting_requests_aborted(waiting) if waiting.positive? && !@told
-      @told = true
+      @service.log.waiting_requests_aborted(waiting) if waiting.positive? && !@aborts_told
+      @aborts_told = true
       running.keys
     end
 
@@ -146,61 +159,89 @@ module Fairlead
 
     # The engine counts these threads already. Those that cannot be started are cancelled.
     def start_threads(count)
-      count.times do |started|
+      started = 0
+      count.times do
         add_thread
-      rescue ThreadError
-        (count - started).times { @native.cancel_thread }
-        raise
+        started += 1
       end
+    ensure
+      (count - started).times { @native.cancel_thread }
     end
 
     # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new has
-    # returned, so a new thread waits for @created.
+    # returned, so a new thread waits for @created. To be called masked, which the thread inherits: one that is killed before it
+    # begins still runs, and has itself replaced.
     def add_thread
       @lock.synchronize do
-        name = "fairlead #{@started += 1}"
-        thread = Thread.new { serve(name) }
-        thread.name = name
+        progress = Progress.new("fairlead #{@started += 1}")
+        thread = Thread.new { run_thread(progress) }
+        thread.name = progress.name
         thread.report_on_exception = false
         @threads << thread
       end
     end
 
-    def serve(name)
+    # Puts interrupts from other threads (Thread#kill, Thread#raise) off until the block has ended.
+    def masked(&) = Thread.handle_interrupt(Object => :never, &)
+
+    # All code of the application, and all loggers, run in such a block: threads that they start must not be masked.
+    def unmasked(&) = Thread.handle_interrupt(Object => :immediate, &)
+
+    def run_thread(progress)
+      unmasked { serve(progress) }
+    ensure
+      thread_ended(progress) if own_process?
+    end
+
+    def serve(progress)
       @created.pop
       run_hooks(:before_thread_start)
-      @service.log.thread_serves(name)
-      serves = true
-      dismissed = @native.run
+      @service.log.thread_serves(progress.name)
+      progress.serves = true
+      progress.dismissed = @native.run
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
       # The request in which that was to be raised may just have ended.
-      @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
-      raised = true
-    ensure
-      @service.log.thread_killed(name) if serves && !dismissed && !raised && own_process? && !process_ends?
-      thread_ended(replaced: !dismissed, counted: !serves) if own_process?
+      @service.log.thread_died(progress.name, e) unless e.is_a?(ForcedShutdown)
+      progress.raised = true
     end
 
-    # False in a process that the application has forked in a request; it ends with its only thread.
+    # False in a process that the application has forked, where nothing may be done with the engine. If that was in a request,
+    # the process ends with its only thread.
     def own_process? = Process.pid == @pid
 
-    def thread_ended(replaced:, counted:)
-      run_hooks(:before_thread_exit)
-      @service.log.thread_ends(Thread.current.name)
+    def thread_ended(progress)
+      unmasked do
+        @service.log.thread_killed(progress.name) if progress.killed? && !process_ends?
+        run_hooks(:before_thread_exit)
+        @service.log.thread_ends(progress.name)
+      end
+    ensure
       @lock.synchronize { @threads.delete(Thread.current) }
-      replace_thread(counted: counted) if replaced && !process_ends?
+      replace_thread(counted: !progress.serves) unless progress.dismissed
     end
 
-    # Starts a thread in the place of this one. +counted+: whether the engine still counts this one, because it has never
-    # served.
+    # Starts a thread in the place of this one, which stays until that has succeeded: perhaps no other one is left that could try.
+    # +counted+: whether the engine still counts this one, because it has never served.
     def replace_thread(counted:)
+      return if process_ends?
+
       if @ending
         @native.cancel_thread if counted
       elsif counted || @native.replace_thread
         start_threads(1)
       end
+    rescue ThreadError, NoMemoryError => e
+      tell_once(e)
+      sleep RETRY_PAUSE
+      counted = false # it has been cancelled
+      retry
+    end
+
+    # No thread can be started, so a logger cannot start one either that would be masked.
+    def tell_once(error)
+      @service.log.thread_not_replaced(error) unless @lock.synchronize { @failure_told.tap { @failure_told = true } }
     end
 
     # Whether the process ends: Ruby then kills every thread, and none is replaced.

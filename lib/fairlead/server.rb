@@ -71,7 +71,7 @@ module Fairlead
     #
     # @return [Server] itself
     def wait
-      @life&.wait
+      life&.wait
       self
     end
 
@@ -82,11 +82,13 @@ module Fairlead
     # its caller. It then returns nil at once, and the server ends after the caller has returned. A request that waits for the
     # calling thread cannot be detected; it is aborted in the end.
     #
+    # Does nothing in a process that was forked from the one that serves.
+    #
     # @param seconds [Numeric, nil] how long requests may take; nil for as long as they take
     # @param wait [Boolean] false to return nil at once
     # @return [Boolean, nil] false if requests were aborted, nil if it does not wait
     def stop(seconds = @service.configuration.shutdown_timeout, wait: true)
-      life = @life
+      life = self.life
       return true unless life
 
       life.ending = true
@@ -101,19 +103,19 @@ module Fairlead
     # Opens the access log again, after log rotation has moved it. Not for a trap.
     #
     # @return [Boolean] false if it is not a file
-    def reopen_logs = @service.reopen_logs
+    def reopen_logs = (@life.nil? || @life.here?) && @service.reopen_logs
 
     # Reads the certificates of `ssl://` addresses again, for those who connect from now on. Not for a trap.
     #
     # @return [Boolean] whether all could be used; the log says what could not, and the former ones stay
     def reload_certificates = running? && @service.reload_certificates
 
-    # @return [Boolean] whether it listens; false again once it has been stopped
-    def running? = !@life.nil? && !@life.over?
+    # @return [Boolean] whether it listens in this process; false again once it has been stopped
+    def running? = life ? !life.over? : false
 
     # @return [Boolean] whether the caller is a request or another block that this server runs, or a trap, so that {#stop}
     #   cannot wait
-    def inside? = Signals.in_trap? || (!@life.nil? && @life.inside?)
+    def inside? = Signals.in_trap? || (life ? life.inside? : false)
 
     # @return [Array<Integer>] the ports it listens on; Unix sockets have none
     def ports = @service.listeners.to_a.filter_map(&:port)
@@ -125,10 +127,14 @@ module Fairlead
     # @return [Array<String>] where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
     def addresses = @service.listeners.to_a.map(&:to_s)
 
-    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists; none before the start
-    def stats = @life ? @life.stats : {}
+    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists; none before the start, and
+    #   in a forked process
+    def stats = life ? life.stats : {}
 
     private
+
+    # From the last start on; nil in a process that was forked since then.
+    def life = (@life if @life&.here?)
 
     def announce
       yield self
@@ -138,9 +144,9 @@ module Fairlead
     end
 
     def open
-      raise Error, "the server runs already" if running? && (!@life.ending || inside?)
+      raise Error, "the server runs already" if running? && (!life.ending || inside?)
 
-      @life&.wait
+      wait
       @life = Life.new(@service)
     end
   end

@@ -161,6 +161,33 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_while_a_thread_gives_the_lock_up_goes_no_further() {
+        let (opens, gate) = std::sync::mpsc::channel();
+        let gate = std::sync::Mutex::new(gate);
+        let mut config = config();
+        (config.min_threads, config.max_threads) = (2, 2);
+        let server = Server::start(config, move |exchange| {
+            let _ = gate.lock().map(|gate| gate.recv_timeout(Duration::from_secs(10)));
+            reply(exchange, "ok");
+        });
+        let mut client = server.connect();
+        client.send(GET);
+        eventually("a thread runs it", || server.engine.stats().busy_threads == 1);
+        for panics in [true, false] {
+            if panics {
+                server.engine.faults().plan("give way", Fault::Panic);
+            }
+            server.engine.suspend();
+            server.engine.resume();
+        }
+        opens.send(()).expect("the thread waits");
+        assert_eq!(client.response().text(), "ok");
+        opens.send(()).expect("another request may come");
+        drop(client);
+        serves_on(&server);
+    }
+
+    #[test]
     fn the_monitor_continues_after_a_panic() {
         let server = server();
         server.engine.faults().plan("monitor", Fault::Panic);

@@ -61,11 +61,11 @@ module Fairlead
       @address = address.freeze
       @binding = binding
       @kept = kept
+      @owner = Process.pid
       return unless file
 
       @file = file
       @identity = identity
-      @owner = Process.pid
     end
 
     # Makes it one with TLS.
@@ -106,9 +106,10 @@ module Fairlead
       @socket.close unless @socket.closed?
     end
 
-    # Stops listening in all processes, even if some still hold the socket open; one that is kept is only closed.
+    # Stops listening in all processes, even if some still hold the socket open. One that is kept is only closed, as is a copy in
+    # a forked process.
     def remove
-      return close if kept?
+      return close if kept? || @owner != Process.pid
 
       unlink
       @socket.shutdown unless @socket.closed?
@@ -121,7 +122,7 @@ module Fairlead
 
     # Deletes the file of the socket, if this process has made it and it has not been replaced.
     def unlink
-      File.unlink(@file) if @identity && @owner == Process.pid && identity == @identity
+      File.unlink(@file) if @identity && identity == @identity
     end
 
     def identity

@@ -22,9 +22,9 @@ module Fairlead
       @request_fd = access_log.fileno || (requests_fd if access_log.output?)
     end
 
-    # Hands over what is left. The engine has to be stopped.
-    def close
-      @pipes.each(&:finish)
+    # Hands over what is left. The engine has to be stopped. +written+: whether it uses the descriptors no more.
+    def close(written: false)
+      @pipes.each { |pipe| pipe.finish(written) }
     end
 
     private
@@ -49,12 +49,14 @@ module Fairlead
 
       def fileno = @writer.fileno
 
-      # The number stays taken for as long as this object lives: a native thread that is late writes to nowhere, and not to
-      # what has got the number since.
-      def finish
+      # Otherwise the number stays taken for as long as this object lives: a native thread that is late writes to nowhere, and
+      # not to what has got the number since.
+      def finish(written)
+        return if @writer.closed? || @reader.closed?
+
         @writer.write_nonblock(LAST, exception: false)
         @thread.join(GRACE) || @thread.kill
-        @writer.reopen(File::NULL, "w")
+        written ? @writer.close : @writer.reopen(File::NULL, "w")
         @reader.close
       end
 

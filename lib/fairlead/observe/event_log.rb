@@ -195,6 +195,10 @@ module Fairlead
 
     def broker_back(name) = info("#{name} is back")
 
+    def thread_not_replaced(error)
+      problem("cannot start a thread in place of one that has ended (#{error.message}); trying again until it succeeds")
+    end
+
     def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
 
     # By Thread#kill or Thread.exit; the thread cannot tell whether that was in a request.

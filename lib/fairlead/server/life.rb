@@ -12,6 +12,7 @@ module Fairlead
 
       # Listens.
       def initialize(service)
+        @pid = Process.pid
         @service = service
         @engine = Engine.new(service)
         @over = Thread::Queue.new
@@ -29,11 +30,16 @@ module Fairlead
       # Whether it listens and does not serve yet.
       def listening? = !@begun && !@ending
 
-      # Serves.
+      # Whether this process has begun it. One that was forked since then has copies of everything, and must not touch them:
+      # it shares the sockets.
+      def here? = @pid == Process.pid
+
+      # Serves. A process that was forked since it listens may do that.
       def begin
         @beginning.synchronize do
           raise Error, "the server was stopped before it served" if @ending
 
+          @pid = Process.pid
           @begun = true
           started = @engine.start
           @watch = Tls::Watch.new(@service.tls)

@@ -4,6 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 require "support/processes"
+require "logger"
 
 # A program that carries servers in itself: they come and go, and what else the program does is its own business.
 class ProgramTest < Minitest::Test
@@ -36,6 +37,27 @@ class ProgramTest < Minitest::Test
     end
   end
 
+  def test_the_descriptors_of_a_server_that_has_ended_do_not_wait_for_the_collector
+    GC.disable
+    [{}, { logger: Logger.new(File::NULL), log_requests: true }].each do |options|
+      serve_and_stop(0, **options)
+      before = descriptors(Process.pid)
+      5.times { |n| serve_and_stop(n, **options) }
+
+      wait_until("at most #{before} descriptors") { descriptors(Process.pid) <= before }
+    end
+  ensure
+    GC.enable
+  end
+
+  def test_the_statistics_of_a_server_that_has_ended_are_its_last_ones
+    server = Fairlead::Server.new(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0").start
+    connect(server).get
+    server.stop
+
+    assert_equal [1, 0], server.stats.values_at(:requests, :connections)
+  end
+
   def test_what_the_process_subscribes_and_defers_goes_on_when_one_of_its_servers_ends
     servers = Array.new(2) { Fairlead::Server.new(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0").start }
     heard = Thread::Queue.new
@@ -64,8 +86,8 @@ class ProgramTest < Minitest::Test
   # Threads of this process, native ones included.
   def threads = Dir.children("/proc/self/task").size
 
-  def serve_and_stop(number)
-    server = Fairlead::Server.new(->(_) { [200, {}, [number.to_s]] }, bind: "tcp://127.0.0.1:0", threads: [0, 3])
+  def serve_and_stop(number, **options)
+    server = Fairlead::Server.new(->(_) { [200, {}, [number.to_s]] }, bind: "tcp://127.0.0.1:0", threads: [0, 3], **options)
     serving = Thread::Queue.new
     thread = Thread.new { server.run { serving << true } }
     serving.pop

@@ -18,6 +18,7 @@ class SlicesInProgramsTest < Minitest::Test
     APP = lambda do |env|
       case env["PATH_INFO"]
       when "/wait" then 5.times { sleep 0.001 }
+      when "/start" then 5.times { Thread.new { nil } && sleep(0.001) }
       when "/compute"
         warn("computes")
         nil until $stop
@@ -55,6 +56,23 @@ class SlicesInProgramsTest < Minitest::Test
     RUBY
   end
 
+  # They want the lock when the extension begins to count who does.
+  def test_a_program_whose_threads_wait_for_the_lock_while_the_extension_is_loaded
+    assert_more_turns(<<~RUBY)
+      loaded = false
+      threads = Array.new(3) { Thread.new { nil until loaded } }
+      Fairlead::Native
+      loaded = true
+      threads.each(&:join)
+      say(server)
+    RUBY
+  end
+
+  # Ruby may take a thread that starts for the one that computes.
+  def test_requests_that_start_threads
+    assert_more_turns("say(server)", path: "/start")
+  end
+
   # It ends when the program has ended that the test knows.
   def test_a_server_in_a_daemon
     assert_more_turns(<<~RUBY)
@@ -84,8 +102,8 @@ class SlicesInProgramsTest < Minitest::Test
   private
 
   # Five times as many turns with slices as without.
-  def assert_more_turns(program, &client)
-    with, without = [0.005, 0].map { |slice| turns(launched(program, slice), &client) }
+  def assert_more_turns(program, path: "/wait", &client)
+    with, without = [0.005, 0].map { |slice| turns(launched(program, slice), path, &client) }
 
     assert_operator with, :>=, 5 * without
   end
@@ -96,14 +114,14 @@ class SlicesInProgramsTest < Minitest::Test
   end
 
   # How many requests that wait were answered in a second while another one computes, perhaps in another server.
-  def turns(server)
+  def turns(server, path)
     (block_given? ? yield(server) : connect(server)).request("GET", "/compute")
     server.wait_for_output(/computes/)
     client = connect(server)
     ending = monotonic + 1
     count = 0
     while monotonic < ending
-      assert_equal 200, client.get("/wait").status
+      assert_equal 200, client.get(path).status
       count += 1
     end
     connect(server).get("/stop")

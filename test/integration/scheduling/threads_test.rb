@@ -86,6 +86,56 @@ class ThreadsTest < Minitest::Test
     assert_equal %w[alive] * 10, Array.new(10) { get(server).body }
   end
 
+  # KILLED threads of the server are killed by the thread that makes them, so before they begin.
+  KILLED_AT_ONCE = <<~RUBY
+    module Kills
+      LEFT = (1..20).to_a
+      def new(...) = super.tap { |thread| thread.kill if caller_locations.any? { |at| at.path.end_with?("fairlead/engine.rb") } && LEFT.pop }
+    end
+    Thread.singleton_class.prepend(Kills)
+    run ->(env) { [200, {}, [Kills::LEFT.size.to_s]] }
+  RUBY
+
+  def test_threads_that_are_killed_before_they_begin_are_replaced
+    server = serve(KILLED_AT_ONCE, "-t", 2)
+
+    assert_equal "0", get(server).body
+  end
+
+  # While there is a file "full", the system has no room for another thread.
+  FULL = <<~RUBY
+    module Full
+      def new(...)
+        raise ThreadError, "can't create Thread: Resource temporarily unavailable" if File.exist?("full")
+        super
+      end
+    end
+    Thread.singleton_class.prepend(Full)
+    run lambda { |env|
+      next [200, {}, ["alive"]] unless env["PATH_INFO"] == "/kill"
+      File.write("full", "")
+      Thread.current.kill
+    }
+  RUBY
+
+  def test_a_thread_that_cannot_be_replaced_at_once_is_replaced_later
+    server = serve(FULL, "-t", 1)
+    assert_raises(Fairlead::Test::HttpClient::CutOff) { get(server, "/kill") }
+    wait_until("the log") { server.stderr.include?("cannot start a thread in place of one that has ended") }
+    File.delete(server.path("full"))
+
+    assert_equal "alive", get(server).body
+  end
+
+  def test_a_hook_that_keeps_every_thread_from_beginning_is_told_and_files_are_served
+    server = serve("run ->(env) { [200, {}, []] }", "-t", 2, "-C", "hook.rb", "--public-dir", ".",
+                   files: { "hook.rb" => "before_thread_start { sleep }", "file.txt" => "file" })
+    wait_until("the log") { server.stderr.include?("no thread has begun to run requests for a second (2 are starting)") }
+
+    assert_equal "file", get(server, "/file.txt").body
+    assert_equal 0, server.stop.exitstatus
+  end
+
   private
 
   def most_at_once(server, clients:, together:, seconds: 10)

@@ -10,6 +10,8 @@
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
 //! moment, in which a request on its way may still arrive. An engine that retires answers without that, and hands its
 //! connections to other workers (`handoff.rs`). Both end when it has no connection any more.
+//!
+//! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
 
 use super::file_sender::FileSender;
 use super::handshakes::Handshakes;
@@ -38,7 +40,9 @@ impl Engine {
 
     /// Ends each connection with its next response, and goes on accepting. Called before [`Engine::drain`], if at all.
     pub fn leave(&self) {
-        self.worker.begin_leave();
+        if self.is_at_home() {
+            self.worker.begin_leave();
+        }
     }
 
     /// Stops accepting, and ends when all requests that have arrived are answered. Returns at once.
@@ -61,6 +65,9 @@ impl Engine {
     }
 
     fn begin_drain(&self, retires: bool) {
+        if !self.is_at_home() {
+            return;
+        }
         self.worker.begin_drain(retires);
         self.services.realtime.announce_shutdown();
         self.interrupt();
@@ -70,6 +77,9 @@ impl Engine {
     /// Closes every connection and ends. Running requests are finished, but their responses may be lost. Returns at
     /// once.
     pub fn stop(&self) {
+        if !self.is_at_home() {
+            return;
+        }
         self.worker.stop();
         let held = self.connections.parked().take_all();
         for connection in held {
@@ -119,9 +129,10 @@ impl Engine {
         true
     }
 
-    /// Waits until all earlier log lines are written, but for a limited time. The descriptors may be closed afterwards.
-    pub fn flush_logs(&self) {
-        self.worker.log.flush();
+    /// Waits until all earlier log lines are written, but for a limited time; later lines are lost. True if nothing uses
+    /// the descriptors of the logs any more.
+    pub fn close_logs(&self) -> bool {
+        self.worker.log.close()
     }
 
     /// Ends draining if nothing is left to answer here, nor in the waiting room if no other worker serves it.

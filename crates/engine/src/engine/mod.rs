@@ -45,6 +45,7 @@ use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
 use crate::reactor::Reactor;
 use crate::realtime::{Host, ProcessSubscription, Realtime};
+use crate::scheduler::states::Threads;
 use crate::scheduler::Scheduler;
 use crate::spool::{Relief, Spool};
 use crate::transport::listener::{Endpoint, Listener};
@@ -208,15 +209,26 @@ impl Engine {
     /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
     /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
-        self.send_delayed();
-        self.scheduler.threads().hand_over(self);
+        if self.is_at_home() {
+            self.give_way(|threads| threads.hand_over(self));
+        }
     }
 
     /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
     /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
-        self.send_delayed();
-        self.scheduler.threads().suspend(self);
+        self.give_way(|threads| threads.suspend(self));
+    }
+
+    /// Sends what waits for other responses, as this thread may be away for long, and then wakes another one. A panic goes
+    /// no further: the hook of the language that calls this cannot unwind.
+    fn give_way(&self, wake: impl FnOnce(&Threads)) {
+        self.worker.guard("a thread that gives way", || {
+            self.worker.fault("give way");
+            self.send_delayed();
+        });
+        self.worker
+            .guard("a thread that wakes another one", || wake(self.scheduler.threads()));
     }
 
     /// The app on this thread wants the lock of the language back.
@@ -226,7 +238,10 @@ impl Engine {
 
     /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
-        self.scheduler.threads().interrupt(self);
+        if self.is_at_home() {
+            let interrupt = || self.scheduler.threads().interrupt(self);
+            self.worker.guard("an interrupt", interrupt);
+        }
     }
 
     #[cfg(test)]

@@ -106,17 +106,22 @@ impl LogWriter {
         );
     }
 
-    /// Waits until every line is written, but for a limited time.
-    pub(crate) fn flush(&self) {
-        self.shared.flush(false);
+    /// Waits until every line is written, but for a limited time; later lines are lost. True if no line is being written,
+    /// so that the descriptors may be closed.
+    pub(crate) fn close(&self) -> bool {
+        let is_closed = self.shared.close();
+        // The thread, if it has not been started yet, never is.
+        self.files.lock().take();
+        is_closed
     }
 
     fn add(&self, which: impl FnOnce(&mut Pending) -> &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut pending = self.shared.pending.lock();
+        let is_closed = pending.closed;
         let buffer = which(&mut pending);
         let length = buffer.len();
         write(buffer);
-        if length >= MOST_PENDING {
+        if length >= MOST_PENDING || is_closed {
             self.shared.lose(&buffer[length..]);
             buffer.truncate(length);
             return;
@@ -142,7 +147,7 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.shared.flush(true);
+        self.shared.close();
     }
 }
 
@@ -161,12 +166,14 @@ impl WriterState {
         self.lost_bytes.fetch_add(bytes.len() as u64, Relaxed);
     }
 
-    fn flush(&self, close: bool) {
+    /// False if lines are still being written after a limited time.
+    fn close(&self) -> bool {
         let mut pending = self.pending.lock();
-        pending.closed |= close;
+        pending.closed = true;
         self.changed.notify_one();
         let unwritten = |pending: &mut Pending| pending.writing || !pending.is_empty();
-        self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
+        let waited = self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
+        !waited.timed_out()
     }
 }
 

@@ -4,10 +4,11 @@
 //!   never stops reads, time-outs, files and refusals (`states/help.rs`).
 //! * If a thread keeps the lock of the language for longer than a time slice while others want it, it asks for the lock
 //!   (`slice.rs`).
+//! * If no thread has begun to serve for a second, it says so, and polls in place of them (`states/vacancy.rs`).
 //! * It sends jobs that have waited too long, because no thread here can run them, to the waiting room.
 
 use super::slice::Slice;
-use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick};
+use super::states::{help, is_stuck, Doing, Help, Parking, Snapshot, Tick, Vacancy};
 use super::Workplace;
 use crate::app::Lock;
 use crate::clock::{processor_time, Nanos};
@@ -24,6 +25,9 @@ const PANIC_PAUSE: Duration = Duration::from_millis(100);
 
 /// Ticks without a job after which the monitor parks.
 const QUIET_TICKS: u32 = 50;
+
+/// Ticks, of a millisecond at least, after which threads should have begun to serve.
+const VACANT_TICKS: u32 = 1000;
 
 /// Ticks without the end of a job after which a thread is woken to wait for the lock, although another one uses it.
 const PATIENT_TICKS: u32 = 5;
@@ -97,6 +101,8 @@ struct Watch {
     quiet: u32,
     /// Ticks since a job ended, while something ran.
     stuck: u32,
+    /// Whether no thread serves.
+    vacancy: Vacancy,
 }
 
 impl Watch {
@@ -110,6 +116,7 @@ impl Watch {
             used_on_average: Duration::ZERO,
             quiet: 0,
             stuck: 0,
+            vacancy: Vacancy::default(),
         }
     }
 
@@ -120,9 +127,11 @@ impl Watch {
         workplace.publish_gauges();
         let ended = worker.counters().turns();
         let progress = std::mem::replace(&mut self.ended, ended) != ended;
-        let is_active = now.is_active();
-        self.quiet = if is_active || progress { 0 } else { self.quiet + 1 };
-        self.stuck = if !is_active || progress { 0 } else { self.stuck + 1 };
+        self.watch_vacancy(now, worker);
+        let needs_help = now.is_active() || self.vacancy.is_long();
+        let is_quiet = !needs_help && !self.vacancy.is_watched() && !progress;
+        self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
+        self.stuck = if !needs_help || progress { 0 } else { self.stuck + 1 };
         if !self.lock.hands_over() {
             let used = processor_time();
             let before = std::mem::replace(&mut self.used, used);
@@ -169,6 +178,17 @@ impl Watch {
             }
         }
         std::thread::sleep(TICK);
+    }
+
+    /// Says so if no thread has begun to serve for too long.
+    fn watch_vacancy(&mut self, now: Snapshot, worker: &Worker) {
+        if self.vacancy.tick(now, VACANT_TICKS) {
+            let starting = now.count(Doing::Starting);
+            worker.log.error(format_args!(
+                "no thread has begun to run requests for a second ({starting} are starting): look for a hook \
+                 (before_thread_start) that does not return, and for limits on threads"
+            ));
+        }
     }
 
     /// Asks for the lock if a thread keeps it for too long while others want it.

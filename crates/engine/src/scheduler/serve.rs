@@ -46,7 +46,10 @@ impl<J: Queued> Scheduler<J> {
         }
         drop(seat);
         workplace.publish_threads();
-        self.threads.hand_over(workplace);
+        // A process that the app has forked has no other threads, but perhaps the locks that they held.
+        if worker.is_at_home() {
+            self.threads.hand_over(workplace);
+        }
     }
 
     /// Runs one job, or waits once for one.

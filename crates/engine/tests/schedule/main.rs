@@ -143,6 +143,39 @@ fn threads_that_are_killed_are_missed_by_nobody() {
 }
 
 #[test]
+fn threads_that_are_killed_before_they_begin_are_missed_by_nobody() {
+    for killed in [1, 2, 4] {
+        check("early kills", move || {
+            let mut rules = Rules::new(2, 3);
+            rules.killed_early = killed;
+            World::run(rules, |world| {
+                spawn(world, |world| {
+                    (0..3).for_each(|_| world.happen(Event::Request(Job::Quick)))
+                });
+                spawn(world, |world| world.kill_one());
+            });
+        });
+    }
+}
+
+#[test]
+fn files_are_served_though_no_thread_begins() {
+    check("a vacancy", || {
+        let mut rules = Rules::new(2, 1);
+        rules.begins = false;
+        World::run(rules, |world| {
+            let gate = Arc::new(Gate::default());
+            let opens = Arc::clone(&gate);
+            spawn(world, |world| world.happen(Event::File(opens)));
+            spawn(world, move |world| {
+                gate.pass();
+                world.stop();
+            });
+        });
+    });
+}
+
+#[test]
 fn there_are_never_more_threads_than_allowed() {
     check("starts", || {
         World::run(Rules::new(3, 5), |world| {

@@ -2,7 +2,7 @@
 //! block, or keep the lock. The loop of a thread and the monitor's tick are those of `src/scheduler/serve.rs` and
 //! `src/scheduler/monitor.rs` without sockets.
 
-use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick};
+use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick, Vacancy};
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst};
 use shuttle::rand::Rng;
 use shuttle::thread;
@@ -26,7 +26,7 @@ impl Gate {
         *self.is_open.lock()
     }
 
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let mut is_open = self.is_open.lock();
         while !*is_open {
             self.opened.wait(&mut is_open);
@@ -68,7 +68,14 @@ pub(crate) struct Rules {
     pub(crate) hands_over: bool,
     /// What the monitor does about a tick; `None`: there is no monitor.
     pub(crate) monitor: Option<fn(Tick) -> Help>,
+    /// Threads that are killed before they begin; each is replaced.
+    pub(crate) killed_early: usize,
+    /// Whether threads begin at all.
+    pub(crate) begins: bool,
 }
+
+/// Ticks after which the monitor takes a vacancy to be a long one.
+const VACANT_TICKS: u32 = 2;
 
 impl Rules {
     pub(crate) fn new(most: usize, jobs: usize) -> Rules {
@@ -77,6 +84,8 @@ impl Rules {
             jobs,
             hands_over: true,
             monitor: Some(help),
+            killed_early: 0,
+            begins: true,
         }
     }
 }
@@ -96,6 +105,8 @@ pub(crate) struct World {
     is_stopped: AtomicBool,
     /// Threads that leave at the next interruption.
     killed: AtomicUsize,
+    /// Threads that are yet to be killed before they begin.
+    killed_early: AtomicUsize,
     alive: AtomicUsize,
 }
 
@@ -156,6 +167,7 @@ impl World {
             done: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
             killed: AtomicUsize::new(0),
+            killed_early: AtomicUsize::new(rules.killed_early),
             alive: AtomicUsize::new(0),
         });
         while world.threads.reserve() {
@@ -224,9 +236,24 @@ impl World {
         }
     }
 
+    /// Ends without the end of a job.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, SeqCst);
+        self.threads.interrupt(self);
+        self.parking.end();
+    }
+
     fn start_thread(self: &Arc<World>) {
         let world = Arc::clone(self);
-        thread::spawn(move || world.serve());
+        let early = self
+            .killed_early
+            .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        thread::spawn(move || match early {
+            // It still counts as starting, and so does the one that replaces it.
+            Ok(_) => world.start_thread(),
+            Err(_) if world.rules.begins => world.serve(),
+            Err(_) => {}
+        });
     }
 
     fn serve(self: Arc<World>) {
@@ -300,9 +327,7 @@ impl World {
         }
         seat.becomes(Doing::Looking);
         if self.done.fetch_add(1, SeqCst) + 1 == self.rules.jobs {
-            self.is_stopped.store(true, SeqCst);
-            self.threads.interrupt(&**self);
-            self.parking.end();
+            self.stop();
         }
         lock
     }
@@ -325,15 +350,14 @@ impl World {
     fn watch(&self, rule: fn(Tick) -> Help) {
         let mut done = 0;
         let mut stuck = 0;
+        let mut vacancy = Vacancy::default();
         while !self.is_stopped.load(SeqCst) {
             let now = self.threads.now();
             let before = std::mem::replace(&mut done, self.done.load(SeqCst));
-            stuck = if now.is_active() && done == before {
-                stuck + 1
-            } else {
-                0
-            };
-            if !now.is_active() {
+            vacancy.tick(now, VACANT_TICKS);
+            let needs_help = now.is_active() || vacancy.is_long();
+            stuck = if needs_help && done == before { stuck + 1 } else { 0 };
+            if !needs_help && !vacancy.is_watched() {
                 let is_stopped = || self.is_stopped.load(SeqCst);
                 self.parking.rest(|| self.threads.now(), is_stopped);
             } else if stuck > 0 {

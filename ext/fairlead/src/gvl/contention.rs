@@ -1,7 +1,13 @@
 //! Who wants the GVL: how many threads of the process wait for it, and how often it has gone from one to another. Counts
 //! what Ruby 3.2 and newer tell of each thread, whether it serves or the application has started it. Ruby 3.1 tells
 //! nothing; there only the ends of time slices count.
+//!
+//! Each thread counts by itself: it waits from its READY to its RESUMED. A thread that gets the GVL without a READY, because
+//! it has waited since before the hook was installed, has never been counted. The threads of other Ractors are, although
+//! they have locks of their own: Ruby does not say which Ractor an event is of.
 
+#[cfg(ruby_gte_3_2)]
+use rb_sys::rb_internal_thread_event_data_t;
 #[cfg(ruby_gte_3_2)]
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -19,20 +25,85 @@ static HOLDER: AtomicUsize = AtomicUsize::new(0);
 /// Whether a native thread uses what it knows of the holder, see [`while_held`].
 static IS_LOOKED_AT: AtomicBool = AtomicBool::new(false);
 
-/// A thread wants the GVL. Another thread may say so, which wakes it.
+/// To be called once, before the hook is installed.
 #[cfg(ruby_gte_3_2)]
-pub(super) fn wants() {
-    WAITING.fetch_add(1, Relaxed);
+pub(super) fn init(ruby: &magnus::Ruby) {
+    mark::init(ruby);
 }
 
-/// The calling thread has got the GVL that it wanted. `me`: a number that no other living thread has.
+/// The thread of the event wants the GVL. Another thread may say so, which wakes it.
+///
+/// # Safety
+/// To be called by the hook, with what Ruby has called it with.
 #[cfg(ruby_gte_3_2)]
-pub(super) fn has(me: usize) {
+pub(super) unsafe fn wants(data: *const rb_internal_thread_event_data_t) {
+    // SAFETY: by the caller's promise.
+    if unsafe { mark::set(data, true) } {
+        WAITING.fetch_add(1, Relaxed);
+    }
+}
+
+/// The calling thread, which the event is of, has got the GVL that it wanted. `me`: a number that no other living thread
+/// has.
+///
+/// # Safety
+/// As above.
+#[cfg(ruby_gte_3_2)]
+pub(super) unsafe fn has(me: usize, data: *const rb_internal_thread_event_data_t) {
     if HOLDER.load(Relaxed) != me {
         HOLDER.store(me, Relaxed);
         switched();
     }
-    WAITING.fetch_sub(1, Relaxed);
+    // SAFETY: as above.
+    if unsafe { mark::set(data, false) } {
+        // Without marks it may not have been counted.
+        let _ = WAITING.fetch_update(Relaxed, Relaxed, |waiting| (waiting > 0).then(|| waiting - 1));
+    }
+}
+
+/// Whether a thread is counted.
+#[cfg(ruby_gte_3_3)]
+mod mark {
+    use crate::gvl::word::Word;
+    use rb_sys::rb_internal_thread_event_data_t;
+
+    static MARK: Word = Word::new();
+
+    pub(super) fn init(ruby: &magnus::Ruby) {
+        MARK.make(ruby);
+    }
+
+    /// Returns whether it was otherwise before; true if that is not known.
+    ///
+    /// # Safety
+    /// To be called by the hook, with what Ruby has called it with.
+    pub(super) unsafe fn set(data: *const rb_internal_thread_event_data_t, waits: bool) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let before = MARK.get(data);
+            MARK.set(data, waits.into());
+            before != Some(waits.into())
+        }
+    }
+}
+
+/// On Ruby 3.2 an event always comes on the thread that it is of.
+#[cfg(all(ruby_gte_3_2, not(ruby_gte_3_3)))]
+mod mark {
+    use rb_sys::rb_internal_thread_event_data_t;
+    use std::cell::Cell;
+
+    thread_local! {
+        static WAITS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn init(_: &magnus::Ruby) {}
+
+    /// # Safety
+    /// None: it is unsafe as the one for other versions.
+    pub(super) unsafe fn set(_: *const rb_internal_thread_event_data_t, waits: bool) -> bool {
+        WAITS.replace(waits) != waits
+    }
 }
 
 /// The GVL has gone to the calling thread.
@@ -54,8 +125,8 @@ pub(super) fn switches() -> u64 {
 }
 
 /// Calls `code` if the GVL has not gone to another thread since [`switches`] was `seen`. Whoever gets it meanwhile waits
-/// until `code` has returned, so the thread that has it cannot end and be freed. For one native thread at a time;
-/// another one does nothing.
+/// until `code` has returned; so no thread that Ruby tells of can begin to run or end meanwhile, but the holder itself may
+/// go on, change its Fiber or give the GVL up. For one native thread at a time; another one does nothing.
 pub(super) fn while_held(seen: u64, code: impl FnOnce()) {
     if IS_LOOKED_AT.swap(true, SeqCst) {
         return;

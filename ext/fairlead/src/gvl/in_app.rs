@@ -57,6 +57,11 @@ pub(super) fn hand_over() {
     }
 }
 
+/// This is the child of a fork, made on this thread: the engine that it knows is the parent's.
+pub(super) fn forget() {
+    STATE.set(OUTSIDE);
+}
+
 /// Whether this version of Ruby has such a hook.
 pub(super) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 
@@ -71,11 +76,14 @@ pub(crate) fn init(_: &Ruby) {
 
         unsafe extern "C" fn notice(event: u32, data: *const rb_internal_thread_event_data_t, _: *mut c_void) {
             if event == RUBY_INTERNAL_THREAD_EVENT_READY as u32 {
-                contention::wants();
+                // SAFETY: the arguments of this call.
+                unsafe { contention::wants(data) };
             } else if event == RUBY_INTERNAL_THREAD_EVENT_RESUMED as u32 {
-                contention::has(STATE.with(|state| std::ptr::from_ref(state) as usize));
+                let me = STATE.with(|state| std::ptr::from_ref(state) as usize);
+                // SAFETY: as above.
+                unsafe { contention::has(me, data) };
             }
-            // SAFETY: the arguments of this call.
+            // SAFETY: as above.
             unsafe { lock_wait::note(event, data) };
             let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;

@@ -82,56 +82,35 @@ mod events {
 #[cfg(ruby_gte_3_3)]
 mod moment {
     use super::{NonZeroUsize, Ruby, HAS_IT};
-    use rb_sys::{
-        rb_internal_thread_event_data_t, rb_internal_thread_specific_get, rb_internal_thread_specific_key_create,
-        rb_internal_thread_specific_key_t, rb_internal_thread_specific_set, rb_thread_current, Qnil,
-        RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX, VALUE,
-    };
-    use std::sync::OnceLock;
+    use crate::gvl::word::Word;
+    use rb_sys::rb_internal_thread_event_data_t;
 
-    /// Empty if other libraries have taken the few keys that there are.
-    static KEY: OnceLock<rb_internal_thread_specific_key_t> = OnceLock::new();
+    static MOMENT: Word = Word::new();
 
-    pub(super) fn init(_: &Ruby) {
-        let mut key = None;
-        // It raises if there are several Ractors or no key is left. Some versions return one too many instead.
-        let made = magnus::rb_sys::protect(|| {
-            // SAFETY: the GVL is held, and the closure owns nothing.
-            key = Some(unsafe { rb_internal_thread_specific_key_create() });
-            Qnil as VALUE
-        });
-        let is_one = |key: &rb_internal_thread_specific_key_t| (*key as u32) < RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX;
-        if let Some(key) = key.filter(is_one).filter(|_| made.is_ok()) {
-            let _ = KEY.set(key);
-        }
+    pub(super) fn init(ruby: &Ruby) {
+        MOMENT.make(ruby);
     }
 
     pub(super) fn is_kept() -> bool {
-        KEY.get().is_some()
+        MOMENT.is_kept()
     }
 
-    pub(super) fn watch_this_thread(_: &Ruby) {
-        if let Some(key) = KEY.get() {
-            // SAFETY: the GVL is held, and the key was made above. The pointer is a number that nobody follows.
-            unsafe { rb_internal_thread_specific_set(rb_thread_current(), *key, HAS_IT.get() as *mut _) };
-        }
+    pub(super) fn watch_this_thread(ruby: &Ruby) {
+        MOMENT.set_here(ruby, HAS_IT.get());
     }
 
     /// # Safety
     /// To be called by the hook, with what Ruby has called it with.
     pub(super) unsafe fn of(data: *const rb_internal_thread_event_data_t) -> Option<NonZeroUsize> {
-        let key = KEY.get()?;
-        // SAFETY: the hook gets a live thread, the key was made above, and this needs no GVL.
-        NonZeroUsize::new(unsafe { rb_internal_thread_specific_get((*data).thread, *key) } as usize)
+        // SAFETY: by the caller's promise.
+        unsafe { MOMENT.get(data) }.and_then(NonZeroUsize::new)
     }
 
     /// # Safety
     /// As above.
     pub(super) unsafe fn set(data: *const rb_internal_thread_event_data_t, moment: NonZeroUsize) {
-        if let Some(key) = KEY.get() {
-            // SAFETY: as above. Ruby orders the events of a thread by the lock of its scheduler.
-            unsafe { rb_internal_thread_specific_set((*data).thread, *key, moment.get() as *mut _) };
-        }
+        // SAFETY: as above.
+        unsafe { MOMENT.set(data, moment.get()) };
     }
 }
 

@@ -1,6 +1,6 @@
 //! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), knowing who
 //! wants it (`contention.rs`) and for how long (`lock_wait.rs`), and taking it from a thread that has had it for a time
-//! slice (`slice.rs`, with `postponed.rs` and `aside.rs`).
+//! slice (`slice.rs`, with `postponed.rs` and `aside.rs`). `word.rs` keeps what the hook notes of each thread.
 //!
 //! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
 //! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
@@ -12,6 +12,8 @@ mod in_app;
 pub(crate) mod lock_wait;
 mod postponed;
 mod slice;
+#[cfg(ruby_gte_3_3)]
+mod word;
 
 pub(crate) use in_app::InApp;
 pub(crate) use slice::Gvl;
@@ -26,12 +28,15 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 /// Installs the hook.
 pub(crate) fn init(ruby: &Ruby) {
     lock_wait::init(ruby);
+    #[cfg(ruby_gte_3_2)]
+    contention::init(ruby);
     in_app::init(ruby);
 }
 
 /// This process is the child of a fork: only the calling thread is left.
 pub(crate) fn forget_others() {
     contention::forget_others();
+    in_app::forget();
     slice::forget();
 }
 

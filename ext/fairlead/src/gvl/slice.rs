@@ -99,6 +99,12 @@ pub(super) fn forget() {
     USERS.store(0, SeqCst);
 }
 
+/// Whether a claim waits that nobody has taken. Ruby may have interrupted the wrong thread.
+#[cfg(ruby_gte_3_3)]
+pub(super) fn is_claimed() -> bool {
+    CLAIMED.load(SeqCst) != NOTHING
+}
+
 /// The job. Does nothing if the thread for which it was meant has passed the GVL on already.
 pub(super) unsafe extern "C" fn pass_on(_: *mut c_void) {
     unsafe extern "C" fn step_aside(_: *mut c_void) -> *mut c_void {

@@ -6,16 +6,16 @@ use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
 use super::tls::{KeyFile, NativeTls};
-use crate::gvl::{without_gvl, Gvl};
+use crate::gvl::{wait_without_gvl, without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
-use fairlead_engine::{Engine, Listener, Origin, ProxyVersions, TicketKeys};
+use fairlead_engine::{Engine, Listener, Origin, ProxyVersions, Stats, TicketKeys};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
     Ruby, TypedData, Value,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,20 @@ use std::time::Duration;
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Native::Engine", free_immediately, mark, size)]
 struct NativeEngine {
-    engine: Arc<Engine>,
+    /// `None` once it has been released.
+    engine: RefCell<Option<Arc<Engine>>>,
+    /// The statistics at that moment.
+    last_stats: Cell<Stats>,
     app: RackApp,
+}
+
+impl Drop for NativeEngine {
+    /// A forked process keeps its copy for ever: the parts of an engine flush logs and end connections when they are dropped.
+    fn drop(&mut self) {
+        if self.at_home().is_none() {
+            std::mem::forget(self.engine.take());
+        }
+    }
 }
 
 impl DataTypeFunctions for NativeEngine {
@@ -58,7 +70,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("retire", method!(NativeEngine::retire, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
-    class.define_method("flush_logs", method!(NativeEngine::flush_logs, 0))?;
+    class.define_method("close_logs", method!(NativeEngine::close_logs, 0))?;
+    class.define_method("release", method!(NativeEngine::release, 0))?;
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
@@ -107,7 +120,11 @@ fn new(
     engine.start(Box::new(Gvl::new(ruby))).map_err(io_error)?;
     process::enter(&engine);
     let (template, clients) = (app.template.value(), app.clients);
-    let object = ruby.obj_wrap(NativeEngine { engine, app });
+    let object = ruby.obj_wrap(NativeEngine {
+        engine: RefCell::new(Some(engine)),
+        last_stats: Cell::default(),
+        app,
+    });
     // Until the collector knows the object, it sees these on the stack only.
     rb_sys::rb_gc_guard!(template);
     rb_sys::rb_gc_guard!(clients);
@@ -165,10 +182,11 @@ fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Res
 /// killed: the caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised
 /// in this one.
 fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
+    let Some(engine) = this.at_home() else { return true };
     let thread = OnThread {
         ruby,
         app: &this.app,
-        engine: &this.engine,
+        engine: &engine,
         template: ThreadTemplate::new(&this.app.template),
         leave: Cell::new(None),
         has_served: Cell::new(false),
@@ -176,10 +194,11 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     };
     crate::gvl::lock_wait::watch_this_thread(ruby);
     let listed = thread.running.list();
-    this.engine.serve(&thread);
+    engine.serve(&thread);
     drop(listed);
     let leave = thread.leave.get();
     drop(thread);
+    drop(engine);
     match leave {
         // SAFETY: nothing is left on this stack that has a destructor that matters. The exception came from rb_protect
         // on this thread, which has run no Ruby since.
@@ -194,60 +213,81 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
 }
 
 impl NativeEngine {
+    /// The engine; `None` once it was released, and in a process that the application has forked. Such a process has a copy of the engine's memory,
+    /// with locks that threads of its parent may have held, but the same sockets, poll set and logs.
+    fn at_home(&self) -> Option<Arc<Engine>> {
+        self.engine.borrow().clone().filter(|engine| engine.is_at_home())
+    }
+
     fn initial_threads(&self) -> usize {
-        self.engine.initial_threads()
+        self.at_home().map_or(0, |engine| engine.initial_threads())
     }
 
     fn replace_thread(&self) -> bool {
-        self.engine.replace_thread()
+        self.at_home().is_some_and(|engine| engine.replace_thread())
     }
 
     fn cancel_thread(&self) {
-        self.engine.cancel_thread();
+        self.at_home().inspect(|engine| engine.cancel_thread());
     }
 
     fn leave(&self) {
-        self.engine.leave();
+        self.at_home().inspect(|engine| engine.leave());
     }
 
     fn drain(&self) {
-        self.engine.drain();
+        self.at_home().inspect(|engine| engine.drain());
     }
 
     fn retire(&self) {
-        self.engine.retire();
+        self.at_home().inspect(|engine| engine.retire());
     }
 
     fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {
-        this.engine.stop();
-        process::leave(ruby, &this.engine)
+        let Some(engine) = this.at_home() else { return Ok(()) };
+        engine.stop();
+        process::leave(ruby, &engine)
     }
 
     /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
-    /// Raises what ends the wait.
+    /// Raises what ends the wait. Returns true at once if it was released, and in a forked process.
     fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
-        loop {
+        while let Some(engine) = this.at_home() {
             let mut done = false;
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
             // In short steps, between which this thread can be interrupted.
             let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
-            without_gvl(ruby, &this.engine, || done = this.engine.wait(Some(step)));
+            without_gvl(ruby, &engine, || done = engine.wait(Some(step)));
             if done || left.is_some_and(|left| left.is_zero()) {
                 return Ok(done);
             }
             check_interrupts_of_method(ruby)?;
         }
+        Ok(true)
     }
 
-    /// Waits until everything that was logged is written. After that the logs may be closed.
-    fn flush_logs(ruby: &Ruby, this: &NativeEngine) {
-        without_gvl(ruby, &this.engine, || this.engine.flush_logs());
+    /// Waits until everything that was logged is written, but for a limited time; later lines are lost. True if the logs may
+    /// be closed now.
+    fn close_logs(ruby: &Ruby, this: &NativeEngine) -> bool {
+        let Some(engine) = this.at_home() else { return true };
+        let mut is_written = false;
+        without_gvl(ruby, &engine, || is_written = engine.close_logs());
+        is_written
+    }
+
+    /// Closes the descriptors of the engine, which has to be stopped, as soon as its last thread has ended.
+    fn release(ruby: &Ruby, this: &NativeEngine) {
+        let Some(engine) = this.at_home() else { return };
+        this.last_stats.set(engine.stats());
+        let mut both = [this.engine.take(), Some(engine)];
+        wait_without_gvl(ruby, || both = [None, None]);
     }
 
     fn stats(ruby: &Ruby, this: &NativeEngine) -> Result<RHash, Error> {
-        statistics::of_engine(ruby, &this.engine.stats())
+        let engine = this.engine.borrow().clone();
+        statistics::of_engine(ruby, &engine.map_or(this.last_stats.get(), |engine| engine.stats()))
     }
 }
 

@@ -51,8 +51,8 @@ fn current() -> MutexGuard<'static, Process> {
         process.pid = pid;
         process.engines.clear();
         process.subscriptions = Some(HashMap::new());
-        // A fork does not copy the threads of a hub.
-        process.hub = None;
+        // A fork does not copy the threads of a hub; its locks may be held by one of them, so nothing of it is dropped.
+        std::mem::forget(process.hub.take());
         process.descriptors = None;
     }
     process

@@ -5,7 +5,7 @@ use super::callbacks::Callbacks;
 use super::subscriptions;
 use crate::objects::set;
 use crate::strings::{bytes, strings};
-use fairlead_engine::{Client, Protocol};
+use fairlead_engine::{forks, Client, Protocol};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
 use magnus::{
@@ -22,7 +22,9 @@ const LONGEST_TIMEOUT: i64 = 255;
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Client", free_immediately, mark, size, wb_protected)]
 pub(crate) struct NativeClient {
-    pub(super) client: Arc<Client>,
+    client: Arc<Client>,
+    /// How often this process had been forked when it was made.
+    forks: u32,
     env: Cell<VALUE>,
     handler: Cell<VALUE>,
     /// The handler that takes over with the next event, if there is one.
@@ -72,6 +74,7 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
 pub(crate) fn new(ruby: &Ruby, client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
     let object = ruby.obj_wrap(NativeClient {
         client,
+        forks: forks(),
         env: Cell::new(Qnil as VALUE),
         handler: Cell::new(Qnil as VALUE),
         next: Cell::new(None),
@@ -104,6 +107,16 @@ fn written(object: &Obj<NativeClient>, value: VALUE) {
 }
 
 impl NativeClient {
+    /// The client; `None` in a process that the application has forked, which shares the socket: there it is closed.
+    pub(super) fn at_home(&self) -> Option<&Client> {
+        (self.forks == forks()).then_some(&*self.client)
+    }
+
+    /// The client if it is open in this process.
+    pub(super) fn open(&self) -> Option<&Client> {
+        self.at_home().filter(|client| client.is_open())
+    }
+
     pub(crate) fn callbacks(&self) -> Callbacks {
         self.callbacks.get()
     }
@@ -153,11 +166,11 @@ fn protocol(ruby: &Ruby, this: Obj<NativeClient>) -> Symbol {
 }
 
 fn is_open(this: Obj<NativeClient>) -> bool {
-    this.client.is_open()
+    this.open().is_some()
 }
 
 fn pending(this: Obj<NativeClient>) -> isize {
-    this.client.pending()
+    this.at_home().map_or(-1, Client::pending)
 }
 
 fn handler(this: Obj<NativeClient>) -> Value {
@@ -169,8 +182,8 @@ fn handler(this: Obj<NativeClient>) -> Value {
 /// connection.
 fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(), Error> {
     if !handler.to_bool() {
-        this.client.close(None, "");
-    } else if this.client.is_open() {
+        this.at_home().inspect(|client| client.close(None, ""));
+    } else if let Some(client) = this.open() {
         if !env(this).is_frozen() {
             // It raises if the application iterates over the env.
             magnus::rb_sys::protect(|| {
@@ -180,13 +193,13 @@ fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(
         }
         this.next.set(Some(handler.as_raw()));
         written(&this, handler.as_raw());
-        this.client.replaced();
+        client.replaced();
     }
     Ok(())
 }
 
 fn timeout(this: Obj<NativeClient>) -> Option<u32> {
-    this.client.is_open().then(|| this.client.timeout())
+    this.open().map(Client::timeout)
 }
 
 fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(), Error> {
@@ -194,7 +207,7 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
         let message = format!("the timeout must be between 0 and {LONGEST_TIMEOUT} seconds");
         return Err(Error::new(ruby.exception_range_error(), message));
     }
-    this.client.set_timeout(seconds as u32);
+    this.at_home().inspect(|client| client.set_timeout(seconds as u32));
     Ok(())
 }
 
@@ -218,9 +231,12 @@ fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bo
     if event.is_none() && id.is_none() && retry.is_none() {
         return Ok(write_string(ruby, &this, string));
     }
+    let Some(client) = this.at_home() else {
+        return Ok(false);
+    };
     // SAFETY: the Strings are on the stack, and no Ruby runs while their bytes are used.
     let written = unsafe {
-        this.client.write_event(
+        client.write_event(
             bytes(ruby, string.as_raw()),
             event.as_ref().map(|event| bytes(ruby, event.as_raw())),
             id.as_ref().map(|id| bytes(ruby, id.as_raw())),
@@ -242,12 +258,13 @@ fn text(value: Value) -> Result<RString, Error> {
 }
 
 fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> bool {
+    let Some(client) = this.at_home() else { return false };
     let raw = string.as_raw();
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
     unsafe {
         let is_text = rb_sys::rb_enc_get_index(raw) == rb_sys::rb_utf8_encindex()
             || rb_sys::rb_enc_get_index(raw) == rb_sys::rb_usascii_encindex();
-        this.client.write(bytes(ruby, raw), is_text)
+        client.write(bytes(ruby, raw), is_text)
     }
 }
 
@@ -263,6 +280,7 @@ fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<()
             return Err(Error::new(ruby.exception_arg_error(), message));
         }
     };
-    this.client.close(code, reason.as_deref().unwrap_or_default());
+    this.at_home()
+        .inspect(|client| client.close(code, reason.as_deref().unwrap_or_default()));
     Ok(())
 }

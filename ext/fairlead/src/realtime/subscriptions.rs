@@ -33,15 +33,14 @@ pub(super) fn subscribe(
     block: Value,
 ) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
+    let Some(client) = this.open() else { return Ok(None) };
     let delivery = match (block.is_nil(), binary) {
         (false, _) => Delivery::Event(keep_block(ruby, &this, block)?),
         (true, true) => Delivery::Binary,
         (true, false) => Delivery::Text,
     };
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-    let subscribed = this
-        .client
-        .subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
+    let subscribed = client.subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
     match (subscribed, delivery) {
         (Some((_, Some(before))), _) => forget_block(ruby, &this, before)?,
         (None, Delivery::Event(id)) => forget_block(ruby, &this, id)?,
@@ -53,11 +52,11 @@ pub(super) fn subscribe(
 /// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when
 /// the client is closed.
 pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Result<Value, Error> {
-    if !this.client.is_open() {
+    let Some(client) = this.open() else {
         return Ok(ruby.qnil().as_value());
-    }
+    };
     // SAFETY: as above.
-    match this.client.unsubscribe(unsafe { bytes(ruby, name.as_raw()) }) {
+    match client.unsubscribe(unsafe { bytes(ruby, name.as_raw()) }) {
         Some((left, id)) => {
             forget_block(ruby, &this, id)?;
             Ok(ruby.integer_from_u64(left as u64).as_value())

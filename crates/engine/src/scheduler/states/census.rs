@@ -122,6 +122,11 @@ impl Snapshot {
         self.busy() > 0 || self.any(Doing::Looking) || self.any(Doing::Wanting)
     }
 
+    /// Whether the monitor must not park: threads are active, or none has begun.
+    pub(crate) fn needs_monitor(self) -> bool {
+        self.is_active() || self.begun() == 0
+    }
+
     /// One thread in each of the given states.
     #[cfg(test)]
     pub(crate) fn of(threads: &[Doing]) -> Snapshot {

@@ -17,6 +17,8 @@
 //!   Leaving: from any state; the count goes down and another thread is woken.
 //! ```
 //!
+//! When all threads are in `Starting` or there are none, nothing here would be run or polled: `vacancy.rs`.
+//!
 //! The lock is that of the language, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and
 //! `Blocked` a thread does not have it. A thread in `Wanting` is awake and certain to look at the ready queue before it
 //! sleeps again, so no other thread has to be woken for that; but it may have to wait for the lock for long.
@@ -27,7 +29,7 @@
 //! * **A thread polls whenever none would be woken.** One thread polls, or one is in a state that leads to a look at
 //!   the ready queue (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the
 //!   monitor ticks while any thread is in such a state, and polls itself after a whole tick without progress
-//!   ([`help()`]).
+//!   ([`help()`]). The same if no thread has begun for a second ([`Vacancy`]).
 //! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
 //!
 //! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks the
@@ -37,11 +39,13 @@ mod census;
 mod help;
 mod parking;
 mod threads;
+mod vacancy;
 
 pub(crate) use census::{Census, Doing, Snapshot};
 pub(crate) use help::{help, is_stuck, Help, Tick};
 pub(crate) use parking::Parking;
 pub(crate) use threads::{Seat, Threads};
+pub(crate) use vacancy::Vacancy;
 
 /// What the rules have to know about the work of the threads.
 pub(crate) trait Site {

@@ -29,7 +29,7 @@ impl Parking {
     pub(crate) fn rest(&self, now: impl Fn() -> Snapshot, is_over: impl Fn() -> bool) {
         let mut guard = self.guard.lock();
         self.parked.store(true, SeqCst);
-        while self.parked.load(SeqCst) && !now().is_active() && !is_over() {
+        while self.parked.load(SeqCst) && !now().needs_monitor() && !is_over() {
             self.unpark.wait_for(&mut guard, LOOK);
         }
         self.parked.store(false, SeqCst);
