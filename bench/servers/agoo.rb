@@ -11,8 +11,9 @@ module Bench
         app, = Rack::Builder.parse_file(rackup)
         Agoo::Log.configure(dir: "", console: true, classic: true, states: { INFO: false })
         Agoo::Server.init(0, ".", bind: ["http://127.0.0.1:" + port], worker_count: Integer(workers), thread_count: Integer(threads))
-        Agoo::Server.handle(nil, "/**", app)
+        Agoo::Server.handle(nil, "**", app)
         Agoo::Server.start
+        sleep # it has returned: the threads of Agoo serve
       RUBY
 
       def dialect
