@@ -16,6 +16,11 @@ module Bench
         sleep # it has returned: the threads of Agoo serve
       RUBY
 
+      # The first one serves too.
+      def processes(shape)
+        shape.workers
+      end
+
       def dialect
         Dialect::RACK_PUSH
       end
