@@ -3,7 +3,7 @@
 #
 #   check NAME COMMAND…     one result: it passes when the command does
 #   tests NAME COMMAND…     as many results as cargo test or minitest report; none at all is a failure
-#   build NAME COMMAND…     no result: makes ready for the step of that name, whose limit of time begins afterwards
+#   build NAME COMMAND…     no result: makes ready for the step of that name; the step's limit of time begins afterwards
 #   unlimited STEP…         such a step without the limit, for what mostly compiles: how long that takes, the machine decides
 #   finish                  names the tests that failed, prints "N passed, M failed" and exits accordingly
 
@@ -108,8 +108,8 @@ name_failures() {
   ' "$1" | awk '!seen[$0]++' | head -n 40
 }
 
-# What the kernel said of the threads of a worker that showed no sign of life: the cause is rarely seen twice, and the ends of logs may
-# leave it out.
+# Prints the kernel's report on the threads of each worker that showed no sign of life. The cause is rarely seen twice, and the end of a
+# log may leave it out.
 name_hung() { sed -nE 's/^.*(worker [0-9]+ \(pid [0-9]+\) has shown no sign of life.*)$/hung: \1/p' "$1" | sort -u | head -n 20; }
 
 # Where the time of a long step went, see bin/support/ruby-tests.

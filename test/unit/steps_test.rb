@@ -3,7 +3,7 @@
 require "test_helper"
 require "open3"
 
-# How bin/test and .ci/run run their steps, and what they show of them.
+# The steps of bin/test and .ci/run: their limits of time, and the lines about them.
 class StepsTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -58,7 +58,7 @@ class StepsTest < Minitest::Test
     end
   end
 
-  # Even of a log whose end says nothing of it.
+  # The end of the log says nothing of it.
   def test_the_threads_of_a_worker_that_hung_are_named_at_the_end
     in_folder do
       line = "worker 0 (pid 12) has shown no sign of life for 1 s; replacing it (its threads: ruby in futex_do_wait)"

@@ -54,7 +54,7 @@ class WorkersTest < Minitest::Test
 
   private
 
-  # How many of connections that come at once each worker has.
+  # Counts, for each worker, its share of connections that come at once.
   def shares_of_crowd(server, size)
     clients = Array.new(size) { connect(server) }
     clients.each { |client| client.request("GET") }.map { |client| client.answer.body }.tally.values
