@@ -12,6 +12,7 @@ require_relative "harness/result"
 
 begin
   options = Bench::Options.parse(ARGV)
+  exit if ENV["FAIRLEAD_BENCH_ARGUMENTS"] == "check" && options.servers { nil } # bin/bench asks before it installs anything
 
   measure = lambda do |scenario|
     servers = options.servers { |server, reason| warn "skipped #{server.name}: #{reason}" }

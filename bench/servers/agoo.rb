@@ -11,9 +11,15 @@ module Bench
         app, = Rack::Builder.parse_file(rackup)
         Agoo::Log.configure(dir: "", console: true, classic: true, states: { INFO: false })
         Agoo::Server.init(0, ".", bind: ["http://127.0.0.1:" + port], worker_count: Integer(workers), thread_count: Integer(threads))
-        Agoo::Server.handle(nil, "/**", app)
+        Agoo::Server.handle(nil, "**", app)
         Agoo::Server.start
+        sleep # it has returned: the threads of Agoo serve
       RUBY
+
+      # The first one serves too.
+      def processes(shape)
+        shape.workers
+      end
 
       def dialect
         Dialect::RACK_PUSH

@@ -5,8 +5,8 @@
 services_policy=/usr/sbin/policy-rc.d
 services_mark="# made by Fairlead's bin/setup while it installs packages"
 
-# Runs a command while no service may be started. The policy goes away however this ends; one that a killed run has left behind
-# is ours too.
+# Runs a command while no service may be started. The policy goes away however this ends. A policy that a killed run has left
+# behind has our mark, and goes away too.
 without_starting_services() (
   if [[ -e $services_policy ]] && ! grep -qsxF "$services_mark" "$services_policy"; then
     "$@"

@@ -3,6 +3,8 @@
 #
 #   check NAME COMMAND…     one result: it passes when the command does
 #   tests NAME COMMAND…     as many results as cargo test or minitest report; none at all is a failure
+#   build NAME COMMAND…     no result: makes ready for the step of that name; the step's limit of time begins afterwards
+#   unlimited STEP…         such a step without the limit, for what mostly compiles: how long that takes, the machine decides
 #   finish                  names the tests that failed, prints "N passed, M failed" and exits accordingly
 
 step_seconds=${FAIRLEAD_STEP_SECONDS:-900}
@@ -12,6 +14,18 @@ failures=$(mktemp)
 
 check() { step verdict "$@"; }
 tests() { step reported "$@"; }
+
+unlimited() {
+  local step_seconds=0
+  "$@"
+}
+
+# If it fails, the step does too, and says why.
+build() {
+  mkdir -p "$logs"
+  if [[ -t 1 ]]; then printf '  …       %s\r' "$1"; fi
+  unlimited run_limited "${@:2}" >"$logs/$1-build.log" 2>&1 || true
+}
 
 step() {
   local kind=$1 name=$2 status=0 started=$SECONDS results
@@ -24,10 +38,11 @@ step() {
   add "$results"
   report "$name" "$results" "$((SECONDS - started))"
   if ((SECONDS - started >= 60)); then show_slowest "$log"; fi
+  name_hung "$log" | tee -a "$failures"
   if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
 }
 
-# In a process group of its own, which ends as a whole: on time-out, and when the user interrupts.
+# 0 seconds mean no limit. In a process group of its own, which ends as a whole: on time-out, and when the user interrupts.
 run_limited() {
   local child status=0
   set -m
@@ -92,6 +107,10 @@ name_failures() {
     /^test .* \.\.\. FAILED$/ { print "failed: " $2 }
   ' "$1" | awk '!seen[$0]++' | head -n 40
 }
+
+# Prints the kernel's report on the threads of each worker that showed no sign of life. The cause is rarely seen twice, and the end of a
+# log may leave it out.
+name_hung() { sed -nE 's/^.*(worker [0-9]+ \(pid [0-9]+\) has shown no sign of life.*)$/hung: \1/p' "$1" | sort -u | head -n 20; }
 
 # Where the time of a long step went, see bin/support/ruby-tests.
 show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | head -n 6; }

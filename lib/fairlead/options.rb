@@ -600,7 +600,8 @@ module Fairlead
     option :state_path, Types::Text.new("PATH"),
            scope: :process, default: nil, short: "-S", aliases: %i[state], long_flags: %w[state], valid: ["tmp/server.state"], invalid: [""],
            doc: "Writes process id, address and token of the control server and the folder to this file, as Puma does, for `fairlead ctl -S`. " \
-                "It is removed at the end."
+                "It is removed at the end. The folder has to exist; a relative path begins at `directory`. `fairlead ctl` finds the file by " \
+                "itself where the configuration of the current folder names it. Its permissions are `state_permission`."
 
     option :state_permission, Types::Mode.new("MODE"),
            scope: :process, needs: :state_path, default: 0o600, valid: ["0640"], invalid: ["all"],

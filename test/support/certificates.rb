@@ -35,7 +35,7 @@ module Fairlead
 
       def pem = @certificate.to_pem
 
-      # Its own certificate as that of a server, such as `openssl req -x509` makes.
+      # Its own certificate, for a server: `openssl req -x509` makes such certificates.
       def itself = Pair.new(@certificate, @key)
 
       # For servers at these hosts, and at the loopback addresses. +ends+: when, in days from now. Those of another +number+ are others.

@@ -14,7 +14,7 @@ module Fairlead
                fairlead ctl [options] COMMAND   steers a running server; see fairlead ctl --help
       TEXT
 
-      # Words that start a server elsewhere, and those that steer one.
+      # Words that start a server in other programs.
       STARTING = %w[start server serve run up s].freeze
 
       # The columns in which the descriptions of --help begin and end.

@@ -15,7 +15,7 @@ module Fairlead
         end
       end
 
-      # +blocks+: returns those that there are. The block adds one.
+      # +blocks+: returns the present blocks. The block of this method adds another.
       def initialize(blocks, &add)
         @blocks = blocks
         @add = add

@@ -56,6 +56,7 @@ module Fairlead
         plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
         quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
                "but warnings and errors",
+        raise_exception_on_sigterm: "the default is false: TERM ends with status 0, not 143",
         rackup: "the last call counts, not the first",
         restart_command: "one that would start Puma has no effect and gives a warning",
         silence_single_worker_warning: "there is no such warning",

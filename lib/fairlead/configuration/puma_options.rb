@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # What `@options` and `@config.options` are in a configuration file: the values that the file has set, under our names and Puma's.
+    # `@options` and `@config.options` of a configuration file: the values that the file has set, under our names and Puma's.
     class PumaOptions
       # Puma's keys that are no aliases of our options.
       NAMES = { binds: :bind, state: :state_path, control_auth_token: :control_token, worker_directory: :directory }.freeze
@@ -50,7 +50,7 @@ module Fairlead
       end
     end
 
-    # What `@config` is in a configuration file, and `Puma.cli_config` while it is read: what the command line and the file have set so far.
+    # `@config` of a configuration file, and `Puma.cli_config` while it is read: has what the command line and the file have set so far.
     class Draft
       attr_reader :options
       alias _options options

@@ -26,7 +26,7 @@ module Fairlead
         run_waiting
       end
 
-      # Yields each connection whose command has ended, with its Response.
+      # Yields the connection and the Response of each command that has ended.
       def each_ended
         until @done.empty?
           connection, response = @done.pop

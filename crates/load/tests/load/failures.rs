@@ -1,6 +1,6 @@
 //! Servers that refuse, hang up, stall or talk nonsense.
 
-use crate::support::{bench, measure, Server, OK};
+use crate::support::{bench, measure, Server, OK, PATIENT};
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -193,7 +193,7 @@ fn one_slow_request_does_not_fail_the_others() {
         }
         peer.send(OK)?;
     });
-    let report = measure(2, &[&server.url, "-n", "50", "-c", "2", "--timeout", "0.2"]);
+    let report = measure(2, &[&server.url, "-n", "50", "-c", "2", "--timeout", PATIENT]);
     assert_eq!(
         (&report["requests"]["answered"], errors(&report)),
         (&json!(49), vec![("timeout", 1)])

@@ -139,7 +139,7 @@ fn over_tls_the_server_may_speak_first() {
 #[test]
 fn a_fixed_rate_goes_round_the_streams() {
     let server = answering();
-    let args = ["--http2", "--streams", "3,1", "-d", "0.6", "--rate", "100"];
+    let args = ["--http2", "--streams", "3,1", "-n", "60", "--rate", "100"];
     let report = measure(0, &[&[server.url.as_str()][..], &args].concat());
     assert_eq!(answered(&report), 60, "{report}");
     assert_eq!((streams(&report, 0), streams(&report, 1)), (vec![10, 10, 10], vec![30]));

@@ -4,7 +4,7 @@ use crate::http2_peer::{
     answer_all, answered, errors, serving, streams, Http2, CANCEL, DATA, END_STREAM, ENHANCE_YOUR_CALM, NO_ERROR,
     REFUSED_STREAM,
 };
-use crate::support::{bench, measure, Server};
+use crate::support::{bench, measure, Server, PATIENT};
 use crate::terminator::{Authority, Terms, BOTH};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -139,11 +139,11 @@ fn a_late_stream_is_given_up_and_its_connection_is_not() {
         "-c",
         "1",
         "-d",
-        "1",
+        "5",
         "--rate",
         "50",
         "--timeout",
-        "0.3",
+        PATIENT,
     ];
     let report = measure(2, &[&[server.url.as_str()][..], &args].concat());
     assert_eq!(
@@ -166,7 +166,8 @@ fn a_silent_connection_is_replaced() {
         }
         answer_all(http2)
     });
-    let args = ["--http2", "--streams", "2", "-c", "1", "-n", "10", "--timeout", "0.3"];
+    // Two rounds must fit into the second beyond it after which the tool gives up.
+    let args = ["--http2", "--streams", "2", "-c", "1", "-n", "10", "--timeout", "0.6"];
     let report = measure(2, &[&[server.url.as_str()][..], &args].concat());
     let failed = report["errors"]["timeout"].as_u64().unwrap_or(0);
     // The settings come behind the first request, so the connection may be called silent only in the second round.

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// A `--timeout` for tests in which something does not come: long enough for all that does come, on a busy machine too.
+pub(crate) const PATIENT: &str = "3";
+
 /// No test takes anywhere near this long unless something hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 

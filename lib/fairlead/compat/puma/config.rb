@@ -43,7 +43,7 @@ module Puma
         option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
       end
 
-      # Only blocks can be added by now: for this process and those that it forks.
+      # Only blocks can be added by now: for this process and its children.
       def []=(name, value)
         raise FrozenError, "the configuration is complete: #{name}" unless Fairlead::Configuration::HookList.event(name)
 

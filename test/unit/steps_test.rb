@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# The steps of bin/test and .ci/run: their limits of time, and the lines about them.
+class StepsTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  # Compiles for two seconds, once.
+  CARGO = <<~'SH'
+    #!/bin/sh
+    for package; do case $package in fairlead-*) break ;; esac; done
+    if ! [ -e "built-$package" ]; then sleep 2; touch "built-$package"; fi
+    case "$*" in
+      *--no-run*) ;;
+      *) printf 'one: 3 interleavings\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n' ;;
+    esac
+  SH
+
+  # Runs a script with the functions of steps.bash: [output, whether it has passed].
+  def steps(script, seconds: 20)
+    File.write("script", "set -euo pipefail\nsource #{ROOT}/bin/support/shell.bash\nsource #{ROOT}/bin/support/steps.bash\n#{script}\nfinish\n")
+    output, status = Open3.capture2e({ "CARGO_TARGET_DIR" => Dir.pwd, "FAIRLEAD_STEP_SECONDS" => seconds.to_s }, "bash", "script")
+    [output, status.success?]
+  end
+
+  def test_what_compiles_has_no_limit_and_what_hangs_has_one
+    in_folder do
+      output, passed = steps("build a sh -c 'sleep 1.5; touch built'\ncheck a test -e built\nunlimited check b sleep 1.5", seconds: 1)
+
+      assert passed, output
+      output, passed = steps("check a sleep 20", seconds: 1)
+
+      refute passed
+      assert_match(/It was ended after 1 seconds/, output)
+    end
+  end
+
+  def test_a_build_that_fails_is_shown_by_its_step
+    in_folder do
+      output, passed = steps("build a sh -c 'exit 1'\ncheck a sh -c 'echo broken; exit 1'")
+
+      refute passed
+      assert_match(/^broken$/, output)
+    end
+  end
+
+  def test_the_tests_of_a_crate_are_compiled_before_their_time_begins
+    in_folder("cargo" => CARGO) do |folder|
+      File.chmod(0o755, "cargo")
+      environment = { "CARGO_TARGET_DIR" => folder, "FAIRLEAD_STEP_SECONDS" => "1", "PATH" => "#{folder}:#{ENV.fetch("PATH")}" }
+      script = File.read("#{ROOT}/bin/test").sub('cd "$root"', "cd #{folder}").sub('"$(dirname "${BASH_SOURCE[0]}")/support', "\"#{ROOT}/bin/support")
+      File.write("test", script)
+      output, = Open3.capture2e(environment, "bash", "test", "--no-setup", "--only", "rust")
+
+      assert_equal "4 passed, 0 failed", output.lines.last.chomp, output
+    end
+  end
+
+  # The end of the log says nothing of it.
+  def test_the_threads_of_a_worker_that_hung_are_named_at_the_end
+    in_folder do
+      line = "worker 0 (pid 12) has shown no sign of life for 1 s; replacing it (its threads: ruby in futex_do_wait)"
+      output, = steps("check a sh -c 'echo \"  | #{line}\"; seq 300; exit 1'\ncheck b true")
+
+      assert_equal ["hung: #{line}\n", "1 passed, 1 failed\n"], output.lines.last(2)
+    end
+  end
+end
