@@ -1,10 +1,16 @@
-//! Heads of HTTP/2 as heads of HTTP/1 and back: no part becomes a line of its own.
+//! Heads of HTTP/2 as heads of HTTP/1 and back: the parser finds in the text what a naive reading finds in the parts.
 
 #![no_main]
 
 #[path = "../../crates/wire/tests/http2/check.rs"]
 #[allow(dead_code, reason = "another target uses the rest")]
 mod check;
+
+#[path = "../../crates/wire/tests/http1/model.rs"]
+#[allow(dead_code, reason = "another target uses the rest")]
+mod http1;
+#[path = "../../crates/wire/tests/http2/model.rs"]
+mod model;
 
 use libfuzzer_sys::fuzz_target;
 

@@ -89,6 +89,8 @@ errors! {
     UnsupportedProtocol = 501, "unsupported :protocol";
     /// A `:scheme` other than those of HTTP (RFC 9113 §8.3.1).
     UnsupportedScheme = 400, "unsupported :scheme";
+    /// No `:path`, in a request other than CONNECT (RFC 9113 §8.3.1).
+    MissingPath = 400, "missing :path";
     /// Content-Length with `:protocol`: a tunnel has no content (RFC 9110 §9.3.6).
     ContentLengthOfTunnel = 400, "content length with :protocol";
     /// CR, LF or NUL in the value of a field of HTTP/2 (RFC 9113 §8.2.1).

@@ -12,12 +12,17 @@ use http::{Request, Response, StatusCode};
 pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(), Error> {
     let uri = request.uri();
     let protocol = request.extensions().get::<h2::ext::Protocol>();
+    // A path that is missing is empty here, and "/" there.
+    let path = match uri.path_and_query() {
+        Some(path) if !uri.path().is_empty() => path.as_str().as_bytes(),
+        _ => b"",
+    };
     let head = RequestHead {
         method: request.method().as_str().as_bytes(),
         // h2 tells it only together with an authority.
         scheme: uri.scheme_str().map(str::as_bytes),
         authority: uri.authority().map(|authority| authority.as_str().as_bytes()),
-        path: uri.path_and_query().map_or(&b""[..], |path| path.as_str().as_bytes()),
+        path,
         protocol: protocol.map(|protocol| protocol.as_str().as_bytes()),
     };
     let fields = || {

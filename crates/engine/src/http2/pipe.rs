@@ -37,7 +37,7 @@ const SMALL_FRAMES_OF_TURN: usize = 1_000;
 /// What `h2` has; the session keeps the other handle.
 pub(super) struct Pipe(pub(super) Arc<PipeState>);
 
-/// Used only while the session is locked, so its own lock is always free.
+/// Used while the session is locked, so its own lock is hardly ever taken.
 pub(super) struct PipeState {
     transport: Link,
     /// Bytes of responses that were taken and not sent.
@@ -145,6 +145,11 @@ impl PipeState {
     /// Whether the peer has reset a stream since the last call.
     pub(super) fn take_has_reset(&self) -> bool {
         std::mem::take(&mut self.inner.lock().has_reset)
+    }
+
+    /// A piece of a response is small because of a window, see [`FrameMeter::cut`].
+    pub(super) fn cut(&self) {
+        self.inner.lock().incoming.cut();
     }
 
     /// The streams for which small DATA frames were received since the last call.

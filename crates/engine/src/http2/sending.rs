@@ -10,6 +10,9 @@ use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use rustix::io::{self, Errno};
 
+/// A piece that is smaller than this, although there is more, is small because of a window.
+const SMALL_PIECE: usize = 256;
+
 /// See the head of this file.
 pub(super) struct Sending {
     /// Part of a head.
@@ -106,13 +109,23 @@ impl Sending {
         body.capacity().min(session.room()).min(wanted)
     }
 
+    /// As [`Sending::room`], for what is taken at once.
+    pub(super) fn room_now(&mut self, session: &Session, wanted: usize) -> usize {
+        let room = self.room(session, wanted);
+        let capacity = self.body.as_ref().map_or(0, SendStream::capacity);
+        if room > 0 && capacity < wanted.min(SMALL_PIECE) {
+            session.cut();
+        }
+        room
+    }
+
     /// Takes bytes of the body; returns how many.
     pub(super) fn take_body(&mut self, bytes: &[u8], session: &Session) -> io::Result<usize> {
         // What would be too much is never written, and a response without a body has none.
         if self.has_ended {
             return Err(Errno::PIPE);
         }
-        let count = self.room(session, bytes.len());
+        let count = self.room_now(session, bytes.len());
         let Some(body) = self.body.as_mut().filter(|_| count > 0) else {
             return Ok(0);
         };

@@ -238,7 +238,7 @@ impl Transport for StreamSocket {
     }
 
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
-        let room = self.sending.lock().room(&self.session, length.min(FILE_PIECE));
+        let room = self.sending.lock().room_now(&self.session, length.min(FILE_PIECE));
         if room == 0 {
             return Err(self.why_nothing());
         }

@@ -5,7 +5,8 @@ use crate::support::frames::*;
 use crate::support::http2::Http2Client;
 use crate::support::*;
 use fairlead_engine::{Config, Stats};
-use std::time::Duration;
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 fn server() -> Server {
     let config = Config {
@@ -176,6 +177,29 @@ fn frames_that_cost_an_answer_or_nothing_but_time() {
             _ => frame(GOAWAY, 0, 0, &[0; 8]),
         },
     );
+}
+
+#[test]
+fn a_response_that_is_taken_a_few_bytes_at_a_time() {
+    for bytes in [1, 50] {
+        let server = Server::start(config(), |exchange| reply(exchange, &"x".repeat(1_000_000)));
+        let mut attacker = FrameClient::connect(server.address);
+        attacker.send(&[setting(INITIAL_WINDOW, 0), get(1, "/")].concat());
+        attacker.find_of(HEADERS, 1);
+        // Each update makes the server send a frame. That must not earn the next updates.
+        let until = Instant::now() + PATIENCE;
+        let end = loop {
+            assert!(Instant::now() < until, "it goes on with {bytes}");
+            // The server may have closed already.
+            let _ = attacker.socket.write_all(&window_update(1, bytes));
+            let frame = attacker.find(|frame| matches!(frame.kind, DATA | GOAWAY));
+            if frame.kind == GOAWAY {
+                break frame;
+            }
+        };
+        assert_eq!(end.code(), ENHANCE_YOUR_CALM, "{bytes}");
+        eventually("it is counted", || server.engine.stats().http2_window_floods == 1);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Heads that HTTP/2 allows or forbids and HTTP/1 knows nothing of (RFC 9113 §8.3, RFC 8441 §4): none of them reaches the
 //! app in another form than its client has sent it.
 
+use crate::support::frames::*;
 use crate::support::http2::{request, Http2Client};
 use crate::support::*;
 use fairlead_engine::Exchange;
@@ -94,4 +95,15 @@ fn fields_that_http1_would_read_in_another_way_are_refused() {
         assert_eq!(client.response(asked).expect("a response").status, expected, "{scheme}");
     }
     assert_eq!(server.engine.stats().requests, 2);
+}
+
+#[test]
+fn a_request_without_a_path_is_not_one_for_the_root() {
+    let server = Server::start(config(), describe);
+    let mut client = FrameClient::connect(server.address);
+    let fields = [field(":method", "GET"), field(":scheme", "http"), field("host", "test")].concat();
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
+    // Indexed: `:status: 400` (RFC 7541, appendix A).
+    assert_eq!(client.find_of(HEADERS, 1).payload[0], 0x8c);
+    assert_eq!(server.engine.stats().requests, 0);
 }

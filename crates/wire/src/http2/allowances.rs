@@ -110,6 +110,8 @@ pub(super) struct Allowances {
     since: Duration,
     /// The last stream that the peer has opened.
     last_stream: u32,
+    /// Small frames of content to come that are small because of a window.
+    cut: u32,
 }
 
 impl Allowances {
@@ -138,10 +140,7 @@ impl Allowances {
     /// The peer was sent a frame. Returns what it has provoked too often.
     pub(super) fn sent(&mut self, head: FrameHead, now: Duration) -> Option<Flood> {
         match head.kind {
-            frame_type::DATA => {
-                let by_size = (head.length / BYTES_PER_UPDATE) as u64;
-                self.earn(Flood::WindowUpdates, UPDATES_PER_DATA + by_size);
-            }
+            frame_type::DATA => self.sent_content(head.length),
             frame_type::HEADERS => {}
             frame_type::RST_STREAM => return self.spend(Flood::ProvokedResets, now),
             _ => return None,
@@ -152,6 +151,22 @@ impl Allowances {
             self.earn(Flood::ProvokedResets, 1);
         }
         None
+    }
+
+    /// Content is about to be sent in so small a piece only because the peer has opened a window so little. An update that
+    /// makes the server send a frame for a few bytes must not earn the next one (CVE-2019-9511).
+    pub(super) fn cut(&mut self) {
+        self.cut = self.cut.saturating_add(1);
+    }
+
+    fn sent_content(&mut self, length: usize) {
+        let by_size = (length / BYTES_PER_UPDATE) as u64;
+        let is_cut = by_size == 0 && self.cut > 0;
+        // A larger frame has what was cut, too.
+        self.cut = if is_cut { self.cut - 1 } else { 0 };
+        if !is_cut {
+            self.earn(Flood::WindowUpdates, UPDATES_PER_DATA + by_size);
+        }
     }
 
     fn earn(&mut self, flood: Flood, frames: u64) {
@@ -220,6 +235,24 @@ mod tests {
         ] {
             assert_eq!(allowed(after(&frames), flood), base(flood) + earned, "{flood:?}");
         }
+    }
+
+    #[test]
+    fn a_window_that_is_opened_a_little_earns_no_further_updates() {
+        let (small, large) = (head(frame_type::DATA, 0, 1), head(frame_type::DATA, 0, 1_000));
+        let mut allowances = Allowances::default();
+        let flood = (1..10_000).find_map(|count| {
+            allowances.cut();
+            allowances.sent(small, Duration::ZERO);
+            allowances.spend(Flood::WindowUpdates, Duration::ZERO).map(|_| count)
+        });
+        assert_eq!(flood, Some(1_001));
+        let mut allowances = Allowances::default();
+        allowances.cut();
+        allowances.cut();
+        allowances.sent(large, Duration::ZERO);
+        allowances.sent(small, Duration::ZERO);
+        assert_eq!(allowed(allowances, Flood::WindowUpdates), 1_000 + 13 + 10);
     }
 
     #[test]

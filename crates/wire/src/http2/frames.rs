@@ -122,6 +122,11 @@ impl FrameMeter {
         self.allowances.sent(head, now)
     }
 
+    /// Content is about to be sent to the peer in a piece that is smaller than 256 bytes only because of its windows.
+    pub fn cut(&mut self) {
+        self.allowances.cut();
+    }
+
     /// Since when a frame, or a block of fields, has begun and not ended. The payload of DATA may take as long as the body
     /// to which it belongs.
     pub fn inside_since(&self) -> Option<Duration> {

@@ -17,7 +17,7 @@ pub struct RequestHead<'a> {
     pub scheme: Option<&'a [u8]>,
     /// `:authority`, if it is there.
     pub authority: Option<&'a [u8]>,
-    /// `:path`; empty for a CONNECT without protocol.
+    /// `:path`; empty if it is missing, as in a CONNECT without protocol.
     pub path: &'a [u8],
     /// `:protocol`, if it is there.
     pub protocol: Option<&'a [u8]>,
@@ -43,10 +43,10 @@ where
     let is_tunnel = head.check_protocol()?;
     head.check_scheme()?;
     let method = if is_tunnel { b"GET" } else { head.method };
-    let target = if head.path.is_empty() {
-        head.authority.unwrap_or(b"/")
-    } else {
-        head.path
+    let target = match head.path {
+        b"" if method == b"CONNECT" => head.authority.unwrap_or_default(),
+        b"" => return Err(Error::MissingPath),
+        path => path,
     };
     request_line(method, target, out)?;
     if let Some(authority) = head.authority {
@@ -107,7 +107,7 @@ fn request_line(method: &[u8], target: &[u8], out: &mut Vec<u8>) -> Result<(), E
     if !is_valid_field_name(method) {
         return Err(Error::InvalidMethod);
     }
-    if target.iter().any(|byte| *byte <= b' ') {
+    if target.is_empty() || target.iter().any(|byte| *byte <= b' ') {
         return Err(Error::InvalidTarget);
     }
     for part in [method, b" ", target, b" HTTP/1.1\r\n"] {
@@ -318,6 +318,18 @@ mod tests {
                 ..PLAIN
             };
             assert_eq!(written(head, &[]).is_ok(), is_known, "{scheme}");
+        }
+    }
+
+    #[test]
+    fn only_a_connect_may_have_no_path() {
+        for method in ["GET", "POST", "OPTIONS", "connect"] {
+            let head = RequestHead {
+                method: method.as_bytes(),
+                path: b"",
+                ..PLAIN
+            };
+            assert_eq!(written(head, &[]), Err(Error::MissingPath), "{method}");
         }
     }
 

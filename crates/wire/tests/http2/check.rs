@@ -1,8 +1,15 @@
 //! What must hold for any bytes of HTTP/2; the fuzzer runs it, too.
 
+use super::{http1, model};
 use fairlead_wire::http2::{write_head, FrameHead, FrameMeter, Priority, RequestHead, ResponseLines};
 use fairlead_wire::{Head, HeadLimits};
 use std::time::Duration;
+
+const LIMITS: HeadLimits = HeadLimits {
+    head_bytes: 1 << 16,
+    fields: 100,
+    target_bytes: 1 << 12,
+};
 
 /// Most bytes that are given at once, in three readings of the same.
 const PIECES: [usize; 3] = [usize::MAX, 1, 7];
@@ -61,42 +68,57 @@ fn naively(mut bytes: &[u8]) -> (Vec<FrameHead>, bool) {
     (heads, is_partial || !bytes.is_empty())
 }
 
-/// Parts without line ends, as `h2` gives them, make a head without further lines. The first byte says which of them
-/// there are; 0xff separates them.
-pub(crate) fn request(bytes: &[u8]) {
-    let [choice, rest @ ..] = bytes else { return };
-    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-    if rest.iter().any(is_line_end) {
-        return;
-    }
+/// Whatever the parts of a request are, the parser finds in its text what a naive reading of the parts has found, or
+/// neither accepts it. The first byte says which parts there are; 0xff separates them. Tells whether it is accepted.
+pub(crate) fn request(bytes: &[u8]) -> bool {
+    let [choice, rest @ ..] = bytes else { return false };
     let mut parts = rest.split(|byte| *byte == 0xff);
     let mut next = || parts.next().unwrap_or_default();
     let head = RequestHead {
         method: next(),
-        scheme: Some(&b"https"[..]),
+        scheme: match choice & 12 {
+            0 => Some(b"https"),
+            4 => None,
+            _ => Some(next()),
+        },
         authority: Some(next()).filter(|_| choice & 1 != 0),
         path: next(),
         protocol: Some(next()).filter(|_| choice & 2 != 0),
     };
     let parts: Vec<&[u8]> = parts.collect();
-    let fields = || parts.chunks_exact(2).map(|pair| (pair[0], pair[1]));
-    let mut out = Vec::new();
-    if write_head(&head, fields, &mut out).is_err() {
-        return;
-    }
-    let text = out.strip_suffix(b"\r\n\r\n").expect("the end of a head");
-    let lines = text.split(|byte| *byte == b'\n').count();
-    assert!(lines <= 1 + 4 + fields().count(), "{out:?}");
-    assert_eq!(text.iter().filter(|byte| **byte == b'\r').count(), lines - 1);
-    let limits = HeadLimits {
-        head_bytes: 1 << 16,
-        fields: 100,
-        target_bytes: 1 << 12,
-    };
+    let pairs: Vec<_> = parts
+        .chunks_exact(2)
+        .map(|pair| (pair[0].to_vec(), pair[1].to_vec()))
+        .collect();
+    let fields = || pairs.iter().map(|(name, value)| (&name[..], &value[..]));
+    let (mut out, limits) = (Vec::new(), LIMITS);
+    let written = write_head(&head, fields, &mut out);
     let mut parsed = Head::default();
-    if parsed.parse(&out, &limits) == Ok(true) {
-        assert_eq!(parsed.fields.len(), lines - 1, "each line is one field");
-    }
+    let accepted = written.is_ok() && parsed.parse(&out, &limits) == Ok(true);
+    let lines = model::lines(&head, &pairs);
+    let text = lines.as_ref().map(model::text);
+    let expected = text.as_ref().and_then(|text| http1::head(text, &limits));
+    assert_eq!(accepted, expected.is_some(), "{head:?} {pairs:?}: {written:?}");
+    let (Some(expected), Some((method, target, lines))) = (expected, lines) else {
+        return false;
+    };
+    assert_eq!(out, text.unwrap_or_default());
+    assert_eq!(
+        (parsed.len, &expected.method, &expected.target),
+        (out.len(), &method, &target)
+    );
+    assert_eq!(parsed.method.of(&out), method);
+    assert_eq!(parsed.target.of(&out), target);
+    let found = parsed
+        .fields
+        .iter()
+        .map(|field| (field.name.of(&out), field.value.of(&out)));
+    // Only what separates the last crumb of a cookie may be trimmed.
+    let wanted = lines.iter().map(|(name, value)| (&name[..], value.trim_ascii_end()));
+    assert!(found.eq(wanted), "{head:?} {pairs:?}");
+    assert_eq!(parsed.framing, expected.framing);
+    assert!(parsed.upgrade || head.protocol.is_none(), "a tunnel upgrades");
+    true
 }
 
 /// A head of a response is taken apart into fields without line ends, and nothing behind it is.

@@ -100,6 +100,11 @@ impl Session {
         UNSENT_BYTES.saturating_sub(self.pipe.unsent.total())
     }
 
+    /// A piece of a response is as small as it is because of a window.
+    pub(in crate::http2) fn cut(&self) {
+        self.pipe.cut();
+    }
+
     /// A stream has given so many, before `h2` has them.
     pub(in crate::http2) fn took(&self, stream: u32, bytes: usize) {
         self.pipe.unsent.add(stream, bytes);
