@@ -6,6 +6,7 @@
 use super::Engine;
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
+use crate::observe::excess::About;
 use crate::work_queue::{Turn, WorkQueue, LOOK};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -65,9 +66,10 @@ impl Engine {
 
     pub(super) fn tell_of_slow_client(&self) {
         let seconds = self.worker.write_timeout().as_secs();
-        self.worker.log.error(format_args!(
-            "closed a client that did not take its response within {seconds} s"
-        ));
+        self.worker.log.about_peer(
+            About::SlowReader,
+            format_args!("closed a client that did not take its response within {seconds} s"),
+        );
     }
 
     /// Hands a connection with a file to the file sender.

@@ -5,23 +5,20 @@
 //! taken longest is given up: those of peers that go on take milliseconds.
 
 use super::Engine;
-use crate::clock::{AtomicMillis, Millis};
+use crate::clock::Millis;
 use crate::connection::handshake::HandshakeSeat;
 use crate::connection::Connection;
+use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
 use crate::work_queue::{Turn, WorkQueue, LOOK};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// The response to HTTP without TLS.
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 71\r\n\
     connection: close\r\n\r\nThis port speaks HTTPS, and the request came without TLS. Use https://\n";
-
-/// Most log lines about failures in a second.
-const LINES: u32 = 10;
 
 /// The connections that wait for a step, in order.
 #[derive(Default)]
@@ -29,33 +26,6 @@ pub(super) struct Handshakes {
     queue: WorkQueue<Box<Connection>>,
     /// Connections in their handshakes.
     count: Arc<AtomicUsize>,
-    lines: Lines,
-}
-
-/// Bounds the log lines.
-struct Lines {
-    since: AtomicMillis,
-    count: AtomicU32,
-}
-
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines {
-            since: AtomicMillis::new(Millis::LONG_AGO),
-            count: AtomicU32::new(0),
-        }
-    }
-}
-
-impl Lines {
-    /// Whether one more line may be written now.
-    fn admit(&self, now: Millis) -> bool {
-        if now - self.since.load(Relaxed) >= Duration::from_secs(1) {
-            self.since.store(now, Relaxed);
-            self.count.store(0, Relaxed);
-        }
-        self.count.fetch_add(1, Relaxed) < LINES
-    }
 }
 
 impl Handshakes {
@@ -162,10 +132,10 @@ impl Engine {
 
     fn note_failed_handshake(&self, connection: &Connection, why: &str) {
         self.counters().failed_handshakes.fetch_add(1, Relaxed);
-        if !why.is_empty() && self.handshakes.lines.admit(Millis::now()) {
+        if !why.is_empty() {
             let peers = &connection.stream.peers;
             let log = &self.worker.log;
-            log.error(format_args!("no TLS handshake with {peers} ({why})"));
+            log.about_peer(About::Handshake, format_args!("no TLS handshake with {peers} ({why})"));
         }
     }
 }

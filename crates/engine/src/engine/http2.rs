@@ -8,6 +8,7 @@ use crate::connection::place::Place;
 use crate::connection::turns::{Turn, TurnLine, TurnTaker};
 use crate::connection::{Connection, Next};
 use crate::http2::{session_key, Arrival, End, Session};
+use crate::observe::excess::About;
 use crate::reactor::Handler;
 use crate::scheduler::{Workplace, PATIENCE};
 use crate::stream::Stream;
@@ -217,7 +218,8 @@ impl Engine {
         };
         if let Some(why) = why {
             let peers = &session.peers;
-            self.worker.log.error(format_args!("ended HTTP/2 with {peers} ({why})"));
+            let log = &self.worker.log;
+            log.about_peer(About::Session, format_args!("ended HTTP/2 with {peers} ({why})"));
         }
         drop(place);
         session.look_later();

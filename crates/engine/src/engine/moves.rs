@@ -8,6 +8,7 @@ use crate::exchange::HTML;
 use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::refusal::Refusal;
 use crate::http::response::ResponseHead;
+use crate::observe::excess::About;
 use crate::spool::{Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
 use fairlead_wire::http1::reason;
@@ -93,13 +94,12 @@ impl Engine {
     /// Responds to a request without the app.
     fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         self.counters().refused_requests.fetch_add(1, Relaxed);
-        self.worker.log.error(format_args!(
-            "refused {} ({}) from {}",
-            refusal.status(),
-            refusal.reason(),
-            connection.stream.peers
-        ));
-        let status = refusal.status();
+        let (status, why, peers) = (refusal.status(), refusal.reason(), &connection.stream.peers);
+        let log = &self.worker.log;
+        log.about_peer(
+            About::RefusedRequest,
+            format_args!("refused {status} ({why}) from {peers}"),
+        );
         let plain = format!("{}\n", reason(status));
         let (content_type, body) = match self.services.files.page(status) {
             Some(page) => (HTML, page),

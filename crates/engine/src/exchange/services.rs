@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::files::Files;
+use crate::observe::excess::About;
 use crate::realtime::Realtime;
 use crate::spool::{Relief, Spool};
 use crate::stream::output::Spill;
@@ -29,8 +30,9 @@ impl Services {
 
     /// Logs that a client was aborted to relieve others.
     pub(crate) fn log_abort(&self) {
-        self.worker.log.error(format_args!(
-            "aborted the slowest reader: unsent responses have reached response_memory_total_bytes, and requests wait"
-        ));
+        self.worker.log.about_peer(
+            About::SlowReader,
+            format_args!("aborted the slowest reader: unsent responses have reached response_memory_total_bytes, and requests wait"),
+        );
     }
 }

@@ -2,7 +2,8 @@
 //! delays a request. The thread starts with the first line. Lines that cannot be written, or not in time, are lost and
 //! counted; when lines are written again, one says how many were lost.
 
-use crate::clock::FAREWELL;
+use super::excess::{About, Excess};
+use crate::clock::{Millis, FAREWELL};
 use crate::config::{Format, Logs};
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{poll, PollFd, PollFlags};
@@ -60,9 +61,12 @@ pub(crate) struct Lost {
 struct Pending {
     access: Vec<u8>,
     errors: Vec<u8>,
+    excess: Excess,
     /// Whether the writer sleeps until the next line.
     asleep: bool,
     closed: bool,
+    /// Whether somebody waits until everything is written, also about what was left out.
+    flushes: bool,
     /// Whether the writer has taken lines and not yet written them.
     writing: bool,
 }
@@ -104,6 +108,21 @@ impl LogWriter {
             |pending| &mut pending.errors,
             |buffer| buffer.extend_from_slice(line.as_bytes()),
         );
+    }
+
+    /// Adds an error line about what a peer has done, unless there are too many of its kind.
+    pub(crate) fn about_peer(&self, about: About, message: Arguments<'_>) {
+        let mut pending = self.shared.pending.lock();
+        let was_due = pending.excess.due();
+        let is_admitted = pending.excess.admit(about, message, Millis::now());
+        if pending.excess.due() != was_due {
+            // The writer sleeps until then.
+            self.shared.changed.notify_one();
+        }
+        drop(pending);
+        if is_admitted {
+            self.error(message);
+        }
     }
 
     /// Waits until every line is written, but for a limited time; later lines are lost. True if no line is being written,
@@ -170,14 +189,25 @@ impl WriterState {
     fn close(&self) -> bool {
         let mut pending = self.pending.lock();
         pending.closed = true;
+        pending.flushes = true;
         self.changed.notify_one();
-        let unwritten = |pending: &mut Pending| pending.writing || !pending.is_empty();
+        let unwritten =
+            |pending: &mut Pending| pending.writing || !pending.is_empty() || pending.excess.due().is_some();
         let waited = self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
         !waited.timed_out()
     }
 }
 
 impl Pending {
+    /// Adds the lines about what was left out, if it is time or there will be none later.
+    fn summarize(&mut self, prefix: &str) {
+        let is_last = std::mem::take(&mut self.flushes) || self.closed;
+        let until = if is_last { Millis::NEVER } else { Millis::now() };
+        for line in self.excess.take(until) {
+            self.errors.extend_from_slice(format!("{prefix}{line}\n").as_bytes());
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.access.is_empty() && self.errors.is_empty()
     }
@@ -187,12 +217,17 @@ fn write_lines(shared: &WriterState, mut files: LogFiles) {
     let mut reported = Lost::default();
     loop {
         let mut pending = shared.pending.lock();
+        pending.summarize(&files.prefix);
         while pending.is_empty() {
             if pending.closed {
                 return;
             }
             pending.asleep = true;
-            shared.changed.wait(&mut pending);
+            match pending.excess.due() {
+                None => shared.changed.wait(&mut pending),
+                Some(due) => _ = shared.changed.wait_for(&mut pending, due - Millis::now()),
+            }
+            pending.summarize(&files.prefix);
         }
         let access = std::mem::take(&mut pending.access);
         let errors = std::mem::take(&mut pending.errors);
@@ -326,6 +361,20 @@ mod tests {
         reader.read_exact(&mut got).expect("the other lines");
         assert!(got.chunks(text.len()).all(|line| line == text));
         assert!(line(&mut errors).contains(&format!("] {} lines of the logs ({} bytes)", lost.lines, lost.bytes)));
+    }
+
+    #[test]
+    fn lines_about_peers_that_are_left_out_are_told_of_even_if_nothing_follows() {
+        let (access, _) = pipe_with(PipeFlags::empty()).expect("a pipe");
+        let (log, mut errors) = writer(kept(access), PipeFlags::empty());
+        (0..1_000).for_each(|number| log.about_peer(About::RefusedRequest, format_args!("{number}")));
+        let lines: Vec<String> = (0..101).map(|_| line(&mut errors)).collect();
+        assert_eq!(lines[99..], ["[7] 99\n", "[7] 100, and 899 more like this\n"]);
+        // Another burst, and before its second is over the end of the log.
+        (0..1_000).for_each(|number| log.about_peer(About::Client, format_args!("{number}")));
+        drop(log);
+        let last = errors.lines().nth(100).expect("a line").expect("text");
+        assert_eq!(last, "[7] 100, and 899 more like this");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What the engine logs: its own log and the access log.
 
 pub(crate) mod access_log;
+pub(crate) mod excess;
 pub(crate) mod log_writer;

@@ -16,6 +16,7 @@ use super::outbox::Frame;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
+use crate::observe::excess::About;
 use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
 use parking_lot::MutexGuard;
@@ -90,10 +91,11 @@ impl Client {
             return;
         }
         if let Some(realtime) = self.realtime.upgrade() {
-            realtime
-                .worker
-                .log
-                .error(format_args!("closed {} ({code}: {reason})", self.describe()));
+            let log = &realtime.worker.log;
+            log.about_peer(
+                About::Client,
+                format_args!("closed {} ({code}: {reason})", self.describe()),
+            );
         }
         // After a close frame nothing may follow, and the frame itself must still be sent.
         if outbox.ending.is_none() {
@@ -200,10 +202,8 @@ impl Client {
     fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(realtime) = self.realtime.upgrade() {
-            realtime
-                .worker
-                .log
-                .error(format_args!("closed {} ({why})", self.describe()));
+            let log = &realtime.worker.log;
+            log.about_peer(About::Client, format_args!("closed {} ({why})", self.describe()));
         }
         if self.end_by(|transport| transport.reset()) {
             self.tell(Event::Close);
