@@ -12,7 +12,7 @@
 //! see only the first would make them wait for those.
 
 use super::Connection;
-use crate::limits::budget::{Budget, Kind};
+use crate::limits::budget::Budget;
 use fairlead_wire::http2::Priority;
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -92,10 +92,7 @@ impl TurnLine {
 
     /// Whether one of them may wait among the requests of others: not while too much waits for the client already.
     fn may_leave(&self, inner: &Inner) -> bool {
-        let waits_for_client = [Kind::Responses, Kind::Files]
-            .into_iter()
-            .any(|kind| self.budget.is_used_up(kind));
-        !inner.has_turn && inner.away < MOST_AWAY && !waits_for_client
+        !inner.has_turn && inner.away < MOST_AWAY && self.budget.waits_for_client().is_none()
     }
 
     /// Takes the next one, if it may wait among the requests of others.

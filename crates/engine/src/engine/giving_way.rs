@@ -116,8 +116,9 @@ impl Engine {
     /// Whether a session may begin a request with a head of so many bytes.
     pub(super) fn admits_stream(&self, session: &Session, head_bytes: usize) -> bool {
         let budget = session.budget();
-        let kinds = [Kind::Requests, Kind::Responses, Kind::Bodies];
-        if let Some(kind) = kinds.into_iter().find(|kind| budget.is_used_up(*kind)) {
+        let mut arriving = [Kind::Requests, Kind::Bodies].into_iter();
+        let used_up = arriving.find(|kind| budget.is_used_up(*kind));
+        if let Some(kind) = used_up.or_else(|| budget.waits_for_client()) {
             self.tell_of_refusal(session, kind);
             return false;
         }

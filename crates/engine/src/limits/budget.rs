@@ -7,7 +7,7 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// What is shared.
@@ -30,6 +30,10 @@ const PARTS: [u64; KINDS] = [16, 8, 8, 8];
 
 /// But at least so much.
 const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2];
+
+/// A session with so few requests may begin another one, whatever waits for its client: one large response must not keep a
+/// browser from the rest of a site.
+const FEW: usize = 4;
 
 /// Smaller shares are not ranked: they never give way.
 const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2];
@@ -58,6 +62,8 @@ pub(crate) struct Budget {
     budgets: Arc<Budgets>,
     used: [AtomicU64; KINDS],
     ranks: [AtomicU8; KINDS],
+    /// Requests that have begun and not ended.
+    requests: AtomicUsize,
     eased: OnceLock<Weak<dyn Eased>>,
 }
 
@@ -85,6 +91,7 @@ impl Budgets {
             budgets: Arc::clone(self),
             used: Default::default(),
             ranks: Default::default(),
+            requests: AtomicUsize::new(0),
             eased: OnceLock::new(),
         })
     }
@@ -113,6 +120,30 @@ impl Budget {
     /// Whether nothing more should be begun that takes some of this.
     pub(crate) fn is_used_up(&self, kind: Kind) -> bool {
         self.used(kind) >= self.budgets.most[kind as usize]
+    }
+
+    /// A request begins.
+    pub(crate) fn begin_request(&self) {
+        self.requests.fetch_add(1, SeqCst);
+    }
+
+    /// A request has ended.
+    pub(crate) fn end_request(&self) {
+        let had_many = self.requests.fetch_sub(1, SeqCst) == FEW + 1;
+        if had_many
+            && [Kind::Responses, Kind::Files]
+                .into_iter()
+                .any(|kind| self.is_used_up(kind))
+        {
+            self.ease();
+        }
+    }
+
+    /// What the client has to take before anything else is begun for it, if that is too much.
+    pub(crate) fn waits_for_client(&self) -> Option<Kind> {
+        let mut kinds = [Kind::Responses, Kind::Files].into_iter();
+        let used_up = kinds.find(|kind| self.is_used_up(*kind));
+        used_up.filter(|_| self.requests.load(SeqCst) > FEW)
     }
 
     /// Whether there is room for so much more.
@@ -149,9 +180,13 @@ impl Budget {
         let before = self.used[kind as usize].fetch_sub(amount, SeqCst);
         self.rank(kind);
         if before >= most && before - amount < most {
-            if let Some(eased) = self.eased.get().and_then(Weak::upgrade) {
-                eased.eased();
-            }
+            self.ease();
+        }
+    }
+
+    fn ease(&self) {
+        if let Some(eased) = self.eased.get().and_then(Weak::upgrade) {
+            eased.eased();
         }
     }
 
@@ -208,7 +243,6 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     #[derive(Default)]
     struct Ear(AtomicUsize);

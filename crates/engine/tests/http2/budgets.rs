@@ -101,6 +101,27 @@ fn new_streams_of_a_session_whose_responses_wait_are_refused() {
 }
 
 #[test]
+fn a_large_response_that_waits_does_not_keep_a_session_from_others() {
+    let server = Server::start(
+        Config {
+            response_memory_total_bytes: TOTAL,
+            response_disk_total_bytes: 0,
+            ..config()
+        },
+        |exchange| {
+            let length = if path(exchange) == "/small" { 5 } else { 6 << 20 };
+            reply(exchange, &"x".repeat(length));
+        },
+    );
+    let mut client = closed_windows(&server, 1);
+    client.find_of(HEADERS, 1);
+    for stream in (3..23).step_by(2) {
+        client.send(&[get(stream, "/small"), window_update(stream, 5)].concat());
+        assert_eq!(client.find_of(DATA, stream).payload.len(), 5);
+    }
+}
+
+#[test]
 fn sessions_whose_responses_wait_have_no_more_than_the_total_together() {
     const SESSIONS: usize = 40;
     const STREAMS: u32 = 15;
