@@ -17,7 +17,7 @@ module Greed
 
   module_function
 
-  def opening = PREFACE.b + frame(:settings, 0, 0) + setting(Http2Frames::INITIAL_WINDOW, 0)
+  def opening = Http2Frames::PREFACE.b + frame(:settings, 0, 0) + setting(Http2Frames::INITIAL_WINDOW, 0)
   def streams = (0...STREAMS).map { |number| yield (2 * number) + 1 }.join
 
   def readers_http1 = "GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n"
