@@ -15,7 +15,7 @@ ATTACKS = { "readers" => [300, 10], "pages" => [300, 30], "heads" => [300, 40], 
 # Small requests in a second that are served to each kind of client, at least: each connection of an attacker has turns, too.
 LEAST = 0.25
 
-# How long an upload may take: the disk is shared with the responses that wait.
+# Most seconds that an upload may take. It shares the disk with the responses that wait.
 UPLOAD = 10
 
 # Beside the totals of requests and responses: what each connection and stream takes itself, and what the allocator keeps.

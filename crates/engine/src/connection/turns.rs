@@ -80,7 +80,7 @@ impl TurnLine {
         self.inner.lock().has_turn
     }
 
-    /// What the session has taken of what all share.
+    /// Budget of the session.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
@@ -90,7 +90,7 @@ impl TurnLine {
         self.go_on(false);
     }
 
-    /// Whether one of them may wait among the requests of others: not while too much waits for the client already.
+    /// True if a request of the line may join the ready queue. False while too much waits for the client already.
     fn may_leave(&self, inner: &Inner) -> bool {
         !inner.has_turn && inner.away < MOST_AWAY && self.budget.waits_for_client().is_none()
     }

@@ -1,8 +1,8 @@
-//! What each connection has taken of what all clients of an engine share. A session of HTTP/2 has many requests at a time,
-//! so a limit of each request does not limit it: a session has a [`Budget`], a part of each total. Above that it gets no
+//! The part of each connection in the totals of an engine. A session of HTTP/2 has many requests at a time, so a limit of
+//! each request does not limit the session. It has a [`Budget`], a part of each total. A session above its budget gets no
 //! turns, and its new streams are refused.
 //!
-//! Below that, clients together may still fill a total. Then the one with the largest share gives way. Shares are ranked by
+//! Many clients within their budgets may still fill a total. Then the client with the largest share gives way. Shares are ranked by
 //! powers of two: a rank changes seldom, and nobody has to look at all clients to find the largest.
 
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// What is shared.
+/// The totals that are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bytes of requests in memory.
@@ -55,8 +55,8 @@ pub(crate) trait Eased: Send + Sync {
     fn eased(&self);
 }
 
-/// What one session has taken. A connection of HTTP/1 has one, too, while its response waits for the client, so that it has a
-/// rank.
+/// The amounts that one session has taken. An HTTP/1 connection has a budget, too, while its response waits for the client:
+/// for its rank.
 pub(crate) struct Budget {
     key: u64,
     budgets: Arc<Budgets>,
@@ -117,7 +117,7 @@ impl Budget {
         self.used[kind as usize].load(SeqCst)
     }
 
-    /// Whether nothing more should be begun that takes some of this.
+    /// True if nothing more should be begun that takes some of this.
     pub(crate) fn is_used_up(&self, kind: Kind) -> bool {
         self.used(kind) >= self.budgets.most[kind as usize]
     }
@@ -139,14 +139,14 @@ impl Budget {
         }
     }
 
-    /// What the client has to take before anything else is begun for it, if that is too much.
+    /// The budget that is used up by responses that wait for the client. `None` if another request may begin.
     pub(crate) fn waits_for_client(&self) -> Option<Kind> {
         let mut kinds = [Kind::Responses, Kind::Files].into_iter();
         let used_up = kinds.find(|kind| self.is_used_up(*kind));
         used_up.filter(|_| self.requests.load(SeqCst) > FEW)
     }
 
-    /// Whether there is room for so much more.
+    /// True if there is room for so much more.
     pub(crate) fn has_room(&self, kind: Kind, more: u64) -> bool {
         self.used(kind) + more <= self.budgets.most[kind as usize]
     }

@@ -1,5 +1,5 @@
-//! What one session may take of what all clients share: memory for requests and for unsent responses, and files. Above that
-//! it waits for itself; and if many sessions together use a total up, the largest ones give way.
+//! Budgets of sessions: memory for requests and for unsent responses, and files. A session above its budget waits for itself.
+//! If many sessions together use up a total, the largest ones give way.
 
 use crate::support::frames::*;
 use crate::support::http2::{get as get_request, request, Http2Client};

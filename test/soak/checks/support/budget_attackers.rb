@@ -7,7 +7,7 @@
 require_relative "attack"
 require_relative "http2_frames"
 
-# What each attack sends on one connection.
+# The bytes that each attack sends on one connection.
 module Greed
   extend Http2Frames
 
@@ -81,7 +81,7 @@ class Greedy
     socket&.close
   end
 
-  # What has come stays where it is, so the state of the socket has to tell (tcp_states.h).
+  # Nothing is read, so only the state of the socket tells (tcp_states.h).
   def open?(socket) = socket.getsockopt(:TCP, Socket::TCP_INFO).data.getbyte(0) == 1
 end
 
