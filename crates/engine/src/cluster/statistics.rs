@@ -37,7 +37,7 @@ macro_rules! statistics {
             http2_connections: Counter, Engine, Everywhere, "Connections that have spoken HTTP/2.";
             http2_requests: Counter, Engine, Everywhere, "Requests that came over them.";
             http2_violations: Counter, Engine, Everywhere, "Those of them that were closed because the client violated the protocol.";
-            http2_slow: Counter, Engine, Everywhere, "Those closed because the client took too long for a frame, or took nothing.";
+            http2_slow: Counter, Engine, Everywhere, "Those closed because the client took too long for a frame, took nothing, or gave way.";
             http2_reset_floods: Counter, Engine, Everywhere, "Those closed because the client reset too many streams.";
             http2_provoked_reset_floods: Counter, Engine, Everywhere, "Those closed because the client made the server reset too many streams.";
             http2_settings_floods: Counter, Engine, Everywhere, "Those closed because of too many SETTINGS frames.";

@@ -133,7 +133,7 @@ impl Parked {
         Some((slot.connection.take()?, most))
     }
 
-    /// Offers more to the clients that hold memory: the poller does not tell of those that take little.
+    /// Offers more to the clients that hold memory: the poller does not report clients that take little.
     pub(crate) fn offer_more(&mut self) {
         let slots = self.slots.values_mut();
         slots

@@ -306,7 +306,7 @@ impl Connection {
         matches!(self.state, State::Body { waits: Some(_), .. })
     }
 
-    /// Since when.
+    /// Start of that wait.
     pub(crate) fn has_waited_since(&self) -> Option<Millis> {
         match self.state {
             State::Body { waits, .. } => waits,

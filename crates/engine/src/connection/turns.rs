@@ -13,7 +13,7 @@
 
 use super::Connection;
 use crate::clock::Nanos;
-use crate::limits::budget::{Budget, Kind};
+use crate::limits::budget::Budget;
 use fairlead_wire::http2::Priority;
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -81,7 +81,7 @@ impl TurnLine {
         self.inner.lock().has_turn
     }
 
-    /// What the session has taken of what all share.
+    /// Budget of the session.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
@@ -91,12 +91,9 @@ impl TurnLine {
         self.go_on(false);
     }
 
-    /// Whether one of them may wait among the requests of others: not while too much waits for the client already.
+    /// True if a request of the line may join the ready queue. False while too much waits for the client already.
     fn may_leave(&self, inner: &Inner) -> bool {
-        let waits_for_client = [Kind::Responses, Kind::Files]
-            .into_iter()
-            .any(|kind| self.budget.is_used_up(kind));
-        !inner.has_turn && inner.away < MOST_AWAY && !waits_for_client
+        !inner.has_turn && inner.away < MOST_AWAY && self.budget.waits_for_client().is_none()
     }
 
     /// Takes the next one, if it may wait among the requests of others.

@@ -1,5 +1,5 @@
-//! Who gives way when what all clients share is used up: the one with the largest share (`limits/budget.rs`). A session is
-//! ended; a connection of HTTP/1, whose response waits, is aborted.
+//! When a total of all clients is used up, the client with the largest share gives way (`limits/budget.rs`): a session of
+//! HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted.
 
 use super::Engine;
 use crate::clock::Millis;
@@ -24,7 +24,7 @@ pub(super) struct GivingWay(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// The one that gives way at present, and since when.
+    /// The session that gives way at present, and the time at which it began.
     leaving: Option<(Weak<Budget>, Millis)>,
     /// When somebody last gave way, and when a stream was last refused.
     last: [Option<Millis>; 2],
@@ -38,7 +38,7 @@ impl Inner {
         now - *since < LEAVING && budget.upgrade().is_some_and(|budget| budget.used(kind) > 0)
     }
 
-    /// Whether it is the first one of a burst.
+    /// Notes an event; true if it is the first one of a burst.
     fn begins_burst(&mut self, number: usize, now: Millis) -> bool {
         let last = self.last[number].replace(now);
         last.is_none_or(|last| now - last >= QUIET)
@@ -113,11 +113,12 @@ impl Engine {
         true
     }
 
-    /// Whether a session may begin a request with a head of so many bytes.
+    /// True if a session may begin a request with a head of so many bytes.
     pub(super) fn admits_stream(&self, session: &Session, head_bytes: usize) -> bool {
         let budget = session.budget();
-        let kinds = [Kind::Requests, Kind::Responses, Kind::Bodies];
-        if let Some(kind) = kinds.into_iter().find(|kind| budget.is_used_up(*kind)) {
+        let mut arriving = [Kind::Requests, Kind::Bodies].into_iter();
+        let used_up = arriving.find(|kind| budget.is_used_up(*kind));
+        if let Some(kind) = used_up.or_else(|| budget.waits_for_client()) {
             self.tell_of_refusal(session, kind);
             return false;
         }
@@ -137,5 +138,21 @@ impl Engine {
                 "refused streams of HTTP/2 connection from {peers}: its share of {option} is used up"
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_told_once() {
+        let mut inner = Inner::default();
+        let begin = Millis::START + Duration::from_secs(10);
+        let mut told = |number, milliseconds| inner.begins_burst(number, begin + Duration::from_millis(milliseconds));
+        assert!(told(0, 0));
+        assert!((1..20).all(|count| !told(0, count * 900)));
+        assert!(told(1, 17_200), "refusals are another burst");
+        assert!(told(0, 19 * 900 + 1_000));
     }
 }

@@ -83,7 +83,7 @@ pub struct Engine {
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
     uploads: Uploads,
-    /// What each client has taken of what all share.
+    /// The budgets of all clients.
     budgets: Arc<Budgets>,
     giving_way: GivingWay,
     memory: Memory,
@@ -250,7 +250,7 @@ impl Engine {
     }
 }
 
-/// What all clients share, of which each session gets a part.
+/// Divides the totals of an engine into budgets.
 fn budgets(config: &Config) -> Arc<Budgets> {
     let requests = config.request_totals.most_memory();
     let responses = config.response_memory_total_bytes;

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// How often the poller looks for free descriptors while a connection waits, in case it is not woken for one.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long an upload waits for descriptors before a session gives way that has many.
+/// After an upload has waited this long for a descriptor, the session with the most files gives way.
 const PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.

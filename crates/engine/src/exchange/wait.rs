@@ -29,7 +29,8 @@ pub struct Wait {
     end: End,
     /// When the client was first waited for.
     began: Option<Millis>,
-    /// Since when the client has taken nothing, over several waits of one write; and what the transport had carried then.
+    /// Start of the time in which the client has taken nothing, over several waits of one write; and the bytes that the
+    /// transport had carried then.
     stuck: Option<(Millis, Option<u64>)>,
 }
 

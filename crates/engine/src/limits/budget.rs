@@ -1,16 +1,16 @@
-//! What each connection has taken of what all clients of an engine share. A session of HTTP/2 has many requests at a time,
-//! so a limit of each request does not limit it: a session has a [`Budget`], a part of each total. Above that it gets no
+//! The part of each connection in the totals of an engine. A session of HTTP/2 has many requests at a time, so a limit of
+//! each request does not limit the session. It has a [`Budget`], a part of each total. A session above its budget gets no
 //! turns, and its new streams are refused.
 //!
-//! Below that, clients together may still fill a total. Then the one with the largest share gives way. Shares are ranked by
+//! Many clients within their budgets may still fill a total. Then the client with the largest share gives way. Shares are ranked by
 //! powers of two: a rank changes seldom, and nobody has to look at all clients to find the largest.
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// What is shared.
+/// The totals that are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bytes of requests in memory.
@@ -30,6 +30,10 @@ const PARTS: [u64; KINDS] = [16, 8, 8, 8];
 
 /// But at least so much.
 const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2];
+
+/// A session with so few requests may begin another one, whatever waits for its client: one large response must not keep a
+/// browser from the rest of a site.
+const FEW: usize = 4;
 
 /// Smaller shares are not ranked: they never give way.
 const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2];
@@ -51,13 +55,15 @@ pub(crate) trait Eased: Send + Sync {
     fn eased(&self);
 }
 
-/// What one session has taken. A connection of HTTP/1 has one, too, while its response waits for the client, so that it has a
-/// rank.
+/// The amounts that one session has taken. An HTTP/1 connection has a budget, too, while its response waits for the client:
+/// for its rank.
 pub(crate) struct Budget {
     key: u64,
     budgets: Arc<Budgets>,
     used: [AtomicU64; KINDS],
     ranks: [AtomicU8; KINDS],
+    /// Requests that have begun and not ended.
+    requests: AtomicUsize,
     eased: OnceLock<Weak<dyn Eased>>,
 }
 
@@ -85,6 +91,7 @@ impl Budgets {
             budgets: Arc::clone(self),
             used: Default::default(),
             ranks: Default::default(),
+            requests: AtomicUsize::new(0),
             eased: OnceLock::new(),
         })
     }
@@ -110,12 +117,36 @@ impl Budget {
         self.used[kind as usize].load(SeqCst)
     }
 
-    /// Whether nothing more should be begun that takes some of this.
+    /// True if nothing more should be begun that takes some of this.
     pub(crate) fn is_used_up(&self, kind: Kind) -> bool {
         self.used(kind) >= self.budgets.most[kind as usize]
     }
 
-    /// Whether there is room for so much more.
+    /// A request begins.
+    pub(crate) fn begin_request(&self) {
+        self.requests.fetch_add(1, SeqCst);
+    }
+
+    /// A request has ended.
+    pub(crate) fn end_request(&self) {
+        let had_many = self.requests.fetch_sub(1, SeqCst) == FEW + 1;
+        if had_many
+            && [Kind::Responses, Kind::Files]
+                .into_iter()
+                .any(|kind| self.is_used_up(kind))
+        {
+            self.ease();
+        }
+    }
+
+    /// The budget that is used up by responses that wait for the client. `None` if another request may begin.
+    pub(crate) fn waits_for_client(&self) -> Option<Kind> {
+        let mut kinds = [Kind::Responses, Kind::Files].into_iter();
+        let used_up = kinds.find(|kind| self.is_used_up(*kind));
+        used_up.filter(|_| self.requests.load(SeqCst) > FEW)
+    }
+
+    /// True if there is room for so much more.
     pub(crate) fn has_room(&self, kind: Kind, more: u64) -> bool {
         self.used(kind) + more <= self.budgets.most[kind as usize]
     }
@@ -149,9 +180,13 @@ impl Budget {
         let before = self.used[kind as usize].fetch_sub(amount, SeqCst);
         self.rank(kind);
         if before >= most && before - amount < most {
-            if let Some(eased) = self.eased.get().and_then(Weak::upgrade) {
-                eased.eased();
-            }
+            self.ease();
+        }
+    }
+
+    fn ease(&self) {
+        if let Some(eased) = self.eased.get().and_then(Weak::upgrade) {
+            eased.eased();
         }
     }
 
@@ -208,7 +243,6 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     #[derive(Default)]
     struct Ear(AtomicUsize);

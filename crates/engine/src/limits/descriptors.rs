@@ -128,12 +128,12 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::File))
     }
 
-    /// How many descriptors there are for files.
+    /// Most descriptors for files.
     pub(crate) fn most_files(&self) -> usize {
         self.files.most
     }
 
-    /// How many descriptors there are for bodies of requests.
+    /// Most descriptors for bodies of requests.
     pub(crate) fn most_bodies(&self) -> usize {
         (self.files.most - self.files.most / 4).max(1)
     }

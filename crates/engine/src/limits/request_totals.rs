@@ -64,7 +64,7 @@ impl RequestTotals {
         self.memory.most
     }
 
-    /// Whether there is memory for a request with so many bytes.
+    /// True if there is memory for a request with so many bytes.
     pub(crate) fn has_memory(&self, bytes: usize) -> bool {
         self.memory.used.load(SeqCst) + (bytes + REQUEST_BYTES) as u64 <= self.memory.most
     }
@@ -105,7 +105,7 @@ impl Drop for Waiting {
 pub(crate) struct Taken {
     /// `None` until something is counted.
     totals: Option<Arc<RequestTotals>>,
-    /// What the session of the request has, and what of that is for this request.
+    /// Budget of the session, and the share of this request in it.
     budget: Option<Arc<Budget>>,
     share: Option<Share>,
     memory: u64,

@@ -65,7 +65,7 @@ impl Spool {
         self.totals.count_memory(bytes as u64, budget)
     }
 
-    /// Whether responses that wait have taken more memory than they may, so that somebody has to give way.
+    /// True if unsent responses take more memory than they may, so that a client has to give way.
     pub(crate) fn is_memory_exceeded(&self) -> bool {
         self.totals.is_memory_exceeded()
     }

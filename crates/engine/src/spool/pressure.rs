@@ -34,7 +34,7 @@ impl Starved {
         is_starving && now - *self.since.get_or_insert(now) >= STARVED
     }
 
-    /// Whether it is time to offer clients more.
+    /// True if it is time to offer clients more.
     fn is_offer_due(&mut self, now: Millis) -> bool {
         let is_due = self.offered.is_none_or(|offered| now - offered >= LOOKED);
         if is_due {
@@ -86,7 +86,7 @@ impl Spool {
         self.starved.lock().see(is_starving, Millis::now())
     }
 
-    /// Whether it is time to find out which clients take anything: a socket is reported as writable only when a third of
+    /// True if it is time to find out which clients take anything: a socket is reported as writable only when a third of
     /// its buffer is free, and all of them together are offered more only now and then.
     pub(crate) fn is_offer_due(&self, now: Millis) -> bool {
         self.starved.lock().is_offer_due(now)

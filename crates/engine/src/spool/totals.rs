@@ -73,7 +73,7 @@ impl Totals {
         self.charge(&mut self.books.lock(), bytes, budget)
     }
 
-    /// Whether more memory is in use than there should be, because it was counted afterwards.
+    /// True if more memory is in use than there should be, because it was counted afterwards.
     pub(crate) fn is_memory_exceeded(&self) -> bool {
         self.books.lock().memory > self.memory_bytes
     }

@@ -103,11 +103,11 @@ pub(crate) struct Output {
     claim: Option<Claim>,
     /// Counts what the buffer holds while the client takes its time.
     counted: Option<Charge>,
-    /// What all of it holds in memory, if the connection is not one of a session, which has that.
+    /// Memory of the whole output, for the rank of an HTTP/1 connection. A session has a budget for all its streams.
     held: Option<Share>,
 }
 
-/// How the client takes what waits for it. The kernel's buffer grows at first, whatever the client does, so only what was
+/// Speed of the client. The kernel's buffer grows at first, whatever the client does, so only what was
 /// taken lately says something about the client.
 #[derive(Clone, Copy, Debug)]
 struct Full {

@@ -101,7 +101,7 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
         self.is_relayed()
     }
 
-    /// What its session has taken of the totals, if it shares the connection with others.
+    /// Budget of the session, for a stream of HTTP/2.
     fn budget(&self) -> Option<&Arc<Budget>> {
         None
     }

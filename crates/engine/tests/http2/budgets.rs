@@ -1,5 +1,5 @@
-//! What one session may take of what all clients share: memory for requests and for unsent responses, and files. Above that
-//! it waits for itself; and if many sessions together use a total up, the largest ones give way.
+//! Budgets of sessions: memory for requests and for unsent responses, and files. A session above its budget waits for itself.
+//! If many sessions together use up a total, the largest ones give way.
 
 use crate::support::frames::*;
 use crate::support::http2::{get as get_request, request, Http2Client};
@@ -98,6 +98,27 @@ fn new_streams_of_a_session_whose_responses_wait_are_refused() {
     }
     client.send(&get(203, "/small"));
     assert_eq!(client.find_of(DATA, 203).payload, b"small");
+}
+
+#[test]
+fn a_large_response_that_waits_does_not_keep_a_session_from_others() {
+    let server = Server::start(
+        Config {
+            response_memory_total_bytes: TOTAL,
+            response_disk_total_bytes: 0,
+            ..config()
+        },
+        |exchange| {
+            let length = if path(exchange) == "/small" { 5 } else { 6 << 20 };
+            reply(exchange, &"x".repeat(length));
+        },
+    );
+    let mut client = closed_windows(&server, 1);
+    client.find_of(HEADERS, 1);
+    for stream in (3..23).step_by(2) {
+        client.send(&[get(stream, "/small"), window_update(stream, 5)].concat());
+        assert_eq!(client.find_of(DATA, stream).payload.len(), 5);
+    }
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl FrameClient {
         closed
     }
 
-    /// Whether a GOAWAY has come, or the end; takes what has come without waiting.
+    /// True if a GOAWAY has come, or the end. Takes what has come without waiting.
     pub fn has_goaway(&mut self) -> bool {
         let is_closed = self.is_closed_now();
         let mut rest = &self.buffer[..];

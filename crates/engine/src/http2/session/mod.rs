@@ -44,7 +44,7 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Most responses that are sent together.
 const MOST_DELAYED: u32 = 16;
 
-/// Unsent bytes are counted in steps of this, so that those that are sent at once need not be.
+/// Unsent bytes are counted in steps of this. Fewer bytes are usually sent at once and need no counting.
 const COUNTED_BYTES: usize = 16 * 1024;
 
 /// Most bytes of a response that `h2` keeps.
@@ -68,7 +68,7 @@ pub(crate) struct Session {
     pub(crate) peers: Peers,
     /// The requests of this session that wait for a thread.
     pub(crate) line: Arc<TurnLine>,
-    /// What it has taken of what all sessions share.
+    /// Its part of the totals.
     budget: Arc<Budget>,
     pipe: Arc<PipeState>,
     core: Mutex<Core>,

@@ -68,6 +68,7 @@ impl Session {
     /// A stream has begun.
     pub(in crate::http2) fn opened(&self) {
         self.streams.fetch_add(1, SeqCst);
+        self.budget.begin_request();
     }
 
     /// Whether there is only one stream.
@@ -83,6 +84,7 @@ impl Session {
 
     /// A stream is over.
     pub(in crate::http2) fn left(&self, was_hijacked: bool) {
+        self.budget.end_request();
         if was_hijacked {
             self.hijacked.fetch_sub(1, SeqCst);
         }

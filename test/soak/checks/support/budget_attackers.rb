@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# Clients that use up what all share, a process of its own started by budgets.rb:
+# `budget_attackers.rb PORT ATTACK PROTOCOL CONNECTIONS`. Each connection asks for as much as it may, then sends and reads
+# nothing more; connections that the server ends come back. Prints "ready" after the first time, works until standard input
+# ends, then prints how the connections ended as JSON.
+require_relative "attack"
+require_relative "http2_frames"
+
+# The bytes that each attack sends on one connection.
+module Greed
+  extend Http2Frames
+
+  STREAMS = 100
+  PART = ("x" * 8_000).freeze
+  LONG = ("y" * 3_500).freeze
+
+  module_function
+
+  def opening = Http2Frames::PREFACE.b + frame(:settings, 0, 0) + setting(Http2Frames::INITIAL_WINDOW, 0)
+  def streams = (0...STREAMS).map { |number| yield (2 * number) + 1 }.join
+
+  def readers_http1 = "GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n"
+  def readers_http2 = opening + streams { |id| get(id, "/large") }
+
+  def pages_http1 = "GET /page HTTP/1.1\r\nhost: localhost\r\n\r\n" * 30
+  def pages_http2 = opening + streams { |id| get(id, "/page") }
+
+  def heads_http1 = "GET / HTTP/1.1\r\nhost: localhost\r\nx: #{LONG * 16}"
+
+  # One long entry in the table, and then a byte for each time that it is meant.
+  def heads_http2
+    first = frame(:headers, 5, 1, "#{block}@#{field("x", LONG).byteslice(1..)}")
+    rest = (1...STREAMS).map { |number| frame(:headers, 5, (2 * number) + 1, block + ("\xbe".b * 16)) }
+    opening + first + rest.join
+  end
+
+  def uploads_http1 = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900000\r\n\r\n#{PART * 16}"
+
+  # As much as the window of all bodies has room for at once.
+  def uploads_http2 = opening + streams { |id| post(id, field("content-length", "900000")) } + streams { |id| frame(:data, 0, id, PART[0, 2_000]) }
+end
+
+# The connections of an attack.
+class Greedy
+  def initialize(port, bytes, count, tally)
+    @port = port
+    @bytes = bytes
+    @tally = tally
+    @opened = {}
+    count.times { open }
+  end
+
+  # Waits for connections that have ended, and replaces them.
+  def work
+    ended = @opened.keys.reject { |socket| open?(socket) }
+    ended.each do |socket|
+      @tally.ended("closed", now - @opened.delete(socket))
+      socket.close
+      open
+    end
+    sleep 0.05
+  end
+
+  def finish
+    @opened.each do |socket, since|
+      @tally.still_open(now - since)
+      socket.close
+    end
+  end
+
+  private
+
+  def open
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 4_096)
+    socket.connect(Addrinfo.tcp("127.0.0.1", @port))
+    socket.write_nonblock(@bytes, exception: false)
+    @opened[socket] = now
+  rescue SystemCallError
+    socket&.close
+  end
+
+  # Nothing is read, so only the state of the socket tells (tcp_states.h).
+  def open?(socket) = socket.getsockopt(:TCP, Socket::TCP_INFO).data.getbyte(0) == 1
+end
+
+port, attack, protocol, count = ARGV
+tally = Tally.new
+greedy = Greedy.new(Integer(port, 10), Greed.public_send(:"#{attack}_#{protocol}"), Integer(count, 10), tally)
+$stdout.puts "ready"
+$stdout.flush
+greedy.work until $stdin.wait_readable(0)
+greedy.finish
+puts JSON.generate(tally.to_h)
