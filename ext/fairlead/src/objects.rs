@@ -43,6 +43,12 @@ pub(crate) fn get(_: &Ruby, hash: VALUE, key: VALUE) -> Option<VALUE> {
     (value != Qnil as VALUE).then_some(value)
 }
 
+/// The number of entries of a Hash.
+pub(crate) fn size(_: &Ruby, hash: VALUE) -> usize {
+    // SAFETY: the GVL is held; a live Hash.
+    unsafe { rb_sys::rb_hash_size_num(hash) as usize }
+}
+
 /// A copy of a Hash. Inside `protect`.
 pub(crate) fn copy(_: &Ruby, hash: VALUE) -> VALUE {
     // SAFETY: the GVL is held; a live Hash.

@@ -41,9 +41,10 @@ module Fairlead
     # IO has these since Ruby 3.2, and some code would open the path.
     %i[path to_path].each { |name| undef_method(name) if method_defined?(name) }
 
-    # Called by the extension with a descriptor that this object owns from then on.
+    # Called by the extension, which owns the descriptor until it sets +autoclose+: if this is interrupted, nothing else may
+    # close it.
     def self.for_fd(descriptor)
-      super(descriptor, "rb")
+      super(descriptor, "rb", autoclose: false)
     end
   end
 end

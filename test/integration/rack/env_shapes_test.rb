@@ -34,12 +34,12 @@ class EnvShapesTest < Minitest::Test
     host = fields.assoc("Host")&.last
     name, port = host&.split(":")
     own = fields.reject { |field, _| field.include?("_") || field == "Host" }
-    envs = own.group_by(&:first).to_h { |field, all| [key(field), all.map(&:last).join(field == "Cookie" ? "; " : ", ")] }
+    envs = own.group_by { |field, _| key(field) }
+    envs = envs.to_h { |key, all| [key, all.map(&:last).join(key == "HTTP_COOKIE" ? "; " : ", ")] }
     version = http11 ? "HTTP/1.1" : "HTTP/1.0"
     envs.merge!("HTTP_HOST" => host, "SERVER_NAME" => name, "SERVER_PORT" => port || "80") if host
-    envs["HTTP_VERSION"] = version unless rack?("3.1")
     envs.merge("REQUEST_METHOD" => method, "PATH_INFO" => path, "REQUEST_PATH" => path, "REQUEST_URI" => target,
-               "QUERY_STRING" => query.to_s, "SERVER_PROTOCOL" => version)
+               "QUERY_STRING" => query.to_s, "SERVER_PROTOCOL" => version, "HTTP_VERSION" => version)
   end
 
   def key(field)
@@ -123,5 +123,71 @@ class EnvShapesTest < Minitest::Test
     kept = ask(client, "GET", "/kept", [HOST])
 
     assert_equal(requests.map { |request| expected(*request) }, kept.map { |env| env.reject { |name, _| constant?(name) } })
+  end
+
+  # Their keys are the longest; repeated, their values come together like all others.
+  def test_repeated_fields_with_long_names
+    client = connect(serve_one_thread)
+    6.times do |number|
+      [118, 119, 123, 124, 128, 200, 400].each do |length|
+        name = "X-#{"l" * (length - 2)}"
+        fields = with([name, "a#{number}"], %w[Accept first], [name, "b#{number}"], ["X-Last", "last #{number}"])
+        assert_env(client, "GET", "/#{number}", fields)
+      end
+    end
+  end
+
+  def test_what_an_application_does_to_an_unusual_method_stays_in_its_request
+    client = connect(serve_one_thread)
+    6.times { |number| assert_env(client, "PROPFIND", "/#{number}", with(["Accept", number.to_s])) }
+  end
+
+  # The lists of callables, which the application may freeze, extend, mark or keep.
+  def test_lists_of_one_request_are_not_those_of_another
+    app = <<~RUBY
+      lists = env.values_at("rack.after_reply", "rack.response_finished")
+      clean = lists.none? { |list| list.frozen? || list.singleton_methods.any? || list.instance_variables.any? }
+      empty = lists.all?(&:empty?)
+      ($kept ||= []).concat(lists)
+      case env["PATH_INFO"]
+      when "/freeze" then lists.each(&:freeze)
+      when "/extend" then lists.each { |list| list.define_singleton_method(:odd) { 1 } }
+      when "/mark" then lists.each { |list| list.instance_variable_set(:@mark, 1) }
+      end
+      [200, {}, [[clean, empty, $kept.uniq(&:object_id).size == $kept.size].inspect]]
+    RUBY
+    client = connect(serve(unlinted(app), "--threads", "1:1"))
+    %w[/freeze /extend /mark /plain /plain /freeze /plain].each { |path| assert_equal "[true, true, true]", client.get(path).body, path }
+  end
+
+  METHODS = %w[GET GET POST PROPFIND REPORT M-SEARCH QUERY x!'].freeze
+
+  def random_name(random)
+    length = [random.rand(1..12), random.rand(1..400), random.rand(115..130)].sample(random:)
+    "q#{Array.new(length - 1) { [*"a".."z", *"A".."Z", *"0".."9", "-", "-", "!", "~", "'"].sample(random:) }.join}"
+  end
+
+  # A method and names, of which some come again, perhaps in other letters.
+  def random_shape(random)
+    names = Array.new(random.rand(0..9)) { random.rand(3).zero? ? NAMES.sample(random:) : random_name(random) }
+    names += names.sample(random.rand(0..3), random:).map { |name| random.rand(2).zero? ? name : name.swapcase }
+    [METHODS.sample(random:), names.shuffle(random:)]
+  end
+
+  # Each shape comes several times, between others; the application changes each env, and the collector moves objects.
+  def test_requests_of_random_shapes
+    client = connect(serve(unlinted("GC.compact if env['HTTP_X_COMPACT']\n#{APP}"), "--threads", "1:1"))
+    random = Random.new(seed = Random.new_seed)
+    10.times do
+      shapes = Array.new(6) { random_shape(random) }
+      60.times do |number|
+        method, names = shapes.sample(random:)
+        fields = [HOST, *names.map.with_index { |name, index| [name, "#{index} of #{number}"] }]
+        fields << %w[X-Compact 1] if number % 20 == 7
+        assert_env(client, method, "/#{number}", fields)
+      rescue Minitest::Assertion, JSON::ParserError => e
+        raise Minitest::Assertion, "#{e.message} (seed #{seed})"
+      end
+    end
   end
 end

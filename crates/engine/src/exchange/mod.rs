@@ -130,6 +130,11 @@ impl<'a> Exchange<'a> {
         &self.stream.request
     }
 
+    /// The complete body, until it is taken.
+    pub fn body(&self) -> &Body {
+        &self.stream.request.body
+    }
+
     /// The complete body, which the caller may keep.
     pub fn take_body(&mut self) -> Body {
         std::mem::take(&mut self.stream.request.body)

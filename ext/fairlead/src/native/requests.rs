@@ -84,11 +84,11 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("lock_wait", function!(lock_wait, 0))
 }
 
-/// A method of `Fairlead::Native` as an object that can be called. May raise.
+/// A method of `Fairlead::Native` as a frozen object that can be called. May raise.
 pub(crate) fn callable(ruby: &Ruby, name: &str) -> VALUE {
     let native = crate::classes::native(ruby).as_raw();
     // SAFETY: the GVL is held; a live module and a Symbol. The caller stops or expects what is raised.
-    unsafe { rb_sys::rb_obj_method(native, ruby.to_symbol(name).as_raw()) }
+    unsafe { rb_sys::rb_obj_freeze(rb_sys::rb_obj_method(native, ruby.to_symbol(name).as_raw())) }
 }
 
 /// For how long the request that this thread runs has waited for it, without the time in the waiting room; nil if it

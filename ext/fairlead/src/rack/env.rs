@@ -8,7 +8,7 @@ use super::session;
 use super::shape::{Kind, Slots};
 use super::template::{text, ThreadTemplate};
 use crate::objects::{get, new_array, new_hash, set};
-use crate::strings::{field_keys, interned, new, strings, Strings};
+use crate::strings::{field_keys, interned, new, new_text, strings, Strings};
 use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
@@ -28,11 +28,21 @@ pub(crate) struct Env {
     pub(crate) file: VALUE,
 }
 
+impl Env {
+    /// An env that is not made yet.
+    pub(super) const NONE: Env = Env {
+        hash: Qnil as VALUE,
+        after_reply: Qnil as VALUE,
+        response_finished: Qnil as VALUE,
+        file: Qnil as VALUE,
+    };
+}
+
 impl ThreadTemplate<'_> {
     /// The env of one request, of which `hijack` is the callable. `may_last`: the application may keep it for long.
-    /// Inside `protect`; takes the body out of the exchange.
+    /// Inside `protect`; takes the body out of the exchange once Ruby has it.
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>, hijack: VALUE, may_last: bool) -> Env {
-        let lists = self.lists(ruby);
+        let lists = [new_list(ruby), new_list(ruby)];
         let hijack = if exchange.can_hijack() { hijack } else { Qnil as VALUE };
         let env = self.head(ruby, exchange, [hijack, lists[0], lists[1]], may_last);
         if exchange.request().offers_upgrade() {
@@ -40,16 +50,14 @@ impl ThreadTemplate<'_> {
             // A tunnel of HTTP/2 has a socket of its own.
             set(ruby, env, strings().rack_hijack_p, Qtrue as VALUE);
         }
-        let is_chunked = exchange.request().is_chunked();
-        let body = exchange.take_body();
-        if is_chunked {
-            let length = text(ruby, format_args!("{}", body.len()));
+        if exchange.request().is_chunked() {
+            let length = text(ruby, format_args!("{}", exchange.body().len()));
             set(ruby, env, strings().content_length, length);
         }
         let mut file = Qnil as VALUE;
-        if !matches!(body, Body::Empty) {
-            let is_file = matches!(body, Body::File(..));
-            let input = input::make(ruby, body);
+        if !matches!(exchange.body(), Body::Empty) {
+            let is_file = matches!(exchange.body(), Body::File(..));
+            let input = input::make(ruby, exchange);
             set(ruby, env, strings().rack_input, input);
             if is_file {
                 file = input;
@@ -76,12 +84,16 @@ impl ThreadTemplate<'_> {
         let may_have_shape = !may_last && !request.is_chunked();
         let shape = may_have_shape.then(|| self.shapes.find(kind, request)).flatten();
         if let Some(shape) = shape {
+            let shared = values.length();
             for (index, (_, value)) in request.fields().enumerate() {
                 if shape.has(index) {
                     values.push(new(ruby, value));
                 }
             }
-            return shape.env(ruby, &values);
+            if let Some(env) = shape.env(ruby, &values) {
+                return env;
+            }
+            values.truncate(shared);
         }
         // In the order of a shape: the slots first.
         let env = new_hash(ruby);
@@ -135,9 +147,7 @@ impl ThreadTemplate<'_> {
                 _ => keys.http2,
             };
             set(ruby, env, keys.server_protocol, version);
-            if self.has_version() {
-                set(ruby, env, keys.http_version, version);
-            }
+            set(ruby, env, keys.http_version, version);
         }
         if kind.version == Version::Http2 {
             // A stream is not a socket that could be given away.
@@ -162,8 +172,9 @@ impl ThreadTemplate<'_> {
                 14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
                 _ => field_keys().find(name).unwrap_or_else(|| unusual_key(ruby, name)),
             };
-            // A filter with false alarms: only a name that may have come before is looked up.
-            let bit = 1u64 << (((key >> 3) ^ (key >> 9)) % 64);
+            // A filter with false alarms: only a name that may have come before is looked up. It goes by the text of the
+            // name, because equal keys need not have one address.
+            let bit = filter_bit(name);
             let before = if seen & bit == 0 { None } else { get(ruby, env, key) };
             let value = match before {
                 Some(before) => joined(ruby, before, value, name),
@@ -181,7 +192,8 @@ impl ThreadTemplate<'_> {
         match name.len() {
             // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
             4 => name.eq_ignore_ascii_case(b"host"),
-            7 => self.has_version() && name.eq_ignore_ascii_case(b"version"),
+            // The server sets HTTP_VERSION.
+            7 => name.eq_ignore_ascii_case(b"version"),
             15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
             // The body is decoded, so the coding is gone.
             17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
@@ -232,30 +244,52 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
         b"DELETE" => keys.delete,
         b"PATCH" => keys.patch,
         b"OPTIONS" => keys.options,
-        other => new(ruby, other),
+        // Frozen like the others: all requests of a shape share it.
+        other => interned(ruby, other),
     }
 }
 
-/// The key of a field that is not in the table. The name is short enough: the head is limited.
+/// One of 64 bits for a name; names that differ in case only have the same one.
+fn filter_bit(name: &[u8]) -> u64 {
+    let lower = |at: usize| name.get(at).map_or(0, |byte| usize::from(byte | 0x20));
+    let sum = name.len() + 3 * lower(0) + 5 * lower(name.len() / 2) + 7 * lower(name.len().saturating_sub(1));
+    1 << (sum % 64)
+}
+
+/// The key of a field that is not in the table: always the interned String, so that the keys of an env and of a shape
+/// are the same objects.
 fn unusual_key(ruby: &Ruby, name: &[u8]) -> VALUE {
-    let mut short = [0u8; 128];
+    let mut piece = [0u8; 128];
     let prefix = b"HTTP_";
     let length = prefix.len() + name.len();
-    if length <= short.len() {
-        short[..prefix.len()].copy_from_slice(prefix);
-        for (to, from) in short[prefix.len()..].iter_mut().zip(name) {
-            *to = if *from == b'-' { b'_' } else { from.to_ascii_uppercase() };
-        }
-        return interned(ruby, &short[..length]);
+    if length <= piece.len() {
+        piece[..prefix.len()].copy_from_slice(prefix);
+        write_upper(name, &mut piece[prefix.len()..]);
+        return interned(ruby, &piece[..length]);
     }
     // A Ruby String, not a Vec: an exception must not jump over a destructor.
-    let key = new(ruby, prefix);
-    for byte in name {
-        let byte = [if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }];
-        // SAFETY: a live, unfrozen String; one byte is copied.
-        unsafe { rb_sys::rb_str_cat(key, byte.as_ptr().cast(), 1) };
+    let key = new_text(ruby, prefix);
+    for part in name.chunks(piece.len()) {
+        write_upper(part, &mut piece);
+        // SAFETY: a live, unfrozen String; as many bytes are copied as were written.
+        unsafe { rb_sys::rb_str_cat(key, piece.as_ptr().cast(), part.len() as _) };
     }
-    key
+    // SAFETY: the GVL is held; a live String.
+    unsafe { rb_sys::rb_str_to_interned_str(key) }
+}
+
+/// Writes a name as it is in a key, in front of what `to` has.
+fn write_upper(name: &[u8], to: &mut [u8]) {
+    for (to, from) in to.iter_mut().zip(name) {
+        *to = if *from == b'-' { b'_' } else { from.to_ascii_uppercase() };
+    }
+}
+
+/// An empty list for the application, without memory of its own until something is added. Each request has its own: the
+/// application may freeze, extend or keep it.
+fn new_list(_: &Ruby) -> VALUE {
+    // SAFETY: the GVL is held.
+    unsafe { rb_sys::rb_ary_new_capa(0) }
 }
 
 /// The values of a repeated field as one (RFC 9110 §5.3; cookies by RFC 6265 §5.4).

@@ -4,32 +4,36 @@
 use crate::classes::{EMPTY_INPUT, FILE_INPUT, STRING_IO};
 use crate::objects::call;
 use crate::strings::{ids, new};
-use fairlead_engine::Body;
+use fairlead_engine::{Body, Exchange};
 use magnus::rb_sys::AsRawValue;
 use magnus::Ruby;
-use rb_sys::VALUE;
-use std::os::fd::IntoRawFd;
+use rb_sys::{Qtrue, VALUE};
+use std::os::fd::{AsRawFd, IntoRawFd};
 
 /// The input of a request without a body, shared by all.
 pub(super) fn empty(ruby: &Ruby) -> VALUE {
     ruby.get_inner(&EMPTY_INPUT).as_raw()
 }
 
-/// The input for a body. Inside `protect`.
-pub(super) fn make(ruby: &Ruby, body: Body) -> VALUE {
-    match body {
-        Body::Empty => empty(ruby),
+/// The input for the body of a request. Inside `protect`: the exchange owns the body until Ruby does, so that nothing is
+/// lost when Ruby raises.
+pub(super) fn make(ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
+    let input = match exchange.body() {
+        Body::Empty => return empty(ruby),
         Body::Memory(bytes) => {
-            let string = new(ruby, &bytes);
-            drop(bytes);
+            let string = new(ruby, bytes);
             call(ruby, ruby.get_inner(&STRING_IO).as_raw(), ids().new, &[string])
         }
         Body::File(file, _) => {
-            let fd = file.into_raw_fd();
             // SAFETY: the GVL is held.
-            let number = unsafe { rb_sys::rb_int2inum(fd as isize) };
-            // The IO owns the descriptor from now on.
+            let number = unsafe { rb_sys::rb_int2inum(file.as_raw_fd() as isize) };
             call(ruby, ruby.get_inner(&FILE_INPUT).as_raw(), ids().for_fd, &[number])
         }
+    };
+    if let Body::File(file, _) = exchange.take_body() {
+        // The IO owns the descriptor from now on; before, it would have been closed twice if Ruby had raised.
+        let _ = file.into_raw_fd();
+        call(ruby, input, ids().set_autoclose, &[Qtrue as VALUE]);
     }
+    input
 }

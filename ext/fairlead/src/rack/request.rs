@@ -15,17 +15,12 @@ impl OnThread<'_> {
     /// Calls the application and writes its response. Returns a panic of our own code after tidying up.
     pub(super) fn respond(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let nil = Qnil as VALUE;
-        let mut env = Env {
-            hash: nil,
-            after_reply: nil,
-            response_finished: nil,
-            file: nil,
-        };
+        let mut env = Env::NONE;
         let called = caught(|| {
             protect(self.ruby, || {
                 let hijack = response.root();
                 let offer = response.with(|exchange| exchange.upgrade_offer());
-                env = response.with(|exchange| self.template.fill(self.ruby, exchange, hijack, offer.is_some()));
+                env = self.make_env(hijack, offer.is_some(), response);
                 self.running.set(env.hash);
                 self.call_app(env.hash, offer, response)
                     .unwrap_or_else(|stop| stop.raise(self.ruby));
@@ -41,6 +36,15 @@ impl OnThread<'_> {
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
         self.running.set(nil);
         panic.or(tidied.err())
+    }
+
+    /// The env of a request. What Ruby raises meanwhile must not jump over the borrow of the exchange: it is stopped
+    /// before that ends, and goes on afterwards. Inside `protect`.
+    fn make_env(&self, hijack: VALUE, may_last: bool, response: &Response<'_, '_>) -> Env {
+        let mut env = Env::NONE;
+        let made = response.with_ruby(|exchange| env = self.template.fill(self.ruby, exchange, hijack, may_last));
+        made.unwrap_or_else(|jump| Stop::Jump(jump).raise(self.ruby));
+        env
     }
 
     /// As [`OnThread::respond`], in a Fiber of its own.
@@ -93,9 +97,6 @@ impl OnThread<'_> {
         }
         self.logged(env.hash, || super::response::close(response));
         self.run_lists(env, error, response);
-        if is_listed() {
-            self.template.renew_lists();
-        }
         if env.file != nil {
             // Otherwise its descriptor would stay open until the collector frees it.
             self.logged(env.hash, || {

@@ -11,9 +11,13 @@
 //! entries were replaced so ([`rb_sys::rb_hash_tbl`] says that it is without write barriers).
 
 use crate::objects::{self, set};
+use crate::strings::strings;
 use fairlead_engine::{Request, Version};
 use magnus::Ruby;
-use rb_sys::{rb_hash_tbl, rb_st_foreach_with_replace, st_data_t, st_retval, Qnil, VALUE};
+use rb_sys::{
+    rb_hash_foreach, rb_hash_tbl, rb_obj_frozen_p, rb_st_foreach_with_replace, rb_str_hash_cmp, st_data_t, st_retval,
+    Qfalse, Qnil, VALUE,
+};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
@@ -50,6 +54,15 @@ impl Slots {
             *place = value;
             self.length += 1;
         }
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Forgets the last ones.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -103,6 +116,8 @@ struct Shape {
     names: RefCell<Vec<u8>>,
     /// A bit for each field that the env does not have.
     withheld: Cell<u64>,
+    /// How many slots the Hash begins with.
+    slots: Cell<usize>,
     /// Whether it was used since another one looked for a place.
     is_in_use: Cell<bool>,
 }
@@ -119,6 +134,7 @@ pub(super) struct Shapes {
 pub(super) struct Fitting {
     hash: VALUE,
     withheld: u64,
+    slots: usize,
 }
 
 impl Shapes {
@@ -129,6 +145,7 @@ impl Shapes {
                 kind: Cell::new(None),
                 names: RefCell::default(),
                 withheld: Cell::new(0),
+                slots: Cell::new(0),
                 is_in_use: Cell::new(false),
             }),
             candidates: std::array::from_fn(|_| Cell::new(None)),
@@ -145,6 +162,7 @@ impl Shapes {
         Some(Fitting {
             hash: shape.hash.get(),
             withheld: shape.withheld.get(),
+            slots: shape.slots.get(),
         })
     }
 
@@ -168,18 +186,56 @@ impl Shapes {
             return;
         };
         shape.kind.set(None);
-        shape.hash.set(hash(ruby, env, keys));
+        let Some(hash) = hash(ruby, env, keys) else { return };
+        shape.hash.set(hash);
+        shape.slots.set(keys.length());
         write_names(&mut shape.names.borrow_mut(), request);
         shape.withheld.set(withheld);
         shape.kind.set(Some(kind));
     }
 }
 
-/// The Hash of a shape: that of an env, whose first entries are the slots, without the values of the request.
-fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> VALUE {
+/// The Hash of a shape: a copy of an env, whose first entries are the slots, without the values of the request. `None` if
+/// they are not exactly the slots, or if something else could be changed by an application: values of one request would
+/// reach others.
+fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> Option<VALUE> {
     let hash = objects::copy(ruby, env);
     keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
-    hash
+    let mut check = Check {
+        keys,
+        seen: 0,
+        fits: objects::size(ruby, env) == objects::size(ruby, hash),
+    };
+    // SAFETY: the GVL is held; a live Hash. The function changes nothing and raises nothing.
+    unsafe { rb_hash_foreach(hash, Some(check_entry), std::ptr::from_mut(&mut check) as VALUE) };
+    let fits = check.fits && check.seen >= keys.length();
+    debug_assert!(
+        fits,
+        "the Hash of a shape must begin with its slots and share frozen values only"
+    );
+    fits.then_some(hash)
+}
+
+/// The progress of a look at the entries of a shape.
+struct Check<'a> {
+    keys: &'a Slots,
+    seen: usize,
+    fits: bool,
+}
+
+unsafe extern "C" fn check_entry(key: VALUE, value: VALUE, check: VALUE) -> c_int {
+    // SAFETY: the address that `hash` gave, used by nobody else meanwhile.
+    let check = unsafe { &mut *(check as *mut Check<'_>) };
+    let expected = check.keys.iter().nth(check.seen);
+    // SAFETY: the GVL is held; live objects, and the keys are Strings.
+    check.fits &= unsafe {
+        match expected {
+            Some(expected) => value == Qnil as VALUE && rb_str_hash_cmp(key, expected) == 0,
+            None => key == strings().rack_errors || rb_obj_frozen_p(value) != Qfalse as VALUE,
+        }
+    };
+    check.seen += 1;
+    st_retval::ST_CONTINUE as c_int
 }
 
 impl Fitting {
@@ -189,19 +245,22 @@ impl Fitting {
         self.withheld >> field & 1 == 0
     }
 
-    /// An env with these values in its slots. Inside `protect`.
+    /// An env with these values in its slots; `None` if there are more or fewer of them. Inside `protect`.
     #[inline]
-    pub(super) fn env(&self, ruby: &Ruby, values: &Slots) -> VALUE {
+    pub(super) fn env(&self, ruby: &Ruby, values: &Slots) -> Option<VALUE> {
+        if values.length() != self.slots {
+            return None;
+        }
         let env = objects::copy(ruby, self.hash);
         let mut rest = values.values[..values.length].iter();
         // SAFETY: the GVL is held; a live Hash with more entries than a small table has. The functions raise nothing and
         // change no key. The Hash is without write barriers from here on, so the values need none.
         unsafe {
             let table = rb_hash_tbl(env, c"shape.rs".as_ptr(), 0);
-            let rest = std::ptr::from_mut(&mut rest) as st_data_t;
-            rb_st_foreach_with_replace(table, Some(look), Some(replace), rest);
+            let address = std::ptr::from_mut(&mut rest) as st_data_t;
+            rb_st_foreach_with_replace(table, Some(look), Some(replace), address);
         }
-        env
+        rest.as_slice().is_empty().then_some(env)
     }
 }
 
@@ -209,10 +268,11 @@ impl Fitting {
 type Rest<'a> = std::slice::Iter<'a, VALUE>;
 
 /// Entry by entry: the first ones are slots; ends after the last slot.
-unsafe extern "C" fn look(_: st_data_t, _: st_data_t, rest: st_data_t, _: c_int) -> c_int {
+unsafe extern "C" fn look(_: st_data_t, value: st_data_t, rest: st_data_t, _: c_int) -> c_int {
     // SAFETY: the address that `Fitting::env` gave, used by nobody else meanwhile.
     let is_over = unsafe { &*(rest as *const Rest<'_>) }.as_slice().is_empty();
-    let next = if is_over {
+    // A slot is nil; nothing else is ever replaced.
+    let next = if is_over || value != Qnil as st_data_t {
         st_retval::ST_STOP
     } else {
         st_retval::ST_REPLACE

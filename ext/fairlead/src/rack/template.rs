@@ -1,9 +1,8 @@
 //! What requests have in common: a Hash that is copied for each and then completed.
 //!
 //! The engine keeps one for all requests. Each thread keeps those of the shapes that it has seen (`shape.rs`), and what
-//! follows from the last `Host` and the last peer, because requests in a row usually share those. It has the two lists,
-//! too, to which an application adds what is to be run after the response: if they are still empty then, the next request
-//! gets them. What requests share is frozen; the Strings that a request brings are its own.
+//! follows from the last `Host` and the last peer, because requests in a row usually share those. What requests share is
+//! frozen; the Strings that a request brings are its own.
 
 use super::session::LastSession;
 use super::shape::Shapes;
@@ -22,8 +21,6 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct Template {
     all: VALUE,
-    /// Whether it has HTTP_VERSION.
-    has_version: bool,
 }
 
 /// What the requests of one thread share. Lives on the stack of that thread, where the collector sees what it holds.
@@ -37,8 +34,6 @@ pub(crate) struct ThreadTemplate<'a> {
     /// For whom the address below is.
     peer: Cell<Option<IpAddr>>,
     address: Cell<VALUE>,
-    /// `rack.after_reply` and `rack.response_finished`; nil when they have to be made.
-    lists: Cell<[VALUE; 2]>,
 }
 
 /// What the server's part of an env follows from.
@@ -63,14 +58,13 @@ pub(super) struct Server {
 }
 
 impl Template {
-    /// Makes the template; may raise. `has_version`: with HTTP_VERSION, which the SPEC of Rack before 3.1 asks for.
+    /// Makes the template; may raise.
     pub(crate) fn new(
         ruby: &Ruby,
         errors: VALUE,
         server_software: VALUE,
         multithread: bool,
         multiprocess: bool,
-        has_version: bool,
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
@@ -87,6 +81,8 @@ impl Template {
             (keys.request_method, keys.get),
             (keys.script_name, keys.empty),
             (keys.server_protocol, keys.http11),
+            // Rack 3.1 no longer asks for it, but Rails up to 7.2 decides by it how to frame a stream.
+            (keys.http_version, keys.http11),
             (keys.server_software, server_software),
             (keys.gateway_interface, keys.cgi12),
             (keys.rack_version, version),
@@ -106,15 +102,7 @@ impl Template {
         ] {
             set(ruby, all, key, value);
         }
-        if has_version {
-            set(ruby, all, keys.http_version, keys.http11);
-        }
-        Template { all, has_version }
-    }
-
-    /// Whether envs have HTTP_VERSION, which no field may set then.
-    pub(super) fn has_version(&self) -> bool {
-        self.has_version
+        Template { all }
     }
 
     /// Tells Rack::Sendfile and the like that responses may name files.
@@ -142,26 +130,7 @@ impl<'a> ThreadTemplate<'a> {
             }),
             peer: Cell::new(None),
             address: Cell::new(nil),
-            lists: Cell::new([nil; 2]),
         }
-    }
-
-    /// See [`Template::has_version`].
-    pub(super) fn has_version(&self) -> bool {
-        self.template.has_version()
-    }
-
-    /// The lists that the next env of this thread has: `rack.after_reply` and `rack.response_finished`. Inside `protect`.
-    pub(super) fn lists(&self, ruby: &Ruby) -> [VALUE; 2] {
-        if self.lists.get()[0] == Qnil as VALUE {
-            self.lists.set([objects::new_array(ruby), objects::new_array(ruby)]);
-        }
-        self.lists.get()
-    }
-
-    /// To be called when a list was used: the next request gets other lists.
-    pub(crate) fn renew_lists(&self) {
-        self.lists.set([Qnil as VALUE; 2]);
     }
 
     /// Adds what all requests share to an env. Inside `protect`.

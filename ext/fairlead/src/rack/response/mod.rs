@@ -13,6 +13,7 @@ pub(crate) use fields::{set_lists, write as write_fields, write_hints};
 
 use super::stop::Stop;
 use crate::objects::call;
+use crate::protect::{protect, Jump};
 use crate::realtime::{accept_upgrade, UpgradeOffer};
 use crate::strings::ids;
 use fairlead_engine::Exchange;
@@ -87,6 +88,12 @@ impl Response<'_, '_> {
     /// Does something with the exchange. `code` must keep the GVL and run no code of the application.
     pub(crate) fn with<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> T {
         code(&mut self.exchange.borrow_mut())
+    }
+
+    /// The same for `code` that calls Ruby, though not the application: what Ruby raises is stopped before the borrow ends.
+    pub(crate) fn with_ruby(&self, mut code: impl FnMut(&mut Exchange<'_>)) -> Result<(), Jump> {
+        let mut exchange = self.exchange.borrow_mut();
+        protect(self.ruby, || code(&mut exchange))
     }
 
     /// Whether this is the thread that runs the request.
