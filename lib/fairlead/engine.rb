@@ -13,6 +13,9 @@ module Fairlead
     # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
     FORCED_GRACE = 2
 
+    # How long nobody takes the place of a thread that has ended before it served, if that happens again, in seconds.
+    PAUSE = 1
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -25,6 +28,7 @@ module Fairlead
       @stopping = ConditionVariable.new
       @ending = false
       @finished = @told = false
+      @unserved_at = nil
       @pid = nil
     end
 
@@ -194,10 +198,20 @@ module Fairlead
     # Starts a thread in the place of this one. +counted+: whether the engine still counts this one, because it has never
     # served.
     def replace_thread(counted:)
+      pause if counted
       if @ending
         @native.cancel_thread if counted
       elsif counted || @native.replace_thread
         start_threads(1)
+      end
+    end
+
+    # A hook that ends each thread at its start must not keep the process busy with nothing else.
+    def pause
+      @lock.synchronize do
+        again = @unserved_at && now - @unserved_at < PAUSE
+        @stopping.wait(@lock, PAUSE) if again && !@ending
+        @unserved_at = now
       end
     end
 
