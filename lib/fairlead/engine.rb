@@ -22,6 +22,9 @@ module Fairlead
     end
     private_constant :Progress
 
+    # How long nobody takes the place of a thread that has ended before it served, if that happens again, in seconds.
+    PAUSE = 1
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -35,6 +38,7 @@ module Fairlead
       @ending = false
       @finished = false
       @aborts_told = @failure_told = false
+      @unserved_at = nil
       @pid = nil
     end
 
@@ -227,6 +231,7 @@ module Fairlead
     def replace_thread(counted:)
       return if process_ends?
 
+      pause if counted
       if @ending
         @native.cancel_thread if counted
       elsif counted || @native.replace_thread
@@ -242,6 +247,15 @@ module Fairlead
     # No thread can be started, so a logger cannot start one either that would be masked.
     def tell_once(error)
       @service.log.thread_not_replaced(error) unless @lock.synchronize { @failure_told.tap { @failure_told = true } }
+    end
+
+    # A hook that ends each thread at its start must not keep the process busy with nothing else.
+    def pause
+      @lock.synchronize do
+        again = @unserved_at && now - @unserved_at < PAUSE
+        @stopping.wait(@lock, PAUSE) if again && !@ending
+        @unserved_at = now
+      end
     end
 
     # Whether the process ends: Ruby then kills every thread, and none is replaced.

@@ -22,6 +22,9 @@ module Fairlead
     # A worker that dies within this time after its start counts as one that could not start, in seconds.
     EARLY = 1
 
+    # How often workers may die early until the server ends, if none has ever been ready.
+    ATTEMPTS = 4
+
     # +handover+: what an earlier program of this process has left (Handover), at a hot restart.
     def initialize(service, handover: nil)
       @service = service

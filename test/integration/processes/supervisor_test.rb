@@ -76,6 +76,29 @@ class SupervisorTest < Minitest::Test
     server.wait_for_output(/ready/)
   end
 
+  { "exit 2" => "exit status 2", "Process.kill(:KILL, Process.pid); sleep" => "killed by SIGKILL" }.each do |code, reason|
+    [1, 3].each do |workers|
+      define_method(:"test_a_server_gives_up_whose_#{workers}_workers_run_#{code[/\w+/]}_while_they_boot") do
+        server = launch(WHO, "-w", workers, "--no-preload", files: { "config/fairlead.rb" => "before_worker_boot { #{code} }" })
+
+        assert_equal 1, server.wait_exit(seconds: 40).exitstatus
+        assert_match(/fairlead: no worker could start, in 4 attempts; the last one: #{reason}\n\z/, server.stderr)
+        assert_empty server.worker_pids
+      end
+    end
+  end
+
+  def test_a_worker_that_cannot_be_replaced_ends_no_server_that_has_served
+    server = serve(WHO, "-w", "1", files: { "config/fairlead.rb" => "before_worker_boot { exit 2 if File.exist?('broken') }" })
+    server.write("broken", "")
+    Process.kill(:KILL, *server.worker_pids)
+    wait_until("more deaths than attempts", seconds: 40) { server.stderr.scan("exit status 2").size > Fairlead::Supervisor::ATTEMPTS }
+    File.unlink(server.path("broken"))
+    wait_until("a worker", seconds: 40) { server.stdout.scan("worker 0 booted").size == 2 }
+
+    assert_equal server.worker_pids.first.to_s, get(server)
+  end
+
   %i[TERM INT].each do |signal|
     define_method(:"test_#{signal}_while_a_request_runs_finishes_it") do
       server = serve(PATIENT, "-w", "2")

@@ -42,4 +42,12 @@ class ThreadLimitTest < Minitest::Test
 
     assert_equal ["ok"], clients.map { |client| client.answer.body }.uniq
   end
+
+  def test_a_hook_that_ends_every_thread_keeps_no_process_busy
+    server = serve(APP, "-t", "1:1", "-C", "fairlead.rb", files: { "fairlead.rb" => "before_thread_start { exit 2 }" })
+    wait_until("three attempts") { server.stderr.scan(/thread fairlead \d+ ended/).size >= 3 }
+
+    assert_operator server.stderr.scan(/thread fairlead \d+ ended/).size, :<, 20
+    assert_equal 0, server.stop(:QUIT).exitstatus
+  end
 end

@@ -15,11 +15,17 @@ module Fairlead
         @last = @until = clock.call
       end
 
+      # The number of failures that count.
+      attr_reader :failures
+
       # Other code is going to be started: what came before says nothing about it.
       def forgive
         @failures = 0
         @until = @clock.call
       end
+
+      # Whether what was started at that time has failed together with others, of which one counts already.
+      def counted?(started_at) = @failures.positive? && started_at < @last
 
       # Counts a worker that died early; returns the seconds until the next attempt.
       def fail

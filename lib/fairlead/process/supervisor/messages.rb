@@ -109,7 +109,15 @@ module Fairlead
       return if @stopping
 
       worker_lost(child, status) unless child.ending?
-      @workforce.hold_back(child) if child.unfit? || !child.ending?
+      held_back(child, status) if child.unfit? || !child.ending?
+    end
+
+    # As with an application that cannot be loaded, clients must not wait for a server that will never serve.
+    def held_back(child, status)
+      attempts = @workforce.hold_back(child)
+      return if @ever_booted || attempts < ATTEMPTS
+
+      give_up("no worker could start, in #{attempts} attempts; the last one: #{@log.describe(status)}")
     end
 
     # Nobody has asked it to end.

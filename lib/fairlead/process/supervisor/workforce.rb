@@ -108,12 +108,15 @@ module Fairlead
 
       def now = @clock.call
 
-      # A worker that has died early lets the next ones wait.
+      # A worker that has died early lets the next ones wait. Returns how often workers have done so; those that were started together
+      # count once.
       def hold_back(child)
-        return if child.booted? && now - child.started_at > EARLY
+        return 0 if child.booted? && now - child.started_at > EARLY
+        return @back_off.failures if @back_off.counted?(child.started_at)
 
         delay = @back_off.fail
-        @log.next_attempt(delay) if delay.positive?
+        @log.next_attempt(delay) if delay.positive? && @back_off.failures < ATTEMPTS
+        @back_off.failures
       end
     end
   end
