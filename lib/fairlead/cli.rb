@@ -56,6 +56,7 @@ module Fairlead
       configuration = Configuration.load(@flags)
       Dir.chdir(configuration.directory) do
         AppLoader.check(configuration) unless configuration.app
+        Configuration::Folders.new(configuration).check
         Tls::Offers.new(configuration, EventLog.new(errors: @errors), checking: true).warn
       end
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
@@ -64,7 +65,12 @@ module Fairlead
 
     def print(text)
       @output.write(text)
+      @output.flush
       0
+    rescue Errno::EPIPE # as in `fairlead --help | head`
+      1
+    rescue SystemCallError => e
+      raise Error, "cannot print: #{Error.reason(e)}"
     end
   end
 end

@@ -20,6 +20,7 @@ module Fairlead
     autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
+    autoload :Folders, "fairlead/configuration/folders"
     autoload :Report, "fairlead/configuration/report"
 
     # A value and its source.
@@ -75,7 +76,7 @@ module Fairlead
       problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + certificates_without_effect + ineffective_without_workers).freeze
       freeze
     end
 
@@ -150,6 +151,13 @@ module Fairlead
     def options_without_effect
       idle = Options.settings.select { |option| option.needs && given?(option.name) && [nil, false, []].include?(self[option.needs]) }
       idle.map { |option| problem(option.name, origin(option.name), "has no effect without #{option.needs}").to_s }
+    end
+
+    def certificates_without_effect
+      names = %i[certificate acme].select { |name| given?(name) && self[name].any? }
+      return [] if names.empty? || bind.any? { |address| address.match?(/\A(?:ssl|https):/) }
+
+      names.map { |name| problem(name, origin(name), "has no effect without an ssl:// address").to_s }
     end
 
     def ineffective_without_workers

@@ -179,10 +179,14 @@ module Fairlead
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
+      failed = true
       # The request in which that was to be raised may just have ended.
       @service.log.thread_died(name, e) unless e.is_a?(ForcedShutdown)
     ensure
-      thread_ended(replaced: !dismissed, counted: !serves) if own_process?
+      if own_process?
+        @service.log.thread_killed(name) unless dismissed || failed || @ending
+        thread_ended(replaced: !dismissed, counted: !serves)
+      end
     end
 
     # False in a process that the application has forked in a request; it ends with its only thread.

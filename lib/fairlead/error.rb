@@ -4,15 +4,31 @@
 module Fairlead
   # The superclass of most of them.
   class Error < StandardError
-    # One line about any exception, without the receiver that the message of a NameError shows.
+    # The function of Ruby's own that the message of a SystemCallError names.
+    FUNCTION = / @ \w+(?= - |\z)/
+    private_constant :FUNCTION
+
+    # One line about any exception, without Ruby's own functions and without the receiver that the message of a NameError shows.
     #
     # @param exception [Exception]
     # @return [String]
     def self.sum_up(exception)
-      message = exception.message.to_s.lines.first.to_s.strip
+      message = plain(exception).lines.first.to_s.strip
       message = message.sub(/ for (?:#<|an instance of |the ).*/, "") if exception.is_a?(NameError)
       "#{message} (#{exception.class})"
     end
+
+    # The message without Ruby's own functions.
+    #
+    # @param exception [Exception]
+    # @return [String]
+    def self.plain(exception) = exception.is_a?(SystemCallError) ? exception.message.sub(FUNCTION, "") : exception.message.to_s
+
+    # What the system says is wrong, for a message that names the file or the address itself.
+    #
+    # @param exception [Exception]
+    # @return [String]
+    def self.reason(exception) = exception.is_a?(SystemCallError) ? SystemCallError.new(nil, exception.errno).message : exception.message
   end
 
   # The configuration is wrong. Lists all problems at once.
@@ -118,7 +134,7 @@ module Fairlead
 
     # @param error [SystemCallError] one of SYSTEM_ERRORS
     def initialize(error)
-      super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{error.message}")
+      super("too few descriptors, \"ulimit -n\" is #{Process.getrlimit(:NOFILE).first}: #{Error.reason(error)}")
     end
   end
 

@@ -21,7 +21,7 @@ module Fairlead
       def prepare
         folder.exclusively { nil }
       rescue SystemCallError => e
-        raise Error, "acme_dir: nothing can be kept in #{folder.path}: #{e.message}"
+        raise Error, "acme_dir: nothing can be kept in #{folder.path}: #{Error.reason(e)}"
       end
 
       # For the engine.

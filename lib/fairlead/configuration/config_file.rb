@@ -159,6 +159,8 @@ module Fairlead
         yield
       rescue SyntaxError => e
         problem(nil, nil, e.message.strip)
+      rescue SystemExit => e
+        problem(nil, here(e.backtrace_locations || []), "it called exit")
       rescue StandardError, ScriptError => e
         problem(nil, here(e.backtrace_locations || []), Error.sum_up(e))
       end

@@ -19,6 +19,8 @@ module Fairlead
           lines.to_h { |line| [line[:key], line[:value].sub(/\A"(.*)"\z/, '\1').gsub(/\\(.)/, '\1')] }.slice(*KEYS)
         rescue Errno::ENOENT
           {}
+        rescue SystemCallError => e
+          raise StateFileError.new(path, Error.reason(e))
         end
       end
 
@@ -39,7 +41,7 @@ module Fairlead
         end
         File.rename(temporary, path)
       rescue SystemCallError => e
-        raise StateFileError.new(path, e.message)
+        raise StateFileError.new(path, Error.reason(e))
       end
 
       # Removes the file, if it is that of this process.
@@ -47,7 +49,7 @@ module Fairlead
         return unless @owner == Process.pid
 
         File.unlink(path) if self.class.read(path)["pid"] == @owner.to_s
-      rescue SystemCallError
+      rescue SystemCallError, StateFileError
         nil
       end
 

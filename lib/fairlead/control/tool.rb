@@ -80,9 +80,8 @@ module Fairlead
 
       def steer
         target = Target.new(@arguments)
-        patience = Patience.new(@arguments, target) if @arguments.wait
+        @patience = Patience.new(@arguments, target) if @arguments.wait
         target.control? ? ask(target) : signal(target)
-        patience&.wait
         0
       end
 
@@ -113,7 +112,9 @@ module Fairlead
 
       # --- output
 
+      # What was asked for has been done then, if it was to be waited for.
       def say(text, **values)
+        @patience&.wait
         return if @arguments.quiet?
         return print("#{text}\n") unless @arguments.json?
 

@@ -127,7 +127,8 @@ module Fairlead
       when Errno::EADDRINUSE then "the address is in use"
       when Errno::EADDRNOTAVAIL then "no interface of this machine has that address"
       when Errno::EACCES then "permission denied"
-      else error.message
+      when Errno::ENOENT then "there is no such folder"
+      else Error.reason(error)
       end
     end
   end

@@ -12,7 +12,7 @@ module Fairlead
       @path = path
       @file = LogFile.new(path) if path && !output?
     rescue SystemCallError => e
-      raise ConfigurationError, [ConfigurationError::Problem.new(:access_log, origin, e.message)]
+      raise ConfigurationError, [ConfigurationError::Problem.new(:access_log, origin, "#{Error.reason(e)} (#{path})")]
     end
 
     # The descriptor of the file, or nil.

@@ -174,7 +174,7 @@ module Fairlead
     # +names+: "the access log", "standard output" and the like.
     def logs_reopened(names) = info("reopened #{names.join(" and ")}")
 
-    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{error.message}")
+    def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{Error.reason(error)}")
 
     # What a plugin says.
     def plugin(text) = info(text)
@@ -186,6 +186,8 @@ module Fairlead
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
 
+    def hook_exited(name, status) = problem("#{name} called exit (status #{status})")
+
     def timer_failed(error) = problem("a timer failed: #{trace(error)}")
 
     # +doing+: :subscribe, :unsubscribe or :publish.
@@ -196,6 +198,8 @@ module Fairlead
     def broker_back(name) = info("#{name} is back")
 
     def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
+
+    def thread_killed(name) = problem("thread #{name} was killed while it ran a request or a hook; another one takes its place")
 
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)

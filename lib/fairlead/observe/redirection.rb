@@ -52,7 +52,7 @@ module Fairlead
     def redirect(option, path, truncate:)
       LogFile.new(path, stream: STREAMS.fetch(option), truncate: truncate)
     rescue SystemCallError => e
-      raise ConfigurationError, [ConfigurationError::Problem.new(option, @configuration.origin(option), e.message)]
+      raise ConfigurationError, [ConfigurationError::Problem.new(option, @configuration.origin(option), "#{Error.reason(e)} (#{path})")]
     end
 
     # Both streams may go to one file, which is emptied once. With redirect_append it never is.

@@ -43,7 +43,7 @@ module Fairlead
         end
         self
       rescue SystemCallError => e
-        raise Invalid, "the certificate for development cannot be kept in #{@folder.path}: #{e.message}"
+        raise Invalid, "the certificate for development cannot be kept in #{@folder.path}: #{Error.reason(e)}"
       end
 
       # The file with the key, the certificate, and that of the authority.

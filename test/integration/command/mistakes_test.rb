@@ -44,7 +44,9 @@ class MistakesTest < Minitest::Test
     "wrokers 2" => "config/fairlead.rb:1: wrokers: unknown option; did you mean workers?",
     "\n\nraise 'oops'" => "config/fairlead.rb:3: oops (RuntimeError)",
     "threads 1, 2, 3" => "config/fairlead.rb:1: threads: takes",
-    "before_fork" => "config/fairlead.rb:1: before_fork: needs a block"
+    "before_fork" => "config/fairlead.rb:1: before_fork: needs a block",
+    "\nexit 3" => "config/fairlead.rb:2: it called exit",
+    "File.read('nowhere')" => "config/fairlead.rb:1: No such file or directory - nowhere (Errno::ENOENT)"
   }.freeze
 
   def test_a_wrong_argument_is_named
@@ -86,6 +88,35 @@ class MistakesTest < Minitest::Test
       assert_refused "--access-log: No such file or directory", "--access-log", "no/such/folder/log"
       assert_refused "cannot listen on unix://plain: the path exists and is not a socket", "-b", "unix://plain"
       assert_refused "cannot listen on tcp://192.0.2.1:0: no interface of this machine has that address", "-b", "tcp://192.0.2.1:0"
+    end
+  end
+
+  def test_what_cannot_be_written_is_named_without_words_of_ruby
+    in_folder("config.ru" => APP) do
+      assert_refused "pid file #{File.expand_path("no/pid")}: No such file or directory\n", "-b", "tcp://127.0.0.1:0", "--pidfile", "no/pid"
+      assert_refused "state file #{File.expand_path("no/state")}: No such file or directory\n", "-b", "tcp://127.0.0.1:0", "-S", "no/state",
+                     output: /listening/
+      assert_refused "cannot listen on unix://no/socket: there is no such folder\n", "-b", "unix://no/socket"
+    end
+  end
+
+  def test_check_finds_missing_folders_and_certificates_without_an_address
+    in_folder("config.ru" => APP) do |folder|
+      { "--pidfile" => "no/pid", "--access-log" => "no/log", "--state" => "no/state", "-b" => "unix://no/socket",
+        "--control-url" => "unix://no/socket", "--health-url" => "unix://no/socket" }.each do |flag, value|
+        assert_refused "there is no folder #{folder}/no", "--check", flag, value
+      end
+      _, errors, = fairlead("--check", "--certificate", "a.pem,a.key", "--acme", "shop.example?terms_of_service_agreed=true")
+
+      assert_match(/certificate: has no effect without an ssl:.*\n.*acme: has no effect without an ssl:/, errors)
+    end
+  end
+
+  def test_a_full_disk_is_one_line
+    in_folder("config.ru" => APP) do
+      output, status = Open3.capture2e("#{RbConfig.ruby} -I#{ROOT}/lib #{ROOT}/exe/fairlead --check 2>&1 >/dev/full")
+
+      assert_equal [1, "fairlead: cannot print: No space left on device\n"], [status.exitstatus, output]
     end
   end
 
