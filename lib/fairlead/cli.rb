@@ -65,7 +65,12 @@ module Fairlead
 
     def print(text)
       @output.write(text)
+      @output.flush
       0
+    rescue Errno::EPIPE # as in `fairlead --help | head`
+      1
+    rescue SystemCallError => e
+      raise Error, "cannot print: #{Error.reason(e)}"
     end
   end
 end

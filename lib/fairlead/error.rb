@@ -4,12 +4,16 @@
 module Fairlead
   # The superclass of most of them.
   class Error < StandardError
-    # One line about any exception, without the receiver that the message of a NameError shows.
+    # The function of Ruby's own that the message of a SystemCallError names.
+    FUNCTION = / @ \w+(?= - |\z)/
+    private_constant :FUNCTION
+
+    # One line about any exception, without Ruby's own functions and without the receiver that the message of a NameError shows.
     #
     # @param exception [Exception]
     # @return [String]
     def self.sum_up(exception)
-      message = exception.message.to_s.lines.first.to_s.strip
+      message = plain(exception).lines.first.to_s.strip
       message = message.sub(/ for (?:#<|an instance of |the ).*/, "") if exception.is_a?(NameError)
       "#{message} (#{exception.class})"
     end

@@ -46,7 +46,7 @@ module Fairlead
         head, body = read(socket).split("\r\n\r\n", 2)
         [Integer(head.to_s[%r{\AHTTP/1\.[01] (\d{3})}, 1] || raise(Failure, "#{@url} does not answer in HTTP"), 10), body.to_s]
       rescue SystemCallError, SocketError => e
-        raise Failure, "#{@url}: #{e.message}"
+        raise Failure, "#{@url}: #{Error.reason(e)}"
       ensure
         socket&.close
       end

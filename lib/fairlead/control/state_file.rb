@@ -19,6 +19,8 @@ module Fairlead
           lines.to_h { |line| [line[:key], line[:value].sub(/\A"(.*)"\z/, '\1').gsub(/\\(.)/, '\1')] }.slice(*KEYS)
         rescue Errno::ENOENT
           {}
+        rescue SystemCallError => e
+          raise StateFileError.new(path, Error.reason(e))
         end
       end
 
@@ -42,7 +44,7 @@ module Fairlead
         return unless @owner == Process.pid
 
         File.unlink(path) if self.class.read(path)["pid"] == @owner.to_s
-      rescue SystemCallError
+      rescue SystemCallError, StateFileError
         nil
       end
 

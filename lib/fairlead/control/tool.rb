@@ -123,7 +123,9 @@ module Fairlead
 
       # --- output
 
+      # What was asked for has been done then, if it was to be waited for.
       def say(text, **values)
+        @patience&.wait
         return if @arguments.quiet?
         return print("#{text}\n") unless @arguments.json?
 

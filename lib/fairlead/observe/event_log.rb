@@ -186,6 +186,8 @@ module Fairlead
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
 
+    def hook_exited(name, status) = problem("#{name} called exit (status #{status})")
+
     def timer_failed(error) = problem("a timer failed: #{trace(error)}")
 
     # +doing+: :subscribe, :unsubscribe or :publish.

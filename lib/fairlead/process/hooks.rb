@@ -96,6 +96,9 @@ module Fairlead
         block.call(*arguments)
       rescue StandardError, ScriptError => e
         log.hook_failed(name, e)
+      rescue SystemExit => e
+        log.hook_exited(name, e.status)
+        raise
       end
       @others&.run(name, *arguments, log: log)
     end

@@ -34,7 +34,7 @@ module Fairlead
     rescue SystemCallError => e
       ignored.each { |name, handler| trap(name, handler) }
       Dir.chdir(folder)
-      e.message
+      Error.plain(e)
     end
   end
 end

@@ -4,6 +4,9 @@ module Fairlead
   # The file with the id of the server's first process. It is read and written under a lock, so that only one of two
   # servers that start at the same time gets it. The file of a process that no longer runs is overwritten.
   class PidFile
+    # More than a process id takes, in bytes.
+    LONGEST = 64
+
     # Writes the file and returns it; raises PidFileError.
     def self.write(path)
       new(File.expand_path(path)).tap(&:write)
@@ -17,7 +20,7 @@ module Fairlead
 
     def write
       locked(File::CREAT) do |file|
-        refuse_unless_free(file.read.strip)
+        refuse_unless_free(file.read(LONGEST).to_s.strip)
         file.rewind
         file.write("#{Process.pid}\n")
         file.flush

@@ -115,7 +115,7 @@ module Fairlead
         text
       end
     rescue SystemCallError => e
-      e.message
+      Error.plain(e)
     end
 
     private

@@ -150,7 +150,7 @@ module Fairlead
         fork ? exit! : yield
       end
     rescue SystemCallError => e
-      link.send(:failed, e.message)
+      link.send(:failed, Error.plain(e))
       exit! unless Process.pid == @pid
     end
 

@@ -53,7 +53,9 @@ class MistakesTest < Minitest::Test
     "wrokers 2" => "config/fairlead.rb:1: wrokers: unknown option; did you mean workers?",
     "\n\nraise 'oops'" => "config/fairlead.rb:3: oops (RuntimeError)",
     "threads 1, 2, 3" => "config/fairlead.rb:1: threads: takes",
-    "before_fork" => "config/fairlead.rb:1: before_fork: needs a block"
+    "before_fork" => "config/fairlead.rb:1: before_fork: needs a block",
+    "\nexit 3" => "config/fairlead.rb:2: it called exit",
+    "File.read('nowhere')" => "config/fairlead.rb:1: No such file or directory - nowhere (Errno::ENOENT)"
   }.freeze
 
   def test_a_wrong_argument_is_named
