@@ -23,7 +23,6 @@ module Fairlead
     autoload :Script, "fairlead/configuration/script"
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
-    autoload :Folders, "fairlead/configuration/folders"
     autoload :Report, "fairlead/configuration/report"
 
     # A value and its source.

@@ -206,7 +206,6 @@ module Fairlead
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
       raise unless own_process?
 
-      failed = true
       # The request in which that was to be raised may just have ended.
       @service.log.thread_died(progress.name, e) unless e.is_a?(ForcedShutdown)
       progress.raised = true

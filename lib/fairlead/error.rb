@@ -18,11 +18,17 @@ module Fairlead
       "#{message} (#{exception.class})"
     end
 
-    # The system's words for an error, without the names of Ruby's own functions that its message contains.
+    # The message without Ruby's own functions.
     #
-    # @param exception [SystemCallError]
+    # @param exception [Exception]
+    # @return [String] "Permission denied - /path"
+    def self.plain(exception) = exception.is_a?(SystemCallError) ? exception.message.sub(FUNCTION, "") : exception.message.to_s
+
+    # The same without the file, for a message that names it.
+    #
+    # @param exception [Exception]
     # @return [String] "Permission denied"
-    def self.reason(exception) = exception.message.sub(/ @ (?:rb_|fptr_|io_|dir_|sys_|apply2)\w+.*/m, "")
+    def self.reason(exception) = exception.is_a?(SystemCallError) ? exception.message.sub(/#{FUNCTION}.*/m, "") : exception.message
   end
 
   # The configuration is wrong. Lists all problems at once.

@@ -2,11 +2,13 @@
 
 module Fairlead
   class Configuration
-    # The folders of the files that a server makes: the pid file, the state file, the access log and Unix sockets. They have to
-    # be there before the start.
+    # The folders of the files and sockets that a server makes. They have to be there before the start. It changes nothing.
     class Folders
       # The options that name a file. The access log may be "-" too: standard output.
       FILES = %i[access_log pid_file state_path].freeze
+
+      # The options with addresses, some of which are Unix sockets.
+      ADDRESSES = %i[bind control_url health_url].freeze
 
       # Raises ConfigurationError if a folder is missing. The current folder is the configuration's directory.
       def self.check(configuration)
@@ -36,8 +38,13 @@ module Fairlead
 
       # Abstract sockets have no file.
       def sockets
-        bindings = @configuration.bind.map { |address| Binding.parse(address) }.grep(Binding::Unix)
-        bindings.filter_map(&:path).map { |path| [:bind, path] }
+        addresses = ADDRESSES.flat_map { |option| Array(@configuration[option]).map { |address| [option, address] } }
+        addresses.filter_map { |option, address| (path = socket_path(address)) && [option, path] }
+      end
+
+      def socket_path(address)
+        binding = Binding.parse(address) unless address == "auto"
+        binding.path if binding.is_a?(Binding::Unix)
       end
     end
   end

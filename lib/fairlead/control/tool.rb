@@ -123,9 +123,7 @@ module Fairlead
 
       # --- output
 
-      # What was asked for has been done then, if it was to be waited for.
       def say(text, **values)
-        @patience&.wait
         return if @arguments.quiet?
         return print("#{text}\n") unless @arguments.json?
 
