@@ -13,7 +13,7 @@ pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
 
 use crate::config::Config;
-use crate::limits::budget::Budget;
+use crate::limits::budget::{Budget, Kind};
 use crate::limits::descriptors::{Counted, Descriptors};
 use crate::work_queue::WorkQueue;
 use parking_lot::Mutex;
@@ -87,6 +87,10 @@ impl Spool {
     }
 
     fn new_file(&self, budget: Option<&Arc<Budget>>) -> io::Result<Arc<Counted<File>>> {
+        // The rest of the session's responses stays in memory, where its budget stops it.
+        if budget.is_some_and(|budget| budget.is_used_up(Kind::Files)) {
+            return Err(Errno::MFILE.into());
+        }
         let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);
         let file = tempfile::tempfile_in(&self.directory)?;
         Ok(Arc::new(Counted::new(file, permit)))
