@@ -1,5 +1,4 @@
-//! Fields of a request of HTTP/2 on their way through `h2`, the text of a head and its parser: those that were sent come
-//! out, or none.
+//! Sends fields of a request of HTTP/2 through `h2`, the text of a head and its parser: the same fields come out, or none.
 
 #![no_main]
 

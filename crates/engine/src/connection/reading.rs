@@ -179,8 +179,8 @@ impl Connection {
         }
     }
 
-    /// Whether a client may begin with HTTP/2 without a word: unless TLS has agreed on HTTP/1.1, whose parser refuses it then
-    /// (RFC 9113 §3.2).
+    /// True if a client may begin with HTTP/2: unless TLS has agreed on HTTP/1.1 (RFC 9113 §3.2). The parser of HTTP/1
+    /// refuses the preface then.
     fn may_begin_http2(&self) -> bool {
         let transport = self.stream.transport();
         let has_agreed_on_http1 = transport.session().is_some_and(|session| session.is_http1);

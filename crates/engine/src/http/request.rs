@@ -165,7 +165,7 @@ impl Request {
         self.head.upgrade
     }
 
-    /// Whether it is an extended CONNECT (RFC 8441 §4), which success would open.
+    /// True for an extended CONNECT (RFC 8441 §4), which success would open.
     pub(crate) fn is_tunnel(&self) -> bool {
         self.version() == Version::Http2 && self.offers_upgrade()
     }

@@ -32,7 +32,7 @@ pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(
     write_head(&head, fields, out)
 }
 
-/// Whether it is an extended CONNECT (RFC 8441 §4): a tunnel to what speaks another protocol. Only for WebSockets a head is
+/// True for an extended CONNECT (RFC 8441 §4): a tunnel to what speaks another protocol. Only for WebSockets a head is
 /// written.
 pub(super) fn is_tunnel(request: &Request<()>) -> bool {
     request.extensions().get::<h2::ext::Protocol>().is_some()

@@ -186,7 +186,7 @@ impl Inner {
     fn count_sent(&mut self, bytes: &[u8], unsent: &Unsent) {
         let now = self.since_epoch();
         let (incoming, flood) = (&mut self.incoming, &mut self.flood);
-        // What there is too much of in this direction is for the peer to judge.
+        // The peer judges floods in this direction.
         self.outgoing.look_at_each(bytes, now, |frame| {
             unsent.sent(frame);
             *flood = flood.or(incoming.sent(frame, now));

@@ -14,7 +14,7 @@ use std::task::Poll;
 pub(super) struct Receiving {
     /// `None` if nothing follows the head.
     body: Option<RecvStream>,
-    /// What was taken from `body`, and not received yet: first `ahead`, then `gathered`.
+    /// Bytes taken from `body` and not received yet: first `ahead`, then `gathered`.
     ahead: Bytes,
     gathered: BytesMut,
     /// What the end of `body` means.

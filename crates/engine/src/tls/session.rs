@@ -29,7 +29,7 @@ pub struct Session {
     pub is_resumed: bool,
     /// Whether HTTP/2 follows (ALPN).
     pub is_http2: bool,
-    /// Whether HTTP/1.1 follows (ALPN), and not what else a client may know beforehand.
+    /// True if both have agreed on HTTP/1.1 (ALPN); false if they have agreed on nothing.
     pub is_http1: bool,
     /// Made of the others when the application first needs it; empty at first.
     pub details: OnceLock<Box<Details>>,

@@ -1,4 +1,4 @@
-//! What must hold for any fields of a request of HTTP/2, on their way through `h2` and the text of a head to the parser; the
+//! Checks any fields of a request of HTTP/2, on their way through `h2` and the text of a head to the parser; the
 //! fuzzer runs it, too.
 
 use super::head::request_head;

@@ -46,7 +46,7 @@ fn a_client_that_agrees_on_http1_cannot_begin_with_http2() {
         answer
     };
     assert_eq!(&begin(&[b"http/1.1"]), b"HTTP/1.1 ");
-    // Who agrees on nothing has not agreed on HTTP/1.1: SETTINGS come back.
+    // A client without ALPN may begin with HTTP/2: SETTINGS come back.
     assert_eq!(begin(&[])[3], 4);
     assert_eq!(server.engine.stats().http2_connections, 1);
 }

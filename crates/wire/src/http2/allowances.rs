@@ -1,4 +1,4 @@
-//! How many frames of each kind a peer may send: some cost the receiver much more than the sender, and no client needs many
+//! Limits the frames of each kind that a peer may send: some cost the receiver much more than the sender, and no client needs many
 //! of them (RFC 9113 §10.5; CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2025-8671).
 //!
 //! Each kind has an allowance that fills up with time. What a peer is sent, and the streams that it opens, earn it
@@ -8,7 +8,7 @@
 use super::frames::{frame_type, FrameHead, END_STREAM};
 use std::time::Duration;
 
-/// What a peer has sent, or provoked, too often.
+/// Frames that a peer has sent, or provoked, too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
     /// Streams that it has reset (CVE-2023-44487).
@@ -51,7 +51,7 @@ impl Flood {
         Flood::EmptyData,
     ];
 
-    /// What it is called in the log.
+    /// The reason in the log.
     pub fn name(self) -> &'static str {
         match self {
             Flood::Resets => "it has reset too many streams",
@@ -100,7 +100,7 @@ const UPDATES_PER_STREAM: u64 = 2;
 /// PRIORITY for each stream that the peer opens.
 const PRIORITIES_PER_STREAM: u64 = 10;
 
-/// What was used of the allowances of one peer.
+/// Use of the allowances of one peer.
 #[derive(Debug, Default)]
 pub(super) struct Allowances {
     /// In thousandths.
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// How many may come at once after that.
+    /// Counts the frames that may come at once after that.
     fn allowed(mut allowances: Allowances, flood: Flood) -> u64 {
         (0..10_000_000)
             .take_while(|_| allowances.spend(flood, Duration::ZERO).is_none())

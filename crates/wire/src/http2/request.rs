@@ -81,7 +81,7 @@ where
 }
 
 impl RequestHead<'_> {
-    /// Whether it is an extended CONNECT. Protocols are tokens, whose case makes no difference (RFC 9110 §7.8).
+    /// True for an extended CONNECT. The case of a protocol makes no difference (RFC 9110 §7.8).
     fn check_protocol(&self) -> Result<bool, Error> {
         match self.protocol {
             None => Ok(false),
