@@ -84,7 +84,6 @@ module Fairlead
         error_log_fd: lines.error_fd,
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
-        http_version: AppLoader.http_version?,
         ticket_keys: ticket_keys,
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,

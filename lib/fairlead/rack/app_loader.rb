@@ -49,14 +49,6 @@ module Fairlead
         Rack.release.start_with?("2.")
       end
 
-      # Whether the env has HTTP_VERSION, as in the SPEC before Rack 3.1.
-      def http_version?
-        return false unless defined?(Rack)
-
-        require "rack/version"
-        (Rack.release.split(".").first(2).map(&:to_i) <=> [3, 1]).negative?
-      end
-
       # Puts the middleware in front of +app+. Rack::Lint of Rack 2 needs URI but does not load it.
       def wrap(app)
         require "uri" if defined?(Rack) && !Rack.autoload?(:Lint)

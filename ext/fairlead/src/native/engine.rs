@@ -119,15 +119,7 @@ fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiproces
     let errors: Value = ruby.eval("$stderr")?;
     let software: Value = settings.get("server_software")?;
     let (errors, software) = (errors.as_raw(), software.as_raw());
-    let has_version = settings.get("http_version")?;
-    Ok(Template::new(
-        ruby,
-        errors,
-        software,
-        multithread,
-        multiprocess,
-        has_version,
-    ))
+    Ok(Template::new(ruby, errors, software, multithread, multiprocess))
 }
 
 /// `[fd, {scheme:, host:, port:} or {scheme:, path:}, TLS or nil, version of the PROXY protocol or nil]`; the descriptor is

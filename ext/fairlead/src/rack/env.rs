@@ -135,9 +135,7 @@ impl ThreadTemplate<'_> {
                 _ => keys.http2,
             };
             set(ruby, env, keys.server_protocol, version);
-            if self.has_version() {
-                set(ruby, env, keys.http_version, version);
-            }
+            set(ruby, env, keys.http_version, version);
         }
         if kind.version == Version::Http2 {
             // A stream is not a socket that could be given away.
@@ -181,7 +179,8 @@ impl ThreadTemplate<'_> {
         match name.len() {
             // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
             4 => name.eq_ignore_ascii_case(b"host"),
-            7 => self.has_version() && name.eq_ignore_ascii_case(b"version"),
+            // HTTP_VERSION is the version of the request.
+            7 => name.eq_ignore_ascii_case(b"version"),
             15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
             // The body is decoded, so the coding is gone.
             17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),

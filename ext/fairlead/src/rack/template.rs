@@ -22,8 +22,6 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct Template {
     all: VALUE,
-    /// Whether it has HTTP_VERSION.
-    has_version: bool,
 }
 
 /// What the requests of one thread share. Lives on the stack of that thread, where the collector sees what it holds.
@@ -63,14 +61,14 @@ pub(super) struct Server {
 }
 
 impl Template {
-    /// Makes the template; may raise. `has_version`: with HTTP_VERSION, which the SPEC of Rack before 3.1 asks for.
+    /// Makes the template; may raise. It has HTTP_VERSION: the SPEC of Rack before 3.1 asks for it, and Rails decides by it
+    /// whether it streams.
     pub(crate) fn new(
         ruby: &Ruby,
         errors: VALUE,
         server_software: VALUE,
         multithread: bool,
         multiprocess: bool,
-        has_version: bool,
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
@@ -87,6 +85,7 @@ impl Template {
             (keys.request_method, keys.get),
             (keys.script_name, keys.empty),
             (keys.server_protocol, keys.http11),
+            (keys.http_version, keys.http11),
             (keys.server_software, server_software),
             (keys.gateway_interface, keys.cgi12),
             (keys.rack_version, version),
@@ -106,15 +105,7 @@ impl Template {
         ] {
             set(ruby, all, key, value);
         }
-        if has_version {
-            set(ruby, all, keys.http_version, keys.http11);
-        }
-        Template { all, has_version }
-    }
-
-    /// Whether envs have HTTP_VERSION, which no field may set then.
-    pub(super) fn has_version(&self) -> bool {
-        self.has_version
+        Template { all }
     }
 
     /// Tells Rack::Sendfile and the like that responses may name files.
@@ -144,11 +135,6 @@ impl<'a> ThreadTemplate<'a> {
             address: Cell::new(nil),
             lists: Cell::new([nil; 2]),
         }
-    }
-
-    /// See [`Template::has_version`].
-    pub(super) fn has_version(&self) -> bool {
-        self.template.has_version()
     }
 
     /// The lists that the next env of this thread has: `rack.after_reply` and `rack.response_finished`. Inside `protect`.
