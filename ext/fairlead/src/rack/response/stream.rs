@@ -176,8 +176,7 @@ impl Stream {
     fn close_read(&self) {}
 
     fn is_closed(ruby: &Ruby, this: &Stream) -> bool {
-        let client = this.client.borrow();
-        this.is_over(ruby) && !client.as_ref().is_some_and(|client| client.is_open())
+        this.is_over(ruby) && !this.client.borrow().as_ref().is_some_and(|client| client.is_open())
     }
 }
 
