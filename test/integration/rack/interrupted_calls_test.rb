@@ -10,6 +10,8 @@ class InterruptedCallsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   SETUP = <<~'RUBY'
+    require "timeout"
+
     def sockets = Dir.children("/proc/self/fd").count { |fd| (File.readlink("/proc/self/fd/#{fd}") rescue "").start_with?("socket:") }
 
     ACTIONS = {
@@ -28,6 +30,7 @@ class InterruptedCallsTest < Minitest::Test
         ACTIONS.fetch(action).call
       end
       trace.enable(target_thread: Thread.current)
+      trace
     end
 
     class Odd
@@ -55,9 +58,16 @@ class InterruptedCallsTest < Minitest::Test
       "kept" => [200, {}, ->(stream) { Thread.new { stream.write("one"); stream.close } }],
       "partial" => [200, { "rack.hijack" => ->(io) { io.write("one"); io.close } }, []]
     }
-    interrupt(action, Integer(number, 10)) unless action == "stress"
+    trace = interrupt(action, Integer(number, 10)) unless action == "stress"
     env["rack.early_hints"]&.call("link" => "</a>")
-    kind == "full" ? env["rack.hijack"].call.close : triple.fetch(kind)
+    next triple.fetch(kind) unless kind == "full"
+
+    begin
+      io = env["rack.hijack"].call
+    ensure
+      trace&.disable
+      io&.close
+    end
   RUBY
   KINDS = %w[array each chunks path stream kept partial full].freeze
 
@@ -90,5 +100,7 @@ class InterruptedCallsTest < Minitest::Test
     client = connect(@server).request("GET", path, { "connection" => "close", "accept-encoding" => "gzip" })
     client.rest
     client.close
+  rescue Fairlead::Test::Waiting::Expired => e
+    raise e.class, "#{path}: #{e.message}"
   end
 end

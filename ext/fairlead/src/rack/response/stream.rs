@@ -59,6 +59,7 @@ impl Default for Stream {
 /// Defines the methods of `Fairlead::Native::Stream`.
 pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
     let class = ruby.get_inner(&STREAM);
+    crate::classes::know::<Stream>(ruby);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
