@@ -33,6 +33,12 @@ class InterruptedCallsTest < Minitest::Test
       trace
     end
 
+    # Each client has an instance.
+    class Talk
+      def on_open(client) = client.write("one")
+      def on_close(client) = client.env
+    end
+
     class Odd
       def initialize(*parts) = @parts = parts
       def each(&block) = @parts.each(&block)
@@ -41,6 +47,9 @@ class InterruptedCallsTest < Minitest::Test
       def to_i = 200
     end
   RUBY
+
+  HANDSHAKE = { "connection" => "upgrade", "upgrade" => "websocket", "sec-websocket-version" => "13",
+                "sec-websocket-key" => "dGhlIHNhbXBsZSBub25jZQ==" }.freeze
 
   # The status, the fields and the body are what the server calls.
   APP = <<~'RUBY'
@@ -56,9 +65,11 @@ class InterruptedCallsTest < Minitest::Test
       "path" => [200, {}, File.open("file")],
       "stream" => [200, {}, ->(stream) { stream.write("one"); stream << "two"; stream.close }],
       "kept" => [200, {}, ->(stream) { Thread.new { stream.write("one"); stream.close } }],
+      "upgrade" => [200, {}, []],
       "partial" => [200, { "rack.hijack" => ->(io) { io.write("one"); io.close } }, []]
     }
     trace = interrupt(action, Integer(number, 10)) unless action == "stress"
+    env["rack.upgrade"] = Talk if kind == "upgrade"
     env["rack.early_hints"]&.call("link" => "</a>")
     next triple.fetch(kind) unless kind == "full"
 
@@ -77,23 +88,48 @@ class InterruptedCallsTest < Minitest::Test
     end
   end
 
+  %w[raise kill].each do |action|
+    define_method("test_nothing_is_lost_if_any_call_in_a_fiber_ends_by_#{action}") do
+      assert_nothing_lost("--fiber-per-request") { |kind| 1.upto(24) { |number| finish("/#{kind}/#{action}/#{number}") } }
+    end
+
+    define_method("test_nothing_is_lost_if_any_call_for_an_upgrade_ends_by_#{action}") do
+      assert_nothing_lost(kinds: ["upgrade"]) { |kind| 1.upto(30) { |number| upgrade("/#{kind}/#{action}/#{number}") } }
+    end
+  end
+
   def test_nothing_is_lost_if_the_collector_runs_at_each_allocation
     assert_nothing_lost { |kind| finish("/#{kind}/stress/0") }
   end
 
   private
 
-  def assert_nothing_lost(&)
-    @server = serve(unlinted(APP, setup: SETUP), "-t", "2:2", "--early-hints", "--compress", files: { "file" => "one" })
+  def assert_nothing_lost(*arguments, kinds: KINDS, &)
+    @server = serve(unlinted(APP, setup: SETUP), "-t", "2:2", "--early-hints", "--compress", *arguments, files: { "file" => "one" })
     before = open_sockets
-    KINDS.each(&)
+    kinds.each(&)
 
-    wait_until("the sockets to be closed") { open_sockets <= before }
+    wait_until("the sockets to be closed") { open_sockets&.<=(before) }
     refute_match(/\[BUG\]|panicked|already borrowed/, @server.stderr)
     assert_predicate @server, :running?
   end
 
-  def open_sockets = Integer(get(@server, "/sockets").body, 10)
+  # Nil if this request met an interruption that was left.
+  def open_sockets
+    Integer(get(@server, "/sockets").body, 10, exception: false)
+  rescue Fairlead::Test::HttpClient::CutOff
+    nil
+  end
+
+  # It may be refused, or not; then the client goes.
+  def upgrade(path)
+    client = connect(@server).request("GET", path, HANDSHAKE)
+    nil while client.answer.status == 103
+  rescue Fairlead::Test::HttpClient::CutOff
+    nil
+  ensure
+    client.close
+  end
 
   # The response may be anything, but the connection ends.
   def finish(path)
