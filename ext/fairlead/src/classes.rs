@@ -1,6 +1,6 @@
 //! Ruby's classes and objects that the extension needs while it serves, each found or made once and kept for ever.
 
-use magnus::{prelude::*, value::Lazy, ExceptionClass, Module, RClass, RModule, Ruby, TryConvert, Value};
+use magnus::{prelude::*, value::Lazy, ExceptionClass, Module, RClass, RModule, Ruby, TryConvert, TypedData, Value};
 
 /// Blocks that lead to a response; see `rack/loan.rs`.
 pub(crate) static LOAN: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Loan"));
@@ -38,6 +38,12 @@ pub(crate) fn find_all(ruby: &Ruby) {
     for class in [&FILE_INPUT, &STRING_IO, &TCP_SOCKET, &UNIX_SOCKET] {
         Lazy::force(class, ruby);
     }
+}
+
+/// Looks up the class of `T`, which magnus does only once: if what makes the first object were interrupted at that, no other
+/// could be made in this process.
+pub(crate) fn know<T: TypedData>(ruby: &Ruby) {
+    T::class(ruby);
 }
 
 /// A class of `Fairlead::Native` whose objects only the extension makes.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "open3"
 require "socket"
 require "tmpdir"
 require_relative "../../support/waiting"
@@ -56,19 +57,38 @@ class Proxy
       server app 127.0.0.1:%<port>d
   CONF
 
+  # What `proxy_pass` alone does: it asks with HTTP/1.0.
+  PLAIN_NGINX = <<~CONF.freeze
+    #{NGINX[/.*access_log off;\n/m]}
+      client_body_temp_path body;
+      proxy_temp_path proxy;
+      fastcgi_temp_path fastcgi;
+      scgi_temp_path scgi;
+      uwsgi_temp_path uwsgi;
+
+      server {
+        listen unix:%<folder>s/socket;
+        location / { proxy_pass http://127.0.0.1:%<port>d; }
+      }
+    }
+  CONF
+
   KINDS = {
     nginx: [NGINX, ->(folder) { ["nginx", "-p", folder, "-e", "stderr", "-c", "conf"] }],
     haproxy: [HAPROXY, ->(folder) { ["haproxy", "-db", "-C", folder, "-f", "conf"] }]
   }.freeze
+
+  # Proxies that pass on requests, but no upgrades.
+  PLAIN = { plain_nginx: [PLAIN_NGINX, KINDS[:nginx].last] }.freeze
 
   # The path of a proxy's program, which lies where only root looks for programs; nil if it is not installed.
   def self.program(name)
     [*ENV["PATH"].to_s.split(":"), "/usr/sbin"].map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
   end
 
-  # +kind+: one of KINDS, +port+: where the server is.
+  # +kind+: one of KINDS or PLAIN, +port+: where the server is.
   def initialize(kind, port)
-    text, command = KINDS.fetch(kind)
+    text, command = KINDS.merge(PLAIN).fetch(kind)
     @folder = Dir.mktmpdir("fairlead-proxy-")
     File.write(File.join(@folder, "conf"), format(text, folder: @folder, port: port))
     name, *arguments = command.call(@folder)
@@ -78,6 +98,13 @@ class Proxy
   # A new connection to the proxy.
   def connect
     wait_until("the proxy to listen") { socket || (Process.wait2(@pid, Process::WNOHANG) && raise(log)) }
+  end
+
+  # What curl gets from the proxy, and whether the response was complete.
+  def curl(path)
+    connect.close
+    body, status = Open3.capture2("curl", "--silent", "--max-time", "20", "--unix-socket", File.join(@folder, "socket"), "http://localhost#{path}")
+    [body, status.success?]
   end
 
   def stop

@@ -114,9 +114,9 @@ class ContentLengthTest < Minitest::Test
   end
 
   def test_a_client_of_1_0_gets_no_transfer_encoding_of_the_applications_either
-    answer = connect(serving("{ 'transfer-encoding' => 'chunked' }", "['abc']")).write("GET / HTTP/1.0\r\n\r\n").answer
+    answer = connect(serving("{ 'transfer-encoding' => 'chunked' }", '["3\r\nabc\r\n0\r\n\r\n"]')).write("GET / HTTP/1.0\r\n\r\n").answer
 
-    assert_equal [nil, "close"], [answer["transfer-encoding"], answer["connection"]]
+    assert_equal ["abc", nil, "close"], [answer.body, answer["transfer-encoding"], answer["connection"]]
   end
 
   private

@@ -2,6 +2,7 @@
 
 use super::{Exchange, Gone, ResponsePhase, Wait};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
+use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
 use crate::stream::output::FileParts;
 use std::fs::File;
@@ -20,6 +21,13 @@ impl Exchange<'_> {
         if self.lent {
             return Ok(0);
         }
+        if self.own_chunks.is_some() {
+            return self.write_own_chunks(bytes);
+        }
+        self.write_data(bytes)
+    }
+
+    fn write_data(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
         let Some(wanted) = self.begin_write(bytes.len())? else {
             return Ok(bytes.len());
         };
@@ -27,6 +35,39 @@ impl Exchange<'_> {
         let taken = pushed.map_err(|_| self.lost())?;
         self.end_write(taken);
         Ok(if taken == wanted { bytes.len() } else { taken })
+    }
+
+    /// Adds the data of a body that the app frames itself.
+    fn write_own_chunks(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        let mut done = 0;
+        while done < bytes.len() && self.wants_body() {
+            let Some(chunks) = &mut self.own_chunks else { break };
+            let (framing, data) = match chunks.next(&bytes[done..]) {
+                Ok(found) => found,
+                Err(fault) => {
+                    self.blame(fault);
+                    self.abort();
+                    return Err(Gone);
+                }
+            };
+            if (framing, data) == (0, 0) {
+                self.blame(TOO_LONG);
+                break;
+            }
+            done += framing;
+            let taken = self.write_data(&bytes[done..done + data])?;
+            done += taken;
+            if let Some(chunks) = &mut self.own_chunks {
+                chunks.took(taken);
+            }
+            if taken < data {
+                return Ok(done);
+            }
+        }
+        if self.gone {
+            return Err(Gone);
+        }
+        Ok(bytes.len())
     }
 
     /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.

@@ -4,7 +4,8 @@
 use super::upgrade::is_own_field;
 use super::{Exchange, ResponsePhase};
 use crate::files::Named;
-use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
+use crate::http::http1::{write_head, Announced, BodyFraming, ConnectionField, HeadEnd};
+use crate::http::own_chunks::OwnChunks;
 use crate::http::response::FieldError;
 use fairlead_wire::{fields, has_no_body, Version};
 
@@ -106,10 +107,10 @@ impl Exchange<'_> {
             10 | 16 if self.services.files.has_roots() => Ok(!self.note_named_file(name, value)),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.announced.note_length(value).map(|()| false),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                self.announced.note_coding(value);
+                let is_new = self.announced.note_coding(value);
                 // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
                 let may_be_sent = self.request().version() == Version::Http11 && !has_no_body(self.response.status);
-                Ok(may_be_sent)
+                Ok(is_new && may_be_sent)
             }
             _ => Ok(true),
         }
@@ -142,14 +143,22 @@ impl Exchange<'_> {
 
     /// Forgets the transfer-encoding that the app has applied to a body that is replaced.
     pub(crate) fn drop_own_framing(&mut self) {
-        if self.announced.chunked.take().is_some() {
+        if self.announced.coding.take().is_some() {
             self.response.fields.remove(b"transfer-encoding");
         }
     }
 
     /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.
     pub fn has_own_framing(&self) -> bool {
-        self.announced.chunked.is_some()
+        self.announced.coding.is_some()
+    }
+
+    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
+    fn refuse_coding(&mut self) {
+        self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
+        self.announced = Announced::default();
+        self.respond_plainly(500);
+        self.phase = ResponsePhase::Ended;
     }
 
     /// Whether the connection ends because this worker does.
@@ -166,18 +175,29 @@ impl Exchange<'_> {
     /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
     /// ended by the end of the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
-        self.add_hsts();
         if self.request().is_tunnel() && (200..300).contains(&self.response.status) {
             self.response.status = NO_TUNNEL;
         }
         let version = self.request().version();
+        if self.announced.is_unspeakable(self.response.status, version) {
+            return self.refuse_coding();
+        }
+        self.add_hsts();
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
-        self.close |= self.announced.ends_connection(framing, version);
+        // In HTTP/2 the stream ends.
+        self.ends_with_connection = framing == BodyFraming::Raw && version != Version::Http2;
+        self.close |= framing == BodyFraming::Raw;
         // A response that began before that also ends its connection.
         self.close |= self.ends_connection();
-        self.write_head(Some(framing), ConnectionField::of(version, self.close));
+        // The app's own field says how its body is framed.
+        let has_field = self.has_own_framing() && framing == BodyFraming::Chunked;
+        let in_head = if has_field { BodyFraming::Raw } else { framing };
+        self.write_head(Some(in_head), ConnectionField::of(version, self.close));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
+        if self.announced.is_chunked() && self.wants_body() {
+            self.own_chunks = Some(Box::new(OwnChunks::new()));
+        }
     }
 
     /// Tells browsers to come with TLS only, in responses that have it: without it anybody could have added the field, so

@@ -25,7 +25,8 @@ pub use wait::Wait;
 use crate::clock::DateCache;
 use crate::files::Named;
 use crate::http::body::Body;
-use crate::http::http1::{Announced, BodyFraming, LAST_CHUNK};
+use crate::http::http1::{Announced, BodyFraming, OwnCoding, LAST_CHUNK};
+use crate::http::own_chunks::{OwnChunks, UNFINISHED};
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
 use crate::realtime::Client;
@@ -71,6 +72,8 @@ pub struct Exchange<'a> {
     response: &'a mut ResponseHead,
     announced: Announced,
     close: bool,
+    /// Whether only the end of the connection ends the body: a client must be able to tell it from an early one.
+    ends_with_connection: bool,
     /// Length of the output before this response: it is truncated to this if the response is taken back.
     start: usize,
     body_bytes: u64,
@@ -91,6 +94,8 @@ pub struct Exchange<'a> {
     /// The file that the app has named to be sent.
     named: Option<Named>,
     coder: Option<Box<Coder>>,
+    /// Finds the data in a body that the app frames itself.
+    own_chunks: Option<Box<OwnChunks>>,
 }
 
 impl<'a> Exchange<'a> {
@@ -110,6 +115,7 @@ impl<'a> Exchange<'a> {
             response: &mut workspace.head,
             announced: Announced::default(),
             close,
+            ends_with_connection: false,
             start,
             body_bytes: 0,
             waits: None,
@@ -122,6 +128,7 @@ impl<'a> Exchange<'a> {
             hijacked: false,
             named: None,
             coder: None,
+            own_chunks: None,
         }
     }
 
@@ -235,8 +242,8 @@ impl<'a> Exchange<'a> {
     /// and it has the length that the app has announced, if any.
     pub fn end_head_for_hijack(&mut self) {
         self.close = true;
-        if self.announced.length.is_none() {
-            self.announced.chunked.get_or_insert(false);
+        if self.announced.length.is_none() || self.has_own_framing() {
+            self.announced.coding = Some(OwnCoding::NONE);
         }
         self.end_head(None);
     }
@@ -258,6 +265,7 @@ impl<'a> Exchange<'a> {
         self.announced = Announced::default();
         self.named = None;
         self.coder = None;
+        self.own_chunks = None;
         true
     }
 
@@ -287,6 +295,9 @@ impl<'a> Exchange<'a> {
             self.faulty = Some("the application returned no response");
             self.respond_plainly(500);
         }
+        if let Some(chunks) = self.own_chunks.take().filter(|_| self.wants_body()) {
+            return self.end_own_chunks(&chunks);
+        }
         match self.phase {
             ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(LAST_CHUNK),
             ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
@@ -296,6 +307,20 @@ impl<'a> Exchange<'a> {
             ResponsePhase::Head | ResponsePhase::Upgrade(_) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
                 self.gone = true
             }
+            _ => {}
+        }
+        self.phase = ResponsePhase::Ended;
+    }
+
+    /// Ends a body that the app has framed itself. Its trailers are kept where the protocol has them at the end of the
+    /// chunks: in HTTP/1.1.
+    fn end_own_chunks(&mut self, chunks: &OwnChunks) {
+        match self.phase {
+            _ if !chunks.is_done() => {
+                self.blame(UNFINISHED);
+                self.abort();
+            }
+            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(&chunks.last_chunk()),
             _ => {}
         }
         self.phase = ResponsePhase::Ended;
@@ -312,7 +337,7 @@ impl<'a> Exchange<'a> {
         let outcome = match self.client {
             Some(client) => Outcome::Client(client),
             None if self.hijacked => Outcome::Hijacked,
-            None if self.is_aborted => Outcome::Aborted,
+            None if self.is_aborted || (self.gone && self.ends_with_connection) => Outcome::Aborted,
             None if self.gone => Outcome::Gone,
             None => Outcome::Responded { close: self.close },
         };
@@ -335,7 +360,7 @@ pub(crate) enum Outcome {
     Client(Arc<Client>),
     /// Its socket belongs to the app.
     Hijacked,
-    /// It is reset, to relieve others.
+    /// It is reset: to relieve others, or because the end of the connection would pass for the end of the body.
     Aborted,
     /// It is closed: the client is gone, or could not tell where the response ends.
     Gone,

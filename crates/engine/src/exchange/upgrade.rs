@@ -111,7 +111,11 @@ impl Exchange<'_> {
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         self.phase = ResponsePhase::Ended;
-        Some(self.become_client(Protocol::Stream { chunked }, None))
+        let client = self.become_client(Protocol::Stream { chunked }, None);
+        if let Some(chunks) = self.own_chunks.take() {
+            client.decode_chunks(chunks);
+        }
+        Some(client)
     }
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {

@@ -71,20 +71,24 @@ impl Exchange<'_> {
         self.lend(0)
     }
 
-    /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange.
+    /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange. `None` if
+    /// the bytes are not data, but framing of the app's own: then only [`Exchange::write`] can write them.
     ///
     /// # Errors
     /// If the client is gone.
-    pub fn write_apart(&mut self, length: usize) -> Result<Wait, Gone> {
+    pub fn write_apart(&mut self, length: usize) -> Result<Option<Wait>, Gone> {
+        if self.own_chunks.is_some() {
+            return Ok(None);
+        }
         if self.lent {
-            return Ok(self.lend(0));
+            return Ok(Some(self.lend(0)));
         }
         let wanted = self.begin_write(length)?.unwrap_or(0);
         let wait = self.lend(wanted);
-        Ok(Wait {
+        Ok(Some(Wait {
             offered: length,
             ..wait
-        })
+        }))
     }
 
     pub(super) fn lend(&mut self, wanted: usize) -> Wait {

@@ -23,7 +23,7 @@ pub(crate) enum BodyFraming {
     Chunked,
     /// Inside a chunk; the bytes of it that are still to come.
     Chunk(u64),
-    /// The end of the connection ends the body, or the app frames it itself.
+    /// The end of the connection, or of the stream of HTTP/2, ends the body.
     Raw,
 }
 
@@ -31,8 +31,42 @@ pub(crate) enum BodyFraming {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announced {
     pub(crate) length: Option<u64>,
-    /// Whether the transfer-encoding that the app has applied ends with `chunked`; `None` if it has applied none.
-    pub(crate) chunked: Option<bool>,
+    /// The transfer-encoding that the app has applied; `None` if it has applied none.
+    pub(crate) coding: Option<OwnCoding>,
+}
+
+/// A transfer-encoding that the app has applied to its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnCoding {
+    /// Whether it ends with `chunked`.
+    pub(crate) is_chunked: bool,
+    /// Whether nothing is left of it when the chunks are decoded.
+    pub(crate) is_plain: bool,
+}
+
+impl OwnCoding {
+    /// Nothing that the server could decode: the bytes of the app are the body.
+    pub(crate) const NONE: OwnCoding = OwnCoding {
+        is_chunked: false,
+        is_plain: true,
+    };
+
+    const CHUNKED: OwnCoding = OwnCoding {
+        is_chunked: true,
+        is_plain: true,
+    };
+
+    fn of(value: &[u8]) -> OwnCoding {
+        let is = |coding: &[u8], name: &[u8]| coding.eq_ignore_ascii_case(name);
+        // In RFC 2616, `identity` said that there is none.
+        let mut codings = fields::members(value).filter(|coding| !is(coding, b"identity"));
+        let first = codings.next();
+        let last = codings.last();
+        OwnCoding {
+            is_chunked: last.or(first).is_some_and(|coding| is(coding, b"chunked")),
+            is_plain: last.is_none() && first.is_none_or(|coding| is(coding, b"chunked")),
+        }
+    }
 }
 
 impl Announced {
@@ -51,31 +85,49 @@ impl Announced {
         Ok(())
     }
 
-    /// Stores a transfer-encoding.
-    pub(crate) fn note_coding(&mut self, value: &[u8]) {
-        let last = fields::members(value).last();
-        self.chunked = Some(last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")));
+    /// Stores a transfer-encoding. False if it says nothing new: two fields with `chunked`, whose names differ in case,
+    /// mean one framing.
+    pub(crate) fn note_coding(&mut self, value: &[u8]) -> bool {
+        let coding = OwnCoding::of(value);
+        let before = self.coding.replace(coding).unwrap_or(OwnCoding::NONE);
+        if before == OwnCoding::NONE || before == coding {
+            return before != OwnCoding::CHUNKED;
+        }
+        self.coding = Some(match coding {
+            OwnCoding::NONE => before,
+            _ => OwnCoding {
+                is_plain: false,
+                ..coding
+            },
+        });
+        true
     }
 
-    /// How a body is delimited. `total`: its length, if known.
+    /// Whether the app's transfer-encoding is one that the protocol cannot carry, and the server cannot decode.
+    pub(crate) fn is_unspeakable(self, status: u16, version: Version) -> bool {
+        version != Version::Http11 && !has_no_body(status) && self.coding.is_some_and(|coding| !coding.is_plain)
+    }
+
+    /// Whether the app frames its body in chunks, which the server decodes.
+    pub(crate) fn is_chunked(self) -> bool {
+        self.coding.is_some_and(|coding| coding.is_chunked)
+    }
+
+    /// How a body is delimited. `total`: its length, if known. What the app has framed in chunks is decoded first.
     pub(crate) fn framing(self, status: u16, version: Version, total: Option<u64>) -> BodyFraming {
         if has_no_body(status) {
             return BodyFraming::None;
         }
-        if self.chunked.is_some() {
-            return BodyFraming::Raw;
-        }
-        match self.length.or(total) {
+        let length = match self.coding {
+            Some(OwnCoding { is_chunked: false, .. }) => return BodyFraming::Raw,
+            Some(_) => None,
+            None => self.length.or(total),
+        };
+        match length {
             Some(length) => BodyFraming::Length(length),
             None if version == Version::Http11 => BodyFraming::Chunked,
             None => BodyFraming::Raw,
         }
-    }
-
-    /// Whether a body with that framing ends only with the connection: for HTTP/1.0, and if `chunked` is not the last
-    /// coding (RFC 9112 §6.3). In HTTP/2 the stream ends.
-    pub(crate) fn ends_connection(self, framing: BodyFraming, version: Version) -> bool {
-        framing == BodyFraming::Raw && (version != Version::Http11 || self.chunked != Some(true))
     }
 }
 
@@ -228,37 +280,72 @@ mod tests {
     #[test]
     fn the_framing_follows_from_what_is_known() {
         let (http10, http11) = (Version::Http10, Version::Http11);
-        let own = |chunked| Announced {
-            chunked: Some(chunked),
-            ..Announced::default()
-        };
         let length = Announced {
             length: Some(3),
-            chunked: None,
+            coding: None,
         };
         let nothing = Announced::default();
-        for (announced, status, version, total, framing, ends) in [
-            (nothing, 200, http11, Some(7), BodyFraming::Length(7), false),
-            (length, 200, http11, Some(7), BodyFraming::Length(3), false),
-            (nothing, 200, http11, None, BodyFraming::Chunked, false),
-            (nothing, 200, http10, None, BodyFraming::Raw, true),
-            (own(true), 200, http11, Some(7), BodyFraming::Raw, false),
-            (own(false), 200, http11, None, BodyFraming::Raw, true),
-            (own(true), 200, http10, None, BodyFraming::Raw, true),
-            (length, 204, http11, None, BodyFraming::None, false),
-            (nothing, 304, http10, Some(7), BodyFraming::None, false),
+        for (announced, status, version, total, framing) in [
+            (nothing, 200, http11, Some(7), BodyFraming::Length(7)),
+            (length, 200, http11, Some(7), BodyFraming::Length(3)),
+            (nothing, 200, http11, None, BodyFraming::Chunked),
+            (nothing, 200, http10, None, BodyFraming::Raw),
+            (own(&[b"chunked"]), 200, http11, Some(7), BodyFraming::Chunked),
+            (own(&[b"gzip, chunked"]), 200, http11, None, BodyFraming::Chunked),
+            (own(&[b"gzip"]), 200, http11, None, BodyFraming::Raw),
+            (own(&[b"identity"]), 200, http11, Some(7), BodyFraming::Raw),
+            (own(&[b"chunked"]), 200, http10, None, BodyFraming::Raw),
+            (own(&[b"chunked"]), 200, Version::Http2, Some(7), BodyFraming::Raw),
+            (own(&[b"chunked"]), 204, http11, None, BodyFraming::None),
+            (length, 204, http11, None, BodyFraming::None),
+            (nothing, 304, http10, Some(7), BodyFraming::None),
         ] {
             assert_eq!(
                 announced.framing(status, version, total),
                 framing,
                 "{announced:?} {status}"
             );
-            assert_eq!(
-                announced.ends_connection(framing, version),
-                ends,
-                "{announced:?} {status}"
-            );
         }
+    }
+
+    /// An app that sends these transfer-encodings.
+    fn own(values: &[&[u8]]) -> Announced {
+        let mut announced = Announced::default();
+        for value in values {
+            announced.note_coding(value);
+        }
+        announced
+    }
+
+    #[test]
+    fn only_http_1_1_carries_a_transfer_coding_that_the_server_cannot_decode() {
+        let unspeakable = |values: &[&[u8]]| {
+            assert!(!own(values).is_unspeakable(200, Version::Http11));
+            assert!(!own(values).is_unspeakable(304, Version::Http2));
+            let both = [Version::Http10, Version::Http2].map(|version| own(values).is_unspeakable(200, version));
+            assert_eq!(both[0], both[1]);
+            both[0]
+        };
+        for plain in [&b"chunked"[..], b"Chunked", b"identity", b"identity, chunked", b""] {
+            assert!(!unspeakable(&[plain]), "{plain:?}");
+        }
+        for coded in [&b"gzip"[..], b"gzip, chunked", b"chunked, chunked", b"chunked, gzip"] {
+            assert!(unspeakable(&[coded]), "{coded:?}");
+        }
+        assert!(!unspeakable(&[b"chunked", b"Chunked"]), "one framing, said twice");
+        assert!(unspeakable(&[b"gzip", b"chunked"]) && own(&[b"gzip", b"chunked"]).is_chunked());
+        assert!(!unspeakable(&[b"chunked", b"identity"]) && own(&[b"chunked", b"identity"]).is_chunked());
+        assert!(!Announced::default().is_chunked() && own(&[]).coding.is_none());
+    }
+
+    #[test]
+    fn chunked_is_noted_once() {
+        let mut announced = Announced::default();
+        assert_eq!(
+            [b"chunked", b"Chunked"].map(|value| announced.note_coding(value)),
+            [true, false]
+        );
+        assert!(announced.note_coding(b"gzip") && !announced.is_chunked());
     }
 
     #[test]

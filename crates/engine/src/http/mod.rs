@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod http1;
+pub(crate) mod own_chunks;
 pub(crate) mod refusal;
 pub(crate) mod request;
 pub(crate) mod response;

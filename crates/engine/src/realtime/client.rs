@@ -11,6 +11,7 @@ use super::reader::Reader;
 use super::{Realtime, Scheduled};
 use crate::clock::{AtomicMillis, Millis};
 use crate::config::fair_by::Party;
+use crate::http::own_chunks::OwnChunks;
 use crate::limits::meter::Meter;
 use crate::pubsub::{Delivery, Match};
 use crate::transport::poller::Key;
@@ -88,6 +89,8 @@ pub(super) struct Outbox {
     pub(super) owes_drained: bool,
     /// Made when first needed, if the context is kept between messages.
     pub(super) deflater: Option<Box<Deflater>>,
+    /// Finds the data in a response that the app frames itself.
+    pub(super) own_chunks: Option<Box<OwnChunks>>,
     pub(super) ending: Option<Ending>,
 }
 
@@ -198,6 +201,7 @@ impl Client {
                 writes: false,
                 owes_drained: false,
                 deflater: None,
+                own_chunks: None,
                 ending: None,
             }),
             inbox: Mutex::default(),
@@ -218,6 +222,11 @@ impl Client {
     /// Whether it is the rest of a response, whose end has to be told from a breach.
     pub(crate) fn is_response(&self) -> bool {
         matches!(self.protocol, Protocol::Stream { .. })
+    }
+
+    /// The app frames the rest of the response itself, in chunks.
+    pub(crate) fn decode_chunks(&self, chunks: Box<OwnChunks>) {
+        self.outbox.lock().own_chunks = Some(chunks);
     }
 
     /// Whether something that is written now may still arrive.

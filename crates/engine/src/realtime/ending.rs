@@ -16,6 +16,7 @@ use super::outbox::Frame;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
+use crate::http::own_chunks::UNFINISHED;
 use crate::observe::excess::About;
 use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
@@ -47,6 +48,9 @@ impl Client {
     /// Closes the connection after what is queued: with a close frame, or the last chunk. Later writes are refused.
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
+        if self.is_open() && outbox.own_chunks.as_ref().is_some_and(|chunks| !chunks.is_done()) {
+            return self.abort(outbox, UNFINISHED);
+        }
         if self.advance(State::Closing) {
             self.send_last(outbox, code, reason, CLOSE, false);
         }
@@ -121,7 +125,8 @@ impl Client {
         });
         if !has_spoken {
             outbox.begin();
-            outbox.frames.push(Frame::Own(self.closing_bytes(code, reason)));
+            let last = self.closing_bytes(&outbox, code, reason);
+            outbox.frames.push(Frame::Own(last));
         }
         if let Some(realtime) = self.realtime.upgrade() {
             realtime.expect(now + patience);
@@ -133,13 +138,14 @@ impl Client {
         }
     }
 
-    fn closing_bytes(&self, code: Option<u16>, reason: &str) -> Vec<u8> {
+    fn closing_bytes(&self, outbox: &Outbox, code: Option<u16>, reason: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.protocol() {
             Protocol::WebSocket => close_frame(&mut bytes, code, reason),
-            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => {
-                bytes.extend_from_slice(LAST_CHUNK);
-            }
+            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => match &outbox.own_chunks {
+                Some(chunks) => bytes = chunks.last_chunk(),
+                None => bytes.extend_from_slice(LAST_CHUNK),
+            },
             _ => {}
         }
         bytes
@@ -199,7 +205,7 @@ impl Client {
 
     /// Resets the connection without a last frame, so that the kernel does not keep, for minutes, data that the peer
     /// does not read.
-    fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
+    pub(super) fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         if let Some(realtime) = self.realtime.upgrade() {
             let log = &realtime.worker.log;
@@ -314,6 +320,7 @@ impl Client {
         let transport = outbox.transport.take();
         let counts = (outbox.count.take(), outbox.connection.take());
         outbox.deflater = None;
+        outbox.own_chunks = None;
         drop(outbox);
         drop(transport);
         realtime.clients.release(self.key);

@@ -65,8 +65,16 @@ impl Client {
         if outbox.frames.bytes() > realtime.worker.config.response_memory_bytes {
             return Offered::Full;
         }
+        let piece = match outbox.own_chunks.as_mut().map(|chunks| chunks.decode(data)) {
+            None => encoding::piece(data, chunked),
+            Some(Ok(data)) => encoding::piece(&data, chunked),
+            Some(Err(fault)) => {
+                self.abort(outbox, fault);
+                return Offered::Gone;
+            }
+        };
         outbox.begin();
-        outbox.frames.push(Frame::Own(encoding::piece(data, chunked)));
+        outbox.frames.push(Frame::Own(piece));
         if !outbox.writes {
             self.flush_locked(outbox);
         }

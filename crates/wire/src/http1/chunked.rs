@@ -5,8 +5,9 @@
 //!   └───────────────────►┘           └─► Trailer ─► Done            (size 0)
 //! ```
 //!
-//! Data is passed to a sink in pieces and is not copied here. Trailer fields are checked and dropped: an application
-//! has already read the body as data, and fields that come after it could only mislead.
+//! Data is passed to a sink in pieces and is not copied here. [`ChunkedDecoder::skip_framing`] leaves the data to the
+//! caller instead, who may take it bit by bit. Trailer fields are checked and dropped, unless they are asked for: an
+//! application has already read the body as data, and fields that come after it could only mislead.
 
 use super::chunk_extension::Extensions;
 use super::fields::{is_token_byte, is_valid_field_name, is_value_byte};
@@ -35,6 +36,8 @@ pub struct ChunkedDecoder {
     line: Vec<u8>,
     trailer_bytes: usize,
     max_trailer_bytes: usize,
+    /// The trailer lines that have arrived, if they are kept.
+    trailers: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +70,49 @@ impl ChunkedDecoder {
             line: Vec::new(),
             trailer_bytes: 0,
             max_trailer_bytes,
+            trailers: None,
+        }
+    }
+
+    /// Keeps the trailer lines; see [`ChunkedDecoder::trailers`].
+    #[must_use]
+    pub fn keeping_trailers(mut self) -> ChunkedDecoder {
+        self.trailers = Some(Vec::new());
+        self
+    }
+
+    /// The trailer lines with their line ends, without the empty line behind them; none if they are not kept.
+    pub fn trailers(&self) -> &[u8] {
+        self.trailers.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the body has ended, including trailers.
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Reads framing at the start of `input`, until data or the end of the body comes. Returns its length.
+    pub fn skip_framing(&mut self, input: &[u8]) -> Result<usize, Error> {
+        let mut rest = input;
+        while !rest.is_empty() && !matches!(self.state, State::Data | State::Done) {
+            rest = &rest[self.checked_step(rest, &mut |_| {})?..];
+        }
+        Ok(input.len() - rest.len())
+    }
+
+    /// How many of the next `length` bytes are data of the chunk that has begun.
+    pub fn data_ahead(&self, length: usize) -> usize {
+        match self.state {
+            State::Data => usize::try_from(self.size).unwrap_or(usize::MAX).min(length),
+            _ => 0,
+        }
+    }
+
+    /// Counts data that the caller has taken: at most [`ChunkedDecoder::data_ahead`].
+    pub fn take_data(&mut self, length: usize) {
+        self.size = self.size.saturating_sub(length as u64);
+        if self.size == 0 && matches!(self.state, State::Data) {
+            self.state = State::DataReturn;
         }
     }
 
@@ -74,19 +120,22 @@ impl ChunkedDecoder {
     /// error the sink may already have got data from before it.
     pub fn decode(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<Progress, Error> {
         let mut rest = input;
-        while !rest.is_empty() && !matches!(self.state, State::Done) {
-            match self.step(rest, sink) {
-                Ok(taken) => rest = &rest[taken..],
-                Err(error) => {
-                    self.state = State::Failed(error);
-                    return Err(error);
-                }
-            }
+        while !rest.is_empty() && !self.is_done() {
+            rest = &rest[self.checked_step(rest, sink)?..];
         }
         Ok(Progress {
             consumed: input.len() - rest.len(),
-            done: matches!(self.state, State::Done),
+            done: self.is_done(),
         })
+    }
+
+    /// As [`ChunkedDecoder::step`]; remembers an error.
+    fn checked_step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
+        let taken = self.step(input, sink);
+        if let Err(error) = taken {
+            self.state = State::Failed(error);
+        }
+        taken
     }
 
     /// Takes the next byte of `input`, which is not empty, or several at once. Returns how many.
@@ -139,13 +188,9 @@ impl ChunkedDecoder {
     }
 
     fn data(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> usize {
-        let left = usize::try_from(self.size).unwrap_or(usize::MAX);
-        let taken = input.len().min(left);
+        let taken = self.data_ahead(input.len());
         sink(&input[..taken]);
-        self.size -= taken as u64;
-        if self.size == 0 {
-            self.state = State::DataReturn;
-        }
+        self.take_data(taken);
         taken
     }
 
@@ -161,6 +206,8 @@ impl ChunkedDecoder {
         if line_feed.is_some() {
             if check_trailer_line(&self.line)? {
                 self.state = State::Done;
+            } else if let Some(trailers) = &mut self.trailers {
+                trailers.extend_from_slice(&self.line);
             }
             self.line.clear();
         }

@@ -60,6 +60,7 @@ impl DataTypeFunctions for NativeEngine {
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Engine", ruby.class_object())?;
     class.undef_default_alloc_func();
+    crate::classes::know::<NativeEngine>(ruby);
     class.define_singleton_method("new", function!(new, 5))?;
     class.define_method("run", method!(run, 0))?;
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;

@@ -44,6 +44,7 @@ impl Process {
     }
 }
 
+/// What is returned must not live while Ruby is called.
 fn current() -> MutexGuard<'static, Process> {
     let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = std::process::id();
@@ -138,18 +139,37 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     let pattern = kind(ruby, pattern)?;
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
     let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
-    let mut process = current();
-    let (Some(engine), Some(hub)) = (process.engine(), process.hub.clone()) else {
+    let Some((engine, hub)) = serving() else {
         return Ok(None);
     };
     let subscription = engine.new_subscription();
     ruby.get_inner(&BLOCKS).aset(subscription.id(), block)?;
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
-    let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
-    let Some(before) = subscriptions.insert(name.clone(), subscription) else {
+    let Some(before) = keep(&name, subscription) else {
         return Ok(Some(count));
     };
     Ok(Some(end(ruby, &hub, &before, &name)?.unwrap_or(count)))
+}
+
+/// The engine that does what is to be done for the process, and its hub.
+fn serving() -> Option<(Arc<Engine>, Arc<Hub>)> {
+    let mut process = current();
+    process.engine().zip(process.hub.clone())
+}
+
+/// Keeps the subscription of a name; returns the one before.
+fn keep(name: &[u8], subscription: Arc<ProcessSubscription>) -> Option<Arc<ProcessSubscription>> {
+    let mut process = current();
+    let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
+    subscriptions.insert(name.to_vec(), subscription)
+}
+
+/// Takes the subscription of a name, and the hub.
+fn take(name: &[u8]) -> Option<(Arc<ProcessSubscription>, Arc<Hub>)> {
+    let mut process = current();
+    let hub = process.hub.clone()?;
+    let subscription = process.subscriptions.as_mut()?.remove(name)?;
+    Some((subscription, hub))
 }
 
 /// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there
@@ -157,12 +177,8 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
 fn unsubscribe(ruby: &Ruby, name: RString) -> Result<Option<usize>, Error> {
     // SAFETY: as above.
     let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
-    let mut process = current();
-    let Some(hub) = process.hub.clone() else {
-        return Ok(None);
-    };
-    match process.subscriptions.as_mut().and_then(|known| known.remove(&name)) {
-        Some(subscription) => end(ruby, &hub, &subscription, &name),
+    match take(&name) {
+        Some((subscription, hub)) => end(ruby, &hub, &subscription, &name),
         None => Ok(None),
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Shared {
 
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Shared", ruby.class_object())?;
+    crate::classes::know::<Shared>(ruby);
     class.define_singleton_method("new", function!(Shared::new, 2))?;
     class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
     class.const_set("LAYOUT", layout())?;

@@ -27,10 +27,12 @@ unsafe impl Shareable for TicketKeys {}
 
 pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Tls", ruby.class_object())?;
+    crate::classes::know::<NativeTls>(ruby);
     class.define_singleton_method("new", function!(NativeTls::new, 1))?;
     class.define_method("replace", method!(NativeTls::replace, 1))?;
     class.define_method("warnings", method!(NativeTls::warnings, 0))?;
     let class = native.define_class("TicketKeys", ruby.class_object())?;
+    crate::classes::know::<KeyFile>(ruby);
     class.define_singleton_method("new", function!(KeyFile::new, 0))?;
     class.define_singleton_method("adopt", function!(KeyFile::adopt, 1))?;
     class.define_method("fileno", method!(KeyFile::fileno, 0))?;

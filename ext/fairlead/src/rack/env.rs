@@ -192,7 +192,7 @@ impl ThreadTemplate<'_> {
         match name.len() {
             // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
             4 => name.eq_ignore_ascii_case(b"host"),
-            // The server sets HTTP_VERSION.
+            // HTTP_VERSION is the version of the request.
             7 => name.eq_ignore_ascii_case(b"version"),
             15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
             // The body is decoded, so the coding is gone.

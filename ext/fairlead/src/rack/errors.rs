@@ -18,19 +18,19 @@ impl OnThread<'_> {
         } else {
             None
         };
+        if response.is_given_away.get() && self.engine.is_at_home() {
+            // What was called with the socket has raised or was killed, and nobody else will close the socket.
+            self.logged(env, || {
+                // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
+                unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
+            });
+        }
         let Some(error) = error else {
             // This thread is to end.
             self.leave.set(Some(jump));
             response.with(|exchange| exchange.abort());
             return Qnil as VALUE;
         };
-        if response.is_given_away.get() {
-            // What was called with the socket has raised, and nobody else will close the socket.
-            self.logged(env, || {
-                // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
-                unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
-            });
-        }
         if is_closed_error(self.ruby, error) {
             response.with(|exchange| exchange.abort());
         } else if response.with(|exchange| !exchange.has_started() || exchange.take_back()) {

@@ -5,13 +5,17 @@
 use super::{Loan, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
 use crate::objects;
+use crate::protect::protect;
 use crate::strings::{ids, strings};
 use fairlead_engine::Exchange;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::{rb_int2inum, Qnil, VALUE};
+use rustix::io::{dup3, DupFlags};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
-use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 /// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans
 /// lead to.
@@ -68,7 +72,7 @@ fn socket_of(response: &Response<'_, '_>) -> Result<Socket, Stop> {
     Ok(Socket::Taken(response.with(take)))
 }
 
-/// A socket that belongs to the application. Nothing closes it before it is a Ruby object.
+/// A socket that belongs to the application. A number without a destructor: Ruby may jump over it.
 #[derive(Clone, Copy)]
 pub(crate) struct Taken {
     fd: RawFd,
@@ -87,12 +91,29 @@ impl Taken {
         Taken { fd, is_unix }
     }
 
-    /// The Ruby object that closes it. Inside `protect`.
+    /// The Ruby object that closes it. Inside `protect`; if Ruby jumps, the socket is closed.
     pub(crate) fn object(self, ruby: &Ruby) -> VALUE {
         let class = if self.is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
-        // SAFETY: the GVL is held.
-        let number = unsafe { rb_int2inum(self.fd as isize) };
-        // The object owns the descriptor from now on.
-        objects::call(ruby, ruby.get_inner(class).as_raw(), ids().for_fd, &[number])
+        let mut io = Qnil as VALUE;
+        let made = protect(ruby, || {
+            // SAFETY: the GVL is held.
+            let number = unsafe { rb_int2inum(self.fd as isize) };
+            io = objects::call(ruby, ruby.get_inner(class).as_raw(), ids().for_fd, &[number]);
+        });
+        if let Err(jump) = made {
+            self.give_up();
+            Stop::Jump(jump).raise(ruby);
+        }
+        io
+    }
+
+    /// Closes the socket, but not its number: an object may have that already and close it later, when it could be the
+    /// number of something else.
+    fn give_up(self) {
+        // SAFETY: an open descriptor, of ours or of an object that was just made; it is not closed here.
+        let mut socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.fd) });
+        if let Ok(nothing) = File::open("/dev/null") {
+            let _ = dup3(&nothing, &mut socket, DupFlags::CLOEXEC);
+        }
     }
 }

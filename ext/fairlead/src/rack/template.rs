@@ -58,7 +58,8 @@ pub(super) struct Server {
 }
 
 impl Template {
-    /// Makes the template; may raise.
+    /// Makes the template; may raise. It has HTTP_VERSION: the SPEC of Rack before 3.1 asks for it, and Rails decides by it
+    /// whether it streams.
     pub(crate) fn new(
         ruby: &Ruby,
         errors: VALUE,

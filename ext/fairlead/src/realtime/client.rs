@@ -56,6 +56,7 @@ impl DataTypeFunctions for NativeClient {
 pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     let class = fairlead.define_class("Client", ruby.class_object())?;
     class.undef_default_alloc_func();
+    crate::classes::know::<NativeClient>(ruby);
     class.define_method("env", method!(env, 0))?;
     class.define_method("protocol", method!(protocol, 0))?;
     class.define_method("open?", method!(is_open, 0))?;

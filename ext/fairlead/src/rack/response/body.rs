@@ -277,8 +277,10 @@ pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
             return Ok(());
         }
         if is_long {
-            done += write_apart(access, rest)?;
-            continue;
+            if let Some(written) = write_apart(access, rest)? {
+                done += written;
+                continue;
+            }
         }
         let written = access.exchange(|exchange| {
             let taken = exchange.write(rest)?;

@@ -59,6 +59,7 @@ impl Default for Stream {
 /// Defines the methods of `Fairlead::Native::Stream`.
 pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
     let class = ruby.get_inner(&STREAM);
+    crate::classes::know::<Stream>(ruby);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
@@ -176,8 +177,7 @@ impl Stream {
     fn close_read(&self) {}
 
     fn is_closed(ruby: &Ruby, this: &Stream) -> bool {
-        let client = this.client.borrow();
-        this.is_over(ruby) && !client.as_ref().is_some_and(|client| client.is_open())
+        this.is_over(ruby) && !this.client.borrow().as_ref().is_some_and(|client| client.is_open())
     }
 }
 

@@ -76,14 +76,17 @@ pub(super) fn wait_with<A: Access>(access: &A, mut wait: Wait) -> Result<(), Sto
     waited?.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
-/// Writes bytes that nobody can change, without the GVL; returns how many were written.
-pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<usize, Stop> {
+/// Writes bytes that nobody can change, without the GVL; returns how many were written. `None` if only
+/// [`Exchange::write`](fairlead_engine::Exchange::write) can write them.
+pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<Option<usize>, Stop> {
     let write = access.exchange(|exchange| exchange.write_apart(bytes.len()))?;
-    let mut write = write.map_err(|Gone| Stop::Gone)?;
+    let Some(mut write) = write.map_err(|Gone| Stop::Gone)? else {
+        return Ok(None);
+    };
     wait_without_gvl(access.ruby(), || write.write(bytes));
     let written = access.exchange(|exchange| exchange.waited(write));
     check_interrupts(access.ruby()).map_err(Stop::Jump)?;
-    written?.map_err(|Gone| Stop::Gone)
+    written?.map(Some).map_err(|Gone| Stop::Gone)
 }
 
 /// Gives the kernel what it takes: without the GVL where this means to read what was spooled.
