@@ -11,7 +11,7 @@ module Fairlead
     PAUSE = 0.01
 
     # The folder of Fairlead's own files.
-    OWN = "#{File.expand_path("..", __dir__)}/".freeze
+    OWN = __dir__.delete_suffix("process").freeze
 
     class << self
       # Sets the handlers. A signal that is ignored stays ignored.
