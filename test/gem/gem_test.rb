@@ -82,8 +82,8 @@ class GemTest < Minitest::Test
 
   SHEBANGS.each do |name, shebang|
     define_method(:"test_bundle_exec_of_a_program_with_the_first_line_#{name}_restarts_in_the_bundle") do
-      assert_restarts(Installed.new("bundle", "exec", "fairlead", shebang: shebang, 
-arguments: ["-w", "2", "--state", "state", "--control-url", "auto"]))
+      arguments = ["-w", "2", "--state", "state", "--control-url", "auto"]
+      assert_restarts(Installed.new("bundle", "exec", "fairlead", shebang: shebang, arguments: arguments))
     end
   end
 
