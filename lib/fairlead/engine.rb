@@ -144,11 +144,18 @@ module Fairlead
     # Logs each request that is aborted, once. Returns the threads that run them.
     def tell_of_aborted
       running = Native.current_requests.to_h.slice(*threads)
-      running.each_value { |env| @service.log.request_aborted(env) } unless @aborts_told
-      waiting = @native.stats[:queued]
-      @service.log.waiting_requests_aborted(waiting) if waiting.positive? && !@aborts_told
+      log_aborted(running.values) unless @aborts_told
       @aborts_told = true
       running.keys
+    end
+
+    # The server ends even if a logger raises.
+    def log_aborted(envs)
+      envs.each { |env| @service.log.request_aborted(env) }
+      waiting = @native.stats[:queued]
+      @service.log.waiting_requests_aborted(waiting) if waiting.positive?
+    rescue StandardError
+      nil
     end
 
     # Called by #drain, and by a #stop that ends the drain early.

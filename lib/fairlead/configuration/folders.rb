@@ -10,9 +10,10 @@ module Fairlead
       # The options with addresses, some of which are Unix sockets.
       ADDRESSES = %i[bind control_url health_url].freeze
 
-      # Raises ConfigurationError if a folder is missing. The current folder is the configuration's directory.
-      def self.check(configuration)
-        problems = new(configuration).problems
+      # Raises ConfigurationError if a folder is missing. The current folder is the configuration's directory. +sockets+: whether
+      # those of sockets have to be there, which another process may have opened.
+      def self.check(configuration, sockets: true)
+        problems = new(configuration).problems(sockets)
         raise ConfigurationError, problems if problems.any?
       end
 
@@ -21,16 +22,23 @@ module Fairlead
       end
 
       # A Problem for each file with a missing folder.
-      def problems
-        [*files, *sockets].filter_map do |option, path|
+      def problems(with_sockets)
+        [*files, *(sockets if with_sockets)].filter_map do |option, path|
           folder = File.dirname(File.expand_path(path))
-          next if File.directory?(folder)
+          next unless missing?(folder)
 
           ConfigurationError::Problem.new(option, @configuration.origin(option), "there is no folder #{folder}")
         end
       end
 
       private
+
+      # Not if it is only hidden from this user.
+      def missing?(folder)
+        !File.stat(folder).directory?
+      rescue SystemCallError => e
+        e.is_a?(Errno::ENOENT)
+      end
 
       def files
         FILES.map { |option| [option, @configuration[option]] }.reject { |_, path| path.nil? || path == "-" }

@@ -161,7 +161,11 @@ module Fairlead
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
     # +env+: of a request that still runs when the server ends.
-    def request_aborted(env) = warn("aborted #{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}: it was still running")
+    # The application may have put anything in its place.
+    def request_aborted(env)
+      target = env.values_at("SCRIPT_NAME", "PATH_INFO").map { |part| part.to_s.dup.force_encoding(Encoding::UTF_8).scrub }.join
+      warn("aborted #{env["REQUEST_METHOD"]} #{target}: it was still running")
+    end
 
     def waiting_requests_aborted(count) = warn("aborted #{count} #{count == 1 ? "request" : "requests"} that still waited for a thread")
 

@@ -59,7 +59,7 @@ module Fairlead
 
     def be_server
       check_app unless @app
-      Configuration::Folders.check(@configuration)
+      Configuration::Folders.check(@configuration, sockets: false)
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
       @service.open(inherited: Inherited.take)
       @desk = Control::Desk.new(server, @service).open

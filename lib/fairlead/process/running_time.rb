@@ -4,7 +4,8 @@ module Fairlead
   # Seconds in which this process could run. The monotonic clock also counts while the process is stopped: `docker pause`, a frozen
   # virtual machine, SIGSTOP. After such a pause every deadline would be over, although nobody had the time to meet it.
   #
-  # The owner looks at the clock at short intervals. A look that is late by more than TOLERANCE shows a pause.
+  # The owner looks at the clock at short intervals. A look that is late by more than TOLERANCE shows a pause, but for the time in
+  # which the process has used a processor: a thread that holds the GVL makes looks late, too.
   class RunningTime
     # How late a look may be until the delay counts as a pause, in seconds.
     TOLERANCE = 0.25
@@ -15,9 +16,11 @@ module Fairlead
     # The time at the last look.
     attr_reader :now
 
-    # The block returns the time of the monotonic clock, in seconds.
-    def initialize(&clock)
+    # +used+: returns the processor time of the process. The block returns the time of the monotonic clock. Both in seconds.
+    def initialize(used: -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }, &clock)
       @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      @used = used
+      @used_before = @used.call
       @now = @seen = @clock.call
       @pauses = []
     end
@@ -26,8 +29,9 @@ module Fairlead
     def look(within)
       seen = @clock.call
       passed = seen - @seen
-      counted = passed - within > TOLERANCE ? within : passed
+      counted = passed - within > TOLERANCE ? [within + used_since, passed].min : passed
       note_pause(@seen + counted, seen) if counted < passed
+      @used_before = @used.call
       @seen = seen
       @now += counted
     end
@@ -41,6 +45,9 @@ module Fairlead
     end
 
     private
+
+    # Processor time since the last look.
+    def used_since = @used.call - @used_before
 
     def note_pause(from, to)
       @pauses << [from, to]

@@ -29,6 +29,7 @@ module Fairlead
       @drain ||= Thread.new do
         finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay, retire: retire)
         @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
+      ensure
         @signals.push(:ENDED)
       end
     end

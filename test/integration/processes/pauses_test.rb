@@ -117,6 +117,21 @@ class PausesTest < Minitest::Test
     assert_equal [:text, "hello"], socket.receive
   end
 
+  # Otherwise one client would keep the time-outs of all others away for ever.
+  def test_a_pause_excuses_each_client_once_however_it_goes_on
+    server = serve(WHO, "--head-timeout", TIMEOUT)
+    slow, silent = Array.new(2) { connect(server).write("GET / HTTP/1.1\r\n") }
+    over = monotonic + TIMEOUT - 0.2
+    wait_until("nearly the time-out") { monotonic > over }
+    pause([server.pid], 0.8)
+    trickle = Thread.new { loop { slow.write("x") && sleep(0.2) } }
+    trickle.report_on_exception = false
+
+    [slow, silent].each { |client| assert_equal 408, client.answer.status }
+  ensure
+    trickle&.kill
+  end
+
   private
 
   # All processes but the first.

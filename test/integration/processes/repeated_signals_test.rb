@@ -91,6 +91,23 @@ class RepeatedSignalsTest < Minitest::Test
     assert_match(%r{aborted GET /work: it was still running\naborted 1 request that still waited for a thread}, server.stderr)
   end
 
+  def test_a_request_with_a_path_that_cannot_be_logged_is_aborted_like_others
+    app = <<~'RUBY'
+      run lambda { |env|
+        env.update("SCRIPT_NAME" => "/ü", "PATH_INFO" => "/\xff".b)
+        File.write("inside", "")
+        sleep
+      }
+    RUBY
+    server = serve(app, "--shutdown-timeout", 1)
+    answer = Thread.new { get(server, "/") }
+    wait_until("the request") { File.exist?(server.path("inside")) }
+
+    assert_equal 0, server.stop.exitstatus
+    assert_match(/503/, answer.value)
+    assert_match(%r{aborted GET /ü/\uFFFD: it was still running$}, server.stderr)
+  end
+
   private
 
   # The loop acts on what has been sent, and the request still runs.

@@ -54,7 +54,7 @@ class MiddlewareTest < Minitest::Test
   def test_the_launcher_is_known_while_it_runs
     launcher = seen = nil
     in_folder("config.ru" => "") do
-      launcher = Fairlead::Launcher.new(Fairlead::Configuration.from_options(bind: "unix://config.ru", quiet: true))
+      launcher = Fairlead::Launcher.new(Fairlead::Configuration.from_options(bind: "unix://missing/folder", quiet: true))
       launcher.define_singleton_method(:prepare_process) { seen = [Fairlead::Launcher.current, pid] }
       assert_raises(Fairlead::BindError) { launcher.run }
     end

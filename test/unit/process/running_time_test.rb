@@ -7,7 +7,8 @@ class RunningTimeTest < Minitest::Test
 
   def setup
     @time = 1000.0
-    @clock = Fairlead::RunningTime.new { @time }
+    @used = 5.0
+    @clock = Fairlead::RunningTime.new(used: -> { @used }) { @time }
   end
 
   def test_time_between_two_looks_counts
@@ -23,6 +24,17 @@ class RunningTimeTest < Minitest::Test
     look_after(60.0)
 
     assert_in_delta 1002.0, @clock.now
+  end
+
+  def test_time_in_which_the_process_has_computed_counts_though_a_look_is_late
+    @used += 2.5
+    look_after(3.0)
+
+    assert_in_delta 1003.0, @clock.now
+    @used += 0.5
+    look_after(60.0)
+
+    assert_in_delta 1004.5, @clock.now
   end
 
   def test_what_happened_before_in_and_after_a_pause_has_its_age_in_running_time

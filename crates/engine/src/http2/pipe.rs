@@ -152,6 +152,11 @@ impl PipeState {
         self.inner.lock().incoming.cut();
     }
 
+    /// A stream is about to be refused, see [`FrameMeter::refused`].
+    pub(super) fn refused(&self) {
+        self.inner.lock().incoming.refused();
+    }
+
     /// The streams for which small DATA frames were received since the last call.
     pub(super) fn take_small(&self) -> Vec<u32> {
         let mut streams = std::mem::take(&mut self.inner.lock().small);

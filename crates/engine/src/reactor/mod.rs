@@ -36,6 +36,8 @@ pub(crate) struct Reactor {
     scratch: Vec<u8>,
     /// Nobody is late before this moment.
     excused_until: Millis,
+    /// Time-outs were checked since then. Without a check between two graces nobody would ever be late.
+    is_excusable: bool,
     /// Whether the waiting room is in the poll set.
     watches_room: bool,
 }
@@ -108,6 +110,7 @@ impl Reactor {
             handoffs: Handoffs::default(),
             scratch: vec![0; SCRATCH_BYTES],
             excused_until: Millis::LONG_AGO,
+            is_excusable: true,
             watches_room: false,
         }
     }
@@ -184,14 +187,16 @@ impl Reactor {
 
     fn expire(&mut self, handler: &impl Handler, now: Millis) {
         let timer = handler.worker().timer();
-        if timer.lateness(now) > STOPPED {
+        if timer.lateness(now) > STOPPED && self.is_excusable {
             self.excused_until = now + GRACE;
+            self.is_excusable = false;
         }
         timer.restart();
         handler.worker().fault("look for time-outs");
         let next = if now < self.excused_until {
             self.excused_until
         } else {
+            self.is_excusable = true;
             handler.expire(now).max(now + EXPIRY_STEP)
         };
         timer.set_next(next);

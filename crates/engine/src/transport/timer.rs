@@ -23,8 +23,12 @@ impl Default for Timer {
 
 impl Timer {
     /// Makes sure that the poller checks at `deadline`. The usual case, a deadline later than others, is one load.
+    ///
+    /// A deadline of the past counts from now on: [`Timer::lateness`] tells of the poller, and not of a connection that
+    /// has been parked too late.
     pub(crate) fn expect(&self, deadline: Millis, poller: &Poller) {
         if deadline < self.earliest.load(Relaxed) {
+            let deadline = deadline.max(Millis::now());
             self.earliest.fetch_min(deadline, SeqCst);
             if deadline < self.looks_at.load(SeqCst) {
                 poller.wake();

@@ -104,6 +104,18 @@ fn new_streams_of_a_session_whose_responses_wait_are_refused() {
 }
 
 #[test]
+fn a_session_is_not_ended_for_what_the_server_refuses() {
+    let (server, served) = server_with_responses(config());
+    let mut client = closed_windows(&server, 60);
+    client.ping();
+    settled(|| served.load(SeqCst));
+    for stream in (201..).step_by(2).take(1_000) {
+        client.send(&get(stream, "/small"));
+        assert_eq!(client.find_of(RST_STREAM, stream).code(), REFUSED_STREAM);
+    }
+}
+
+#[test]
 fn a_large_response_that_waits_does_not_keep_a_session_from_others() {
     let server = Server::start(
         Config {

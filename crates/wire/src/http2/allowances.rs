@@ -159,6 +159,11 @@ impl Allowances {
         self.cut = self.cut.saturating_add(1);
     }
 
+    /// The next RST_STREAM is the server's own decision: it refuses a stream that it has no room for.
+    pub(super) fn refused(&mut self) {
+        self.earn(Flood::ProvokedResets, 1);
+    }
+
     fn sent_content(&mut self, length: usize) {
         let by_size = (length / BYTES_PER_UPDATE) as u64;
         let is_cut = by_size == 0 && self.cut > 0;

@@ -127,6 +127,11 @@ impl FrameMeter {
         self.allowances.cut();
     }
 
+    /// The server is about to refuse a stream because it has no room for it. The peer has not provoked that reset.
+    pub fn refused(&mut self) {
+        self.allowances.refused();
+    }
+
     /// Since when a frame, or a block of fields, has begun and not ended. The payload of DATA may take as long as the body
     /// to which it belongs.
     pub fn inside_since(&self) -> Option<Duration> {

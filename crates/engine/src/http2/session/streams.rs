@@ -30,6 +30,7 @@ impl Session {
         let written = request_head(&request, &mut head);
         if !is_admitted(head.len()) {
             // Nothing of it was looked at, so that the client may send it again (RFC 9113 §8.7).
+            self.pipe.refused();
             arrival.respond.send_reset(Reason::REFUSED_STREAM);
             self.push_soon();
             return None;
