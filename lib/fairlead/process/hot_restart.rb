@@ -26,15 +26,24 @@ module Fairlead
 
     # Does it. Returns only if that fails: the reason. +variables+ and +ios+: what else the new program inherits.
     def exec(listeners, variables = {}, *ios)
-      folder = Dir.pwd
+      folder = current_folder
       ignored = IGNORED.to_h { |name| [name, trap(name, "IGNORE")] }
       @log.restarting_hot
       variables = { Inherited::VARIABLE => Inherited.describe(listeners), **variables, **Launcher.current.desk.hand_over }
       RestartCommand.current.exec(variables, *ios, *listeners.map(&:to_io))
     rescue SystemCallError => e
-      ignored.each { |name, handler| trap(name, handler) }
-      Dir.chdir(folder)
+      ignored&.each { |name, handler| trap(name, handler) }
+      Dir.chdir(folder) if folder
       Error.plain(e)
+    end
+
+    private
+
+    # nil if it is no more: a deployment may delete the old release before the restart.
+    def current_folder
+      Dir.pwd
+    rescue Errno::ENOENT
+      nil
     end
   end
 end

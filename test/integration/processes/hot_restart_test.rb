@@ -41,6 +41,23 @@ class HotRestartTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # As Capistrano deploys: `current` leads to the new release, and the old one is gone.
+  def test_a_restart_after_the_old_release_was_deleted_brings_in_the_new_one
+    releases = [1, 2].to_h { |number| ["releases/#{number}/config.ru", "run ->(_env) { [200, {}, ['#{number}']] }"] }
+    [[], ["-w", 1]].each do |processes|
+      server = own(Fairlead::Test::ServerProcess.new(nil, "--dir", "current", *processes, files: releases))
+      File.symlink("releases/1", server.path("current"))
+      server.start
+      File.symlink("releases/2", server.path("next"))
+      File.rename(server.path("next"), server.path("current"))
+      FileUtils.rm_r(server.path("releases/1"))
+      server.signal(:USR2)
+
+      wait_until("the new release") { version(server) == "2" }
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
   def test_without_workers_a_phased_restart_is_a_hot_one
     server = versioned
     server.write("version", "2")
