@@ -48,7 +48,9 @@ module Fairlead
       run_hooks(:boot)
       @lines = @service.engine_lines
       settings = @service.engine_settings(@lines)
-      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) { masked { add_thread } }
+      @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) do |started|
+        masked { started << add_thread }
+      end
       Stats.add(@native, @shared)
       @created.close
       masked { start_threads(@native.initial_threads) }

@@ -136,7 +136,52 @@ class ThreadsTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # The new thread may have begun by then, so it must not be counted as one that never came.
+  LATE = <<~'RUBY'
+    module Late
+      def add_thread
+        super.tap do
+          next if $late || !Thread.current.name.to_s.start_with?("fairlead ")
+
+          $late = true
+          ENV["LATE"] == "kill" ? Thread.current.kill : Thread.current.raise("late")
+        end
+      end
+    end
+    Fairlead::Engine.prepend(Late)
+  RUBY
+
+  # Each request is in the way of the next one, so that it takes one more thread.
+  NUMBERED = <<~'RUBY'
+    run lambda { |env|
+      File.write(env["PATH_INFO"].delete("/"), "") unless env["PATH_INFO"] == "/"
+      sleep 0.005 until File.exist?("go")
+      [200, {}, ["ok"]]
+    }
+  RUBY
+
+  %w[raise kill].each do |late|
+    define_method(:"test_a_#{late}_that_comes_while_a_thread_starts_another_one_costs_no_thread") do
+      server = serve(NUMBERED, "-t", "0:5", files: { "config/fairlead.rb" => LATE }, environment: { "LATE" => late })
+      clients = Array.new(4) do |number|
+        connect(server).request("GET", "/#{number}").tap { wait_until("request #{number}") { File.exist?(server.path(number.to_s)) } }
+      end
+      server.write("go", "")
+      clients.each { |client| end_of(client) }
+
+      6.times { assert_equal 200, get(server).status }
+      refute_match(/BUG|panicked/, server.stderr)
+    end
+  end
+
   private
+
+  # An interrupted request may be answered with 500, or its connection is closed.
+  def end_of(client)
+    client.answer
+  rescue Fairlead::Test::HttpClient::CutOff
+    nil
+  end
 
   def most_at_once(server, clients:, together:, seconds: 10)
     asked = Array.new(clients) { connect(server).request("GET", "/?#{together},#{seconds}") }

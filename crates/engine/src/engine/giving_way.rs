@@ -78,7 +78,12 @@ impl Engine {
 
     fn end_largest_session(&self, key: u64, kind: Kind, own: u64, now: Millis) -> bool {
         let session = self.sessions.get(key).filter(|session| !session.is_over());
-        let Some(session) = session.filter(|session| session.budget().used(kind) > own) else {
+        // HTTP/1 connections take memory and files for their bodies, too, and have no rank: the largest session may be small.
+        let is_large = |session: &Arc<Session>| {
+            let budget = session.budget();
+            budget.used(kind) > own && (kind == Kind::Responses || budget.has_much(kind))
+        };
+        let Some(session) = session.filter(is_large) else {
             return false;
         };
         let mut inner = self.giving_way.0.lock();

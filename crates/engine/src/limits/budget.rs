@@ -122,6 +122,11 @@ impl Budget {
         self.used(kind) >= self.budgets.most[kind as usize]
     }
 
+    /// True if it has so much of this that others gain by its end.
+    pub(crate) fn has_much(&self, kind: Kind) -> bool {
+        self.used(kind) >= self.budgets.most[kind as usize] / 2
+    }
+
     /// A request begins.
     pub(crate) fn begin_request(&self) {
         self.requests.fetch_add(1, SeqCst);

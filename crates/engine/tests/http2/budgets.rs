@@ -262,10 +262,15 @@ fn small_heads_pass_whatever_others_have_taken() {
 
 /// A server with 24 files for bodies, of which a session may have 3.
 fn server_with_files() -> Server {
+    server_with(32)
+}
+
+/// For so many files of clients, three quarters of them for bodies.
+fn server_with(files: usize) -> Server {
     let config = Config {
         min_threads: 2,
         max_threads: 2,
-        descriptors: Descriptors::with(1_000, 32),
+        descriptors: Descriptors::with(1_000, files),
         ..config()
     };
     Server::start(config, |exchange| {
@@ -312,6 +317,34 @@ fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
     upload(&server);
     drop(clients);
     eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
+fn a_session_with_few_files_does_not_give_way_for_those_of_http1() {
+    let server = server_with(160);
+    let mut session = stalled(&server, 3);
+    eventually("it has its files", || server.descriptors.used().1 == 3);
+    let mut others: Vec<Client> = (0..130).map(|_| server.connect()).collect();
+    for other in &mut others {
+        other.send(&format!(
+            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 9000\r\n\r\n{}",
+            "x".repeat(6_000)
+        ));
+    }
+    eventually("nothing is left", || server.descriptors.used().1 == 120);
+    let mut waiting = server.connect();
+    waiting.send(&format!(
+        "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{}",
+        "x".repeat(50_000)
+    ));
+    // Longer than an upload waits before somebody has to give way.
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(100));
+        session.ping();
+    }
+    let rest = [b'x'; 100];
+    session.send(&frame(DATA, END_STREAM, 1, &rest));
+    assert_eq!(session.find_of(DATA, 1).payload, b"6100");
 }
 
 #[test]

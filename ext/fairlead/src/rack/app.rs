@@ -1,9 +1,10 @@
 //! The Rack application as the engine's [`App`]: requests, events and tasks become calls of the application.
 
+use super::request::length;
 use super::{Response, Template, ThreadTemplate};
 use crate::gvl::{lock_wait, without_gvl, EngineCode, InApp};
 use crate::native::requests::Running;
-use crate::objects::call;
+use crate::objects::{call, new_array};
 use crate::protect::{check_interrupts, Jump};
 use crate::strings::ids;
 use fairlead_engine::pubsub::Publication;
@@ -114,11 +115,12 @@ impl App for OnThread<'_> {
     }
 
     fn start_thread(&self) -> bool {
-        let mut is_started = false;
+        // The block adds something to it with the new thread. What others raise in this thread meanwhile comes afterwards.
+        let mut started = Qnil as VALUE;
         self.logged(Qnil as VALUE, || {
-            call(self.ruby, self.app.start_thread, ids().call, &[]);
-            is_started = true;
+            started = new_array(self.ruby);
+            call(self.ruby, self.app.start_thread, ids().call, &[started]);
         });
-        is_started
+        length(self.ruby, started) > 0
     }
 }

@@ -133,8 +133,8 @@ fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(code))
 }
 
-/// The length of a list in the env; 0 if the env could not be made.
-fn length(_: &Ruby, list: VALUE) -> isize {
+/// The length of a list of ours; 0 if it could not be made.
+pub(super) fn length(_: &Ruby, list: VALUE) -> isize {
     // SAFETY: nil or an Array on the stack.
     unsafe {
         if list == Qnil as VALUE {

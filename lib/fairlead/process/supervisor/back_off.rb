@@ -27,10 +27,11 @@ module Fairlead
       # Whether what was started at that time has failed together with others, of which one counts already.
       def counted?(started_at) = @failures.positive? && started_at < @last
 
-      # Counts a worker that died early; returns the seconds until the next attempt.
-      def fail
+      # Counts a worker that died early; returns the seconds until the next attempt. +started_at+: when it was started. It may have
+      # taken minutes to fail.
+      def fail(started_at = @clock.call)
         now = @clock.call
-        @failures = 0 if now - @last > MEMORY
+        @failures = 0 if started_at - @last > MEMORY
         @failures += 1
         @last = now
         delay = @failures == 1 ? 0 : [2**(@failures - 2), LONGEST].min

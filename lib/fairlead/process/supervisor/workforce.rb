@@ -114,7 +114,7 @@ module Fairlead
         return 0 if child.booted? && now - child.started_at > EARLY
         return @back_off.failures if @back_off.counted?(child.started_at)
 
-        delay = @back_off.fail
+        delay = @back_off.fail(child.started_at)
         @log.next_attempt(delay) if delay.positive? && @back_off.failures < ATTEMPTS
         @back_off.failures
       end

@@ -35,6 +35,16 @@ class BackOffTest < Minitest::Test
     assert_nil @back_off.remaining
   end
 
+  def test_a_worker_that_takes_minutes_to_fail_is_not_forgotten_meanwhile
+    delays = Array.new(4) do
+      started_at = @now
+      @now += 120
+      @back_off.fail(started_at)
+    end
+
+    assert_equal [0, 1, 2, 4], delays
+  end
+
   def test_what_lies_a_minute_back_is_forgotten
     4.times { @back_off.fail }
     @now += 60.5

@@ -64,9 +64,10 @@ impl Census {
         self.0.fetch_update(SeqCst, SeqCst, step).is_ok()
     }
 
-    /// Removes a thread.
-    pub(crate) fn remove(&self, doing: Doing) {
-        self.0.fetch_sub(doing.one(), SeqCst);
+    /// Removes a thread; false if none is in this state. Then the counts stay as they are.
+    pub(crate) fn remove(&self, doing: Doing) -> bool {
+        let step = |word| Snapshot(word).any(doing).then(|| word - doing.one());
+        self.0.fetch_update(SeqCst, SeqCst, step).is_ok()
     }
 
     /// Moves one thread from `Starting` to `Looking`; false if none was starting.
