@@ -26,6 +26,8 @@ pub(super) struct GivingWay(Mutex<Inner>);
 struct Inner {
     /// The session that gives way at present, and the time at which it began.
     leaving: Option<(Weak<Budget>, Millis)>,
+    /// What that session gives back, but for what others have been promised of it.
+    left: u64,
     /// When somebody last gave way, and when a stream was last refused.
     last: [Option<Millis>; 2],
 }
@@ -36,6 +38,13 @@ impl Inner {
             return false;
         };
         now - *since < LEAVING && budget.upgrade().is_some_and(|budget| budget.used(kind) > 0)
+    }
+
+    /// Promises some of what the leaving session gives back; false if there is not so much left.
+    fn promise(&mut self, amount: u64) -> bool {
+        let left = self.left.checked_sub(amount);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
     }
 
     /// Notes an event; true if it is the first one of a burst.
@@ -88,6 +97,7 @@ impl Engine {
         };
         let mut inner = self.giving_way.0.lock();
         inner.leaving = Some((Arc::downgrade(session.budget()), now));
+        inner.left = session.budget().used(kind);
         let begins = inner.begins_burst(0, now);
         drop(inner);
         if begins {
@@ -129,7 +139,9 @@ impl Engine {
         }
         let own = budget.used(Kind::Requests) + head_bytes as u64;
         let has_room = || self.worker.config.request_totals.has_memory(head_bytes);
-        let is_admitted = own <= SMALL_BYTES || has_room() || self.make_largest_give_way(Kind::Requests, own);
+        let will_have_room =
+            || self.make_largest_give_way(Kind::Requests, own) && self.giving_way.0.lock().promise(head_bytes as u64);
+        let is_admitted = own <= SMALL_BYTES || has_room() || will_have_room();
         if !is_admitted {
             self.tell_of_refusal(session, Kind::Requests);
         }
@@ -149,6 +161,18 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_is_promised_than_a_session_gives_back() {
+        let mut inner = Inner {
+            left: 100,
+            ..Inner::default()
+        };
+        assert_eq!(
+            [60, 60, 40, 1].map(|amount| inner.promise(amount)),
+            [true, false, true, false]
+        );
+    }
 
     #[test]
     fn a_burst_is_told_once() {
