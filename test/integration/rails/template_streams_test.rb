@@ -33,6 +33,9 @@ class RailsTemplateStreamsTest < Minitest::Test
     "app/views/pages/broken.html.erb" => "<% raise 'on purpose' %>",
     "config/initializers/pages.rb" => <<~RUBY
       Rails.application.routes.append { get "pages/:action", controller: "pages" }
+      Rails.application.config.action_view.annotate_rendered_view_with_filenames = false
+      # That of Rack 3.1 asks the stream of Rails 7.2 for an Array, which it cannot make.
+      Rails.application.config.middleware.delete(Rack::ETag)
     RUBY
   }.freeze
   ITEMS = (0..299).map { |number| "<i>#{number}</i>" }.join
@@ -64,12 +67,12 @@ class RailsTemplateStreamsTest < Minitest::Test
     assert_page "1.1", @proxy.curl("/pages/always").first
   end
 
-  # Rails sends a script that leads to its error page; the chunks are complete.
-  def test_an_error_in_the_template_ends_the_page_with_rails_own_script
+  # Rails sends its error page, or a script that leads to it; the chunks are complete.
+  def test_an_error_in_the_template_ends_the_page_as_rails_does
     server = fairlead(files: FILES)
 
     [get(server, "/pages/broken"), curl(server, "/pages/broken")].each do |answer|
-      assert_match(%r{window\.location = "/500\.html".*</html>\z}m, answer.body)
+      assert_match(%r{(?:window\.location = "/500\.html"|on purpose).*</html>\s*\z}m, answer.body)
     end
   end
 

@@ -99,7 +99,8 @@ class ThreadsTest < Minitest::Test
   def test_threads_that_are_killed_before_they_begin_are_replaced
     server = serve(KILLED_AT_ONCE, "-t", 2)
 
-    assert_equal "0", get(server).body
+    wait_until("the last one", seconds: 60) { get(server).body == "0" }
+    pass
   end
 
   # While there is a file "full", the system has no room for another thread.
