@@ -226,7 +226,7 @@ module Fairlead
 
     def thread_ended(progress)
       unmasked do
-        @service.log.thread_killed(progress.name) if progress.killed? && !process_ends?
+        @service.log.thread_killed(progress.name) if progress.killed? && !@ending && !process_ends?
         run_hooks(:before_thread_exit)
         @service.log.thread_ends(progress.name)
       end

@@ -76,6 +76,13 @@ module Fairlead
 
         def losses = super + [HTTP2::Error::Error]
 
+        # 502 says that the worker with the request has died, as a reset does once the response has begun.
+        def refuse(answer)
+          raise Failed, "status 502" if answer.status == 502
+
+          super
+        end
+
         def together
           @budget = UPLOADED
           deeds = Array.new(random.rand(1..pick(3, 30))) { send(pick(*DEEDS)) }

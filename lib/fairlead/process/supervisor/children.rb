@@ -60,11 +60,11 @@ module Fairlead
         link.send(:promote, number, ios: listeners.to_a)
       end
 
-      # Asks it to end; the watchdog kills it at +kill_at+. +how+: :drain (others go on), :end (the server ends, after so many
-      # seconds) or :stop.
+      # Asks it to end; the watchdog kills it at +kill_at+, or earlier if it has been asked before. +how+: :drain (others go on),
+      # :end (the server ends, after so many seconds) or :stop.
       def terminate(kill_at, how = :drain, *details)
         @ending = true
-        @kill_at = kill_at
+        @kill_at = [@kill_at, kill_at].compact.min
         signal(SIGNALS.fetch(how)) unless link.send(how, *details) && booted?
       end
 
