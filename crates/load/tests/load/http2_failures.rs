@@ -45,9 +45,12 @@ fn what_a_server_that_goes_away_has_not_looked_at_is_sent_again() {
         http2.hold()
     });
     let report = measure(0, &[&server.url, "--http2", "--streams", "4", "-c", "1", "-d", "0.5"]);
-    assert_eq!((errors(&report), answered(&report) % 2), (vec![], 0));
+    assert_eq!(errors(&report), []);
     let connections = server.connections() as u64;
     assert!(connections > 2, "a new one each time: {report}");
+    // Two on each connection, but for the last ones: a new one is opened before the old one has answered, and time is up anywhere.
+    let two_each = 2 * (connections - 2)..=2 * connections;
+    assert!(two_each.contains(&answered(&report)), "{report}");
     let goaways = report["http2"]["goaways"]["NO_ERROR"].as_u64().unwrap_or(0);
     assert!(goaways + 1 >= connections, "{report}");
 }
