@@ -9,7 +9,7 @@ module Fairlead
   # documents and the smoke tests always run; so do test files that have changed. The rest follows from TESTS and CRATES.
   class QuickChoice
     # The crates, each with those that have to be tested when it changes.
-    CRATES = { "wire" => %w[wire engine], "engine" => %w[engine], "load" => %w[load] }.freeze
+    CRATES = { "wire" => %w[wire engine], "engine" => %w[engine], "load" => %w[load], "acme" => %w[acme] }.freeze
 
     # What can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
@@ -62,6 +62,7 @@ module Fairlead
       "lib/fairlead/tls" => %w[test/integration/tls],
       "lib/fairlead/systemd" => %w[test/integration/control/systemd_test.rb test/integration/processes/socket_activation_test.rb],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
+      "crates/acme" => %w[test/integration/acme],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/connection" => %w[test/integration/http],

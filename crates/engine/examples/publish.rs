@@ -1,7 +1,7 @@
 //! What pub/sub itself costs: publications into outboxes in memory, without sockets and without Ruby.
 //! Usage: `publish SUBSCRIBERS SECONDS`.
 
-use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Publication, Scope, Subscriber};
+use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Publication, Scope, Subscriber, WireForm};
 use fairlead_engine::Scoreboard;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 struct Outbox {
     id: u64,
-    waiting: Mutex<Vec<Arc<[u8]>>>,
+    waiting: Mutex<Vec<Arc<WireForm>>>,
     flushes: Arc<AtomicU64>,
 }
 

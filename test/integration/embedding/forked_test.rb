@@ -80,6 +80,18 @@ class ForkedTest < Minitest::Test
     assert_equal "here", connect(@server).get.body
   end
 
+  # The threads of the parent that wait for work are not there in the child, and the memory of their stacks is used again.
+  def test_a_child_of_many_waiting_threads_can_serve
+    many = Array.new(12) { another_server }
+    many.each { |server| assert_equal "here", connect(server).get.body }
+
+    ROUNDS.times do
+      assert_equal ["here"] * 6, in_a_child { Array.new(6) { another_server }.map { |server| connect(server).get.body } }
+    end
+  ensure
+    many&.each { |server| server.stop(0) }
+  end
+
   def test_a_child_of_a_server_that_only_listens_stops_nothing
     @server = Fairlead::Server.new(->(_) { [200, {}, ["here"]] }, bind: "tcp://127.0.0.1:0").listen
 
@@ -95,8 +107,12 @@ class ForkedTest < Minitest::Test
   private
 
   def serve_here
-    @server = Fairlead::Server.new(->(_) { [200, {}, ["here"]] }, bind: "tcp://127.0.0.1:0", threads: [0, 3]).start
+    @server = another_server(threads: [0, 3])
     assert_equal "here", connect(@server).get.body
+  end
+
+  def another_server(threads: [4, 4])
+    Fairlead::Server.new(->(_) { [200, {}, ["here"]] }, bind: "tcp://127.0.0.1:0", threads: threads).start
   end
 
   # What the block returns in a forked process, which must end by itself.

@@ -14,8 +14,8 @@
 use super::Connection;
 use crate::clock::Nanos;
 use crate::limits::budget::Budget;
+use crate::sync::Mutex;
 use fairlead_wire::http2::Priority;
-use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

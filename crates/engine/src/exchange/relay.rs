@@ -4,8 +4,8 @@
 //! process, in turn. It starts with the first relay and ends with the last.
 
 use crate::limits::descriptors::{Counted, Descriptors, Permit};
+use crate::sync::Mutex;
 use crate::transport::{Link, Shutdown, Socket};
-use parking_lot::Mutex;
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::{self, Errno};
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};

@@ -3,7 +3,7 @@
 //! nothing to run, when the app blocks, after a few responses, or in the next tick of the monitor, a millisecond later.
 
 use super::session::Session;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 

@@ -5,9 +5,9 @@
 
 use super::unsent::Unsent;
 use crate::clock::{Millis, Nanos};
+use crate::sync::Mutex;
 use crate::transport::{Link, Shutdown, READ_TURN, SCRATCH_BYTES};
 use fairlead_wire::http2::{frame_type, Flood, FrameMeter, PREFACE};
-use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io;

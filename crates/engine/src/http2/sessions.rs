@@ -3,8 +3,8 @@
 use super::session::{Session, Shared};
 use crate::clock::{AtomicMillis, Millis};
 use crate::spool::Spool;
+use crate::sync::Mutex;
 use crate::transport::poller::Key;
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;

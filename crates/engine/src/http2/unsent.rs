@@ -3,8 +3,8 @@
 //! 9113 §6.9.2). So they are counted by what is sent, not by whether the socket takes more.
 
 use crate::clock::Millis;
+use crate::sync::Mutex;
 use fairlead_wire::http2::{frame_type, FrameHead};
-use parking_lot::Mutex;
 use std::collections::HashMap;
 
 /// See the head of this file. Any thread may use it; no other lock is taken meanwhile.

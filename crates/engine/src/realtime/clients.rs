@@ -4,8 +4,8 @@
 use super::client::Client;
 use super::Realtime;
 use crate::clock::{AtomicMillis, Millis};
+use crate::sync::Mutex;
 use crate::transport::poller::Key;
-use parking_lot::Mutex;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;

@@ -12,8 +12,8 @@
 //! A paused client is not read; its data stays in the kernel's buffer and slows its peer down.
 
 use super::client::Client;
+use crate::sync::Mutex;
 use crate::transport::poller::{Dispatching, Poller};
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;

@@ -10,7 +10,7 @@
 use super::client_authentication::Policy;
 use super::ticket_keys::{Key, TicketKeys, ROTATION};
 use super::Source;
-use parking_lot::RwLock;
+use crate::sync::RwLock;
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ring::hkdf::{KeyType, Salt, HKDF_SHA256};
 use ring::rand::{SecureRandom, SystemRandom};

@@ -21,9 +21,36 @@ impl<T> Mutex<T> {
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         self.0.try_lock().ok().map(|guard| Guard(Some(guard)))
     }
+}
 
-    pub(crate) fn is_locked(&self) -> bool {
-        self.0.try_lock().is_err()
+#[derive(Default)]
+pub(crate) struct TryLock<T> {
+    is_held: AtomicBool,
+    value: Mutex<T>,
+}
+
+pub(crate) struct TryGuard<'a, T> {
+    is_held: &'a AtomicBool,
+    _value: Guard<'a, T>,
+}
+
+impl<T> TryLock<T> {
+    pub(crate) fn try_lock(&self) -> Option<TryGuard<'_, T>> {
+        let is_ours = !self.is_held.swap(true, Ordering::SeqCst);
+        is_ours.then(|| TryGuard {
+            is_held: &self.is_held,
+            _value: self.value.lock(),
+        })
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
+    }
+}
+
+impl<T> Drop for TryGuard<'_, T> {
+    fn drop(&mut self) {
+        self.is_held.store(false, Ordering::SeqCst);
     }
 }
 

@@ -3,7 +3,7 @@
 //! `src/scheduler/monitor.rs` without sockets.
 
 use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick, Vacancy};
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst, TryLock};
 use shuttle::rand::Rng;
 use shuttle::thread;
 use std::collections::VecDeque;
@@ -96,7 +96,7 @@ pub(crate) struct World {
     parking: Parking,
     ready: Mutex<VecDeque<Job>>,
     length: AtomicUsize,
-    reactor: Mutex<()>,
+    reactor: TryLock<()>,
     monitor_polls: AtomicBool,
     kernel: Mutex<Kernel>,
     told: Condvar,
@@ -131,7 +131,7 @@ impl Site for World {
     }
 
     fn is_polled(&self) -> bool {
-        self.reactor.is_locked()
+        self.reactor.is_held()
     }
 
     fn end_poll(&self) {
@@ -159,7 +159,7 @@ impl World {
             parking: Parking::default(),
             ready: Mutex::default(),
             length: AtomicUsize::new(0),
-            reactor: Mutex::default(),
+            reactor: TryLock::default(),
             monitor_polls: AtomicBool::new(false),
             kernel: Mutex::default(),
             told: Condvar::new(),
