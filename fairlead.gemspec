@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The gem: Ruby, and the Rust sources of its extension, which RubyGems' own Cargo builder compiles on installation, and of
-# the load tool, for which ext/load calls Cargo.
+# the native programs, for which ext/load calls Cargo.
 # Every crate of the workspace travels along, because Cargo reads the manifests of all members.
 
 require_relative "lib/fairlead/version"
@@ -18,7 +18,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   shipped = %r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)}
-  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-load\z}
+  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-(?:load|acme)\z}
   paths = begin
     IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: __dir__, err: File::NULL, &:read).split("\0")
   rescue Errno::ENOENT

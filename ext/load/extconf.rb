@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
-# Builds the load tool (crates/load) where the gem is installed. RubyGems' Cargo builder makes libraries only, so this is a
-# Makefile that calls Cargo; RubyGems says where its program goes (`sitearchdir`) and moves it into the gem.
+# Builds the native programs (crates/load, crates/acme) where the gem is installed. RubyGems' Cargo builder makes libraries
+# only, so this is a Makefile that calls Cargo; RubyGems says where its programs go (`sitearchdir`) and moves them into the gem.
 
 require "rbconfig"
 require "shellwords"
 
 cargo = Shellwords.escape(ENV.fetch("CARGO", "cargo"))
-manifest = Shellwords.escape(File.expand_path("../../crates/load/Cargo.toml", __dir__))
+manifest = Shellwords.escape(File.expand_path("../../Cargo.toml", __dir__))
 
 File.write("Makefile", <<~MAKEFILE)
   sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
 
   all:
-  \t#{cargo} build --release --locked --manifest-path #{manifest} --target-dir target
+  \t#{cargo} build --release --locked --manifest-path #{manifest} --package fairlead-load --package fairlead-acme --target-dir target
 
   install: all
   \tmkdir -p $(sitearchdir)/fairlead
-  \tcp target/release/fairlead-load $(sitearchdir)/fairlead/
+  \tcp target/release/fairlead-load target/release/fairlead-acme $(sitearchdir)/fairlead/
   \trm -rf target
 
   clean:

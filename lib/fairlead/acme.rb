@@ -6,7 +6,7 @@ module Fairlead
   #   Keeper ── in the supervisor, or the only process: knows when something is due, and tells about it
   #     │ starts a Job
   #     ▼
-  #   Program ── a process of its own, which ends when the order is done: Issuance, by means of Client
+  #   Issuance ── one order ── Program ── a native process that speaks with the authority (crates/acme), and ends with the order
   #     │ writes
   #     ▼
   #   Store ── a folder: accounts, certificates, and answers to challenges, which the workers read (crates/engine/src/acme.rs)
@@ -16,8 +16,12 @@ module Fairlead
     autoload :Order, "fairlead/acme/order"
     autoload :Store, "fairlead/acme/store"
     autoload :Certificate, "fairlead/acme/certificate"
+    autoload :Bundle, "fairlead/acme/bundle"
+    autoload :Shown, "fairlead/acme/shown"
     autoload :Failure, "fairlead/acme/failure"
     autoload :Problem, "fairlead/acme/problem"
+    autoload :Suggestion, "fairlead/acme/suggestion"
+    autoload :Question, "fairlead/acme/question"
     autoload :Schedule, "fairlead/acme/schedule"
     autoload :Keeper, "fairlead/acme/keeper"
     autoload :Job, "fairlead/acme/job"
@@ -25,9 +29,8 @@ module Fairlead
     autoload :Issuance, "fairlead/acme/issuance"
     autoload :Account, "fairlead/acme/account"
     autoload :Answers, "fairlead/acme/answers"
-    autoload :Client, "fairlead/acme/client"
-    autoload :Connection, "fairlead/acme/connection"
-    autoload :AccountKey, "fairlead/acme/account_key"
+    autoload :Authority, "fairlead/acme/authority"
+    autoload :SigningRequest, "fairlead/acme/signing_request"
 
     # What proves to the authority that a host is ours: an answer to a request, or a certificate in a handshake.
     CHALLENGES = %w[http-01 tls-alpn-01].freeze

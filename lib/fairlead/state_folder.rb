@@ -4,42 +4,79 @@ require "etc"
 
 module Fairlead
   # A folder for what outlives the server and is its owner's alone, such as keys. Files appear whole or not at all, and are on
-  # the disk before anybody sees them.
+  # the disk before anybody sees them. Nothing is written to a folder in which another user could replace it.
   class StateFolder
     FOLDER_MODE = 0o700
     FILE_MODE = 0o600
 
+    # The reason why there is no usual place.
+    HOMELESS = "this user has no home folder"
+
+    # Mode bits that let other users replace what is in a folder.
+    OPEN_TO_OTHERS = 0o022
+
+    # The age from which a temporary file is left over from a process that was killed, in seconds.
+    LEFT_OVER = 60
+
     class << self
       # The usual place for +name+: in the folder that systemd keeps for the service (StateDirectory=), or in that of the user
-      # (the XDG Base Directory Specification). It must not be in a release, which the next deployment replaces.
+      # (the XDG Base Directory Specification). It must not be in a release, which the next deployment replaces. nil for a user
+      # without a home folder, such as a number that a container was given.
       def default(name, environment: ENV)
-        folder = environment["STATE_DIRECTORY"].to_s.split(":").first
-        folder ||= File.join(absolute(environment["XDG_STATE_HOME"]) || File.join(home(environment), ".local/state"), "fairlead")
-        File.join(folder, name)
+        folder = SystemText.decode(environment["STATE_DIRECTORY"].to_s).split(":").first || of_user(environment)
+        File.join(folder, name) if folder
       end
 
       private
 
       # The specification says to ignore a relative one.
-      def absolute(path) = (path if path.to_s.start_with?("/"))
+      def absolute(path) = (SystemText.decode(path) if path.to_s.start_with?("/"))
+
+      def of_user(environment)
+        state = absolute(environment["XDG_STATE_HOME"]) || home(environment)&.then { |home| File.join(home, ".local/state") }
+        state && File.join(state, "fairlead")
+      end
 
       def home(environment)
-        absolute(environment["HOME"]) || Etc.getpwuid&.dir || Dir.pwd
+        absolute(environment["HOME"]) || Etc.getpwuid&.dir
+      rescue ArgumentError # the user has no entry in /etc/passwd
+        nil
       end
     end
 
     attr_reader :path
 
     def initialize(path)
-      @path = File.expand_path(path)
+      @path = SystemText.absolute(path)
+    end
+
+    # Whether files can be written there; the folder may still have to be made.
+    def usable? = reason_against.nil?
+
+    # Why they cannot, as far as that is known without writing; or nil.
+    def reason_against
+      existing = path
+      existing = File.dirname(existing) until File.exist?(existing)
+      return "#{existing} is no folder" unless File.directory?(existing)
+      return "#{existing} cannot be written to" unless File.writable?(existing)
+
+      check(path) if existing == path
+      nil
+    rescue SystemCallError => e
+      Error.reason(e)
     end
 
     # The path of what is called +name+ in the folder.
     def join(*name) = File.join(path, *name)
 
-    # The text of a file, or nil.
-    def read(*name)
-      File.read(join(*name))
+    # The text of a file, or nil. +most+: how many bytes of it, at most. Does not wait for what is no file, such as a pipe.
+    def read(*name, most: nil)
+      File.open(join(*name), File::RDONLY | File::NONBLOCK) do |file|
+        raise Errno::EISDIR if file.stat.directory?
+        raise Errno::EINVAL, "it is no regular file" unless file.stat.file?
+
+        file.read(most) || ""
+      end
     rescue Errno::ENOENT, Errno::ENOTDIR
       nil
     end
@@ -67,24 +104,54 @@ module Fairlead
       []
     end
 
+    # Deletes temporary files that killed processes have left behind: there may be keys in them.
+    def sweep(now: Time.now)
+      Dir.glob("**/*~", File::FNM_DOTMATCH, base: path).grep(WholeFile::TEMPORARY).each { |name| sweep_file(name, now - LEFT_OVER) }
+    end
+
+    # Deletes a file that has not changed since +time+.
+    def sweep_file(*name, time)
+      delete(*name) if File.lstat(join(*name)).mtime < time
+    rescue Errno::ENOENT
+      nil
+    end
+
     # Calls the block unless another process is in such a block for this folder: returns false then, or waits for its end.
-    def exclusively(wait: false)
+    # +name+: of the file that is locked.
+    def exclusively(*name, wait: false)
+      target = join(*(name.empty? ? ["lock"] : name))
       make(path)
-      File.open(join("lock"), File::RDWR | File::CREAT | File::NOFOLLOW, FILE_MODE) do |file|
-        locked = file.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
-        locked && yield
+      make(File.dirname(target))
+      File.open(target, File::RDWR | File::CREAT | File::NOFOLLOW, FILE_MODE) do |file|
+        next false unless file.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
+
+        begin
+          yield
+        ensure
+          file.flock(File::LOCK_UN) # a process that was forked meanwhile has the descriptor, too
+        end
       end
     end
 
     private
 
     def make(folder)
-      return if File.directory?(folder)
+      return check(folder) if File.directory?(folder)
 
       make(File.dirname(folder))
       Dir.mkdir(folder, FOLDER_MODE)
     rescue Errno::EEXIST
-      nil
+      check(folder)
+    end
+
+    # Folders above this one are not ours.
+    def check(folder)
+      return unless folder == path || folder.start_with?("#{path}/")
+
+      check(File.dirname(folder))
+      stat = File.stat(folder)
+      raise Errno::EACCES, "other users may write to #{folder}; `chmod go-w` keeps them out" if stat.mode.anybits?(OPEN_TO_OTHERS)
+      raise Errno::EACCES, "#{folder} belongs to another user" unless [0, stat.uid].include?(Process.euid) || stat.uid.zero?
     end
   end
 end

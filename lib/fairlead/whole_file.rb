@@ -4,6 +4,9 @@ module Fairlead
   # Files that appear whole or not at all. In a folder where others may write too, such as /tmp, nobody can prepare a file or a link for the
   # text to end up in: the temporary file is always new, under a name that cannot be guessed.
   module WholeFile
+    # The end of the name of a temporary file.
+    TEMPORARY = /\.\h{16}~\z/
+
     FLAGS = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
 
     # Replaces the file at +path+. +durable+: on the disk before it appears. Raises SystemCallError.
@@ -15,9 +18,9 @@ module Fairlead
         file.fsync if durable
       end
       File.rename(temporary, path)
-    rescue SystemCallError
-      remove(temporary)
-      raise
+      whole = true
+    ensure
+      remove(temporary) unless whole # a signal may have raised, too
     end
 
     def self.remove(path)

@@ -4,6 +4,7 @@ require "test_helper"
 require "net/http"
 require "open3"
 require "support/launched_by"
+require "support/rails_application"
 require "support/restarts"
 
 # The gem, as a user gets it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
@@ -54,6 +55,27 @@ class GemTest < Minitest::Test
       File.chmod(0o755, path)
       File.dirname(path)
     end
+  end
+
+  # An application from `rails new`, whose Gemfile has the installed gem in place of the checkout.
+  class InstalledRails < Installed
+    # The restarts that are told by the control server need its state file.
+    SETTINGS = "\nworkers 2\nstate_path 'state'\nactivate_control_app 'auto'\n"
+
+    def initialize(*words, shebang: nil)
+      super(*words)
+      @environment = @environment.merge("PORT" => "0")
+      Fairlead::Test::RailsApplication.files.each { |path, text| write(path, text) }
+      write("Gemfile", File.read(path("Gemfile")).sub(/^gem 'fairlead'.*/, "gem 'fairlead'"))
+      FileUtils.rm_f(path("Gemfile.lock"))
+      write("config/puma.rb", File.read(path("config/puma.rb")) + SETTINGS)
+      write("bin/rails", File.read(path("bin/rails")).sub(/\A#!.*/, shebang)) if shebang
+      Dir.glob(path("bin/*")) { |program| File.chmod(0o755, program) }
+    end
+
+    private
+
+    def command = @words
   end
 
   def setup
@@ -116,6 +138,20 @@ class GemTest < Minitest::Test
     assert_equal "bundle", answer(server).split.last
   end
 
+  RAILS = { "rails_server" => %w[rails server], "rails_server_by_name" => %w[rails server -u fairlead], "bin_rails" => %w[bin/rails server],
+            "bundle_exec_rails" => %w[bundle exec rails server -u fairlead], "bundle_exec_bin_rails" => %w[bundle exec bin/rails server] }.freeze
+
+  RAILS.to_a.product(SHEBANGS.slice("of_env", "of_this_ruby").to_a).each do |(way, words), (name, shebang)|
+    define_method(:"test_#{way}_with_the_first_line_#{name}_restarts") do
+      missing = Fairlead::Test::RailsApplication.missing and skip(missing)
+      server = own(InstalledRails.new(*words, shebang: shebang))
+      run!("bundle", "lock", "--local", chdir: server.directory)
+      server.start(seconds: 60)
+
+      assert_each_restart(server, "/version", "bundle")
+    end
+  end
+
   def run!(*command, environment: {}, **options)
     output, status = Open3.capture2e(ENVIRONMENT.merge(environment), *command, **options)
     assert_predicate status, :success?, "#{command.join(" ")}\n#{output}"
@@ -127,22 +163,28 @@ class GemTest < Minitest::Test
   # In each way there is, one after the other.
   def assert_restarts(server, where: "bundle")
     begin_in_bundle(server)
-    { USR1: 2, USR2: 3 }.each { |signal, number| assert_signal_brings(signal, server, number) }
+    assert_each_restart(server, "/", where)
+
+    assert_equal where, answer(server).split.last
+  end
+
+  # +path+: where the version is.
+  def assert_each_restart(server, path, where)
+    { USR1: 2, USR2: 3 }.each { |signal, number| assert_signal_brings(signal, server, number, path) }
     server.write("version", "4")
     run!(*ctl(where), "-S", "state", "--wait", "restart", chdir: server.directory)
 
-    assert_equal "4", version(server)
-    assert_equal where, answer(server).split.last
+    assert_equal "4", version(server, path)
     assert_empty server.stderr
   end
 
   def ctl(where) = where == "bundle" ? %w[bundle exec fairlead ctl] : [COMMAND, "ctl"]
 
-  def assert_signal_brings(signal, server, number)
+  def assert_signal_brings(signal, server, number, path = "/")
     server.write("version", number.to_s)
     server.signal(signal)
     wait_until("version #{number} after #{signal}", seconds: 60) do
-      version(server) == number.to_s
+      version(server, path) == number.to_s
     rescue SystemCallError, IOError
       nil
     end

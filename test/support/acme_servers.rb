@@ -12,7 +12,7 @@ module Fairlead
       APP = "run ->(env) { [200, {}, ['the application']] }"
 
       # How long certificates of the strict authority are valid, in seconds.
-      VALIDITY = 6
+      VALIDITY = 9
 
       # The account that it knows.
       EXTERNAL = { eab_kid: "kid-1", eab_hmac: "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" }.freeze
@@ -59,8 +59,8 @@ module Fairlead
       end
 
       # The file with the certificate of a host, and the one that says that the last attempt has failed, if they are there.
-      def pem_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}.pem")).first.to_s
-      def failure_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}.failure.json")).first.to_s
+      def pem_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}{,+*}.pem")).first.to_s
+      def failure_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}{,+*}.failure.json")).first.to_s
 
       # The certificate of a host, whose key is in the same file.
       def certificate(server, host)

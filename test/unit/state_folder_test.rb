@@ -56,6 +56,56 @@ class StateFolderTest < Minitest::Test
     end
   end
 
+  def test_nothing_is_kept_where_other_users_may_write
+    with_folder do |folder|
+      folder.write("keys", "key", "secret")
+      [folder.path, folder.join("keys")].each do |place|
+        [0o720, 0o702].each do |mode|
+          File.chmod(mode, place)
+          refused = assert_raises(Errno::EACCES) { folder.write("keys", "key", "new") }
+
+          assert_includes refused.message, "other users may write to #{place}; `chmod go-w`"
+        end
+        File.chmod(0o700, place)
+      end
+      File.chmod(0o777, folder.path)
+
+      assert_raises(Errno::EACCES) { folder.exclusively { flunk } }
+    end
+  end
+
+  def test_temporary_files_that_a_killed_process_has_left_are_swept_away
+    with_folder do |folder|
+      folder.write("keys", "key", "secret")
+      old, new, other = %w[key.0123456789abcdef~ key.fedcba9876543210~ backup~].map { |name| folder.write("keys", name, "secret") }
+      [old, other].each { |path| File.utime(Time.now - 100, Time.now - 100, path) }
+      folder.sweep
+
+      assert_equal [false, true, true], [old, new, other].map { |path| File.exist?(path) }
+      assert_equal "secret", folder.read("keys", "key")
+    end
+  end
+
+  # A worker that is forked during an order has the descriptor of the lock.
+  def test_a_process_that_was_forked_meanwhile_does_not_keep_the_lock
+    with_folder do |folder|
+      reader, writer = IO.pipe
+      child = folder.exclusively { fork { writer.close && reader.read && exit!(0) } }
+
+      assert_equal :free, folder.exclusively { :free }
+    ensure
+      [reader, writer].compact.each(&:close)
+      Process.wait(child) if child
+    end
+  end
+
+  def test_different_names_are_different_locks
+    with_folder do |folder|
+      assert_equal :both, folder.exclusively("locks", "a") { folder.exclusively("locks", "b") { :both } }
+      refute(folder.exclusively("locks", "a") { folder.exclusively("locks", "a") { flunk } })
+    end
+  end
+
   def test_what_is_not_there_is_nothing
     with_folder do |folder|
       assert_nil folder.read("file")

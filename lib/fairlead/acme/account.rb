@@ -1,57 +1,77 @@
 # frozen_string_literal: true
 
 require "json"
+require "openssl"
 
 module Fairlead
   module Acme
-    # The account of an authority (RFC 8555 §7.3). It is made with the first order and kept.
+    # The account with an authority (RFC 8555 §7.3) as it is kept: its key, its address, and whom the authority may write to. It
+    # is made with the first order. What cannot be used counts as missing.
     class Account
-      def initialize(order, store)
+      CURVE = "prime256v1"
+
+      # The longest file that is read, in bytes.
+      MOST_BYTES = 64 * 1024
+
+      # Suffix of an unusable key when a new one takes its place.
+      UNUSABLE = ".unusable"
+
+      # +log+: for #acme_state_unusable; may be nil.
+      def initialize(order, store, log: nil)
         @order = order
         @store = store
+        @log = log
       end
 
-      # The key, which is made now if there is none.
-      def key
-        @key ||= begin
-          pem = @store.folder.read(*@store.account_key(@order))
-          AccountKey.load(pem).tap { |key| @store.folder.write(*@store.account_key(@order), key.to_pem) unless pem }
-        end
+      # For the program; nil if there is no account.
+      def to_h
+        key = read_key or return
+        values = read_values
+        { key: key.private_to_der.bytes, url: values["url"], contact: Array(values["contact"]).grep(String) }
       end
 
-      # Tells +client+ which account it is, after making or changing it.
-      def enter(client)
-        known = saved
-        client.account = known["url"]
-        if client.account.nil?
-          register(client)
-        elsif known["contact"] != @order.contact
-          client.post(client.account, { contact: @order.contact })
-          save(client)
-        end
+      # Keeps it. +key+: PKCS #8 in DER, if it is new.
+      def save(url, key)
+        keep_key(OpenSSL::PKey.read(key.pack("C*"))) if key
+        @store.folder.write(*@store.account(@order), JSON.pretty_generate(url: url, contact: @order.contact) << "\n")
       end
 
-      # The authority does not know it any more.
+      # The authority does not know its address any more.
       def forget = @store.folder.delete(*@store.account(@order))
 
       private
 
-      def register(client)
-        payload = { termsOfServiceAgreed: @order.terms_of_service_agreed, contact: @order.contact }
-        payload[:externalAccountBinding] = external_account(client) if @order.eab_kid
-        client.account = client.post(client.address("newAccount"), payload).headers["location"]
-        save(client)
+      # The address of an account belongs to its key.
+      def keep_key(key)
+        forget
+        name = @store.account_key(@order)
+        path = @store.folder.join(*name)
+        File.rename(path, path + UNUSABLE) if File.exist?(path) && read_key.nil?
+        @store.folder.write(*name, key.private_to_pem)
       end
 
-      def external_account(client)
-        header = { kid: @order.eab_kid, url: client.address("newAccount") }
-        AccountKey.sign_shared(header, JSON.generate(client.key.to_h), @order.eab_hmac)
+      def read_key
+        read(@store.account_key(@order)) do |text|
+          key = OpenSSL::PKey.read(text, "")
+          usable = key.is_a?(OpenSSL::PKey::EC) && key.private? && key.group.curve_name == CURVE
+          usable ? key : raise(ArgumentError, "it is no key of the curve P-256")
+        end
       end
 
-      def saved = JSON.parse(@store.folder.read(*@store.account(@order)) || "{}")
+      # With an address that is none, the authority finds the account by its key.
+      def read_values
+        values = read(@store.account(@order)) { |text| JSON.parse(text) }
+        return {} unless values.is_a?(Hash)
 
-      def save(client)
-        @store.folder.write(*@store.account(@order), JSON.pretty_generate(url: client.account, contact: @order.contact) << "\n")
+        values["url"].to_s.start_with?("https://") ? values : values.except("url")
+      end
+
+      def read(name)
+        text = @store.folder.read(*name, most: MOST_BYTES)
+        yield text if text
+      rescue SystemCallError, OpenSSL::OpenSSLError, JSON::ParserError, EncodingError, ArgumentError => e
+        @log&.acme_state_unusable("#{@store.folder.join(*name)}: #{Problem.plain(Error.reason(e), 100)}")
+        nil
       end
     end
   end

@@ -18,6 +18,7 @@ module Fairlead
 
       def initialize(store)
         @store = store
+        @given = []
       end
 
       # +host+ is asked for; the answer contains +authorization+.
@@ -31,16 +32,18 @@ module Fairlead
         end
       end
 
-      # Takes all of them away, those of a process that was killed too.
+      # Takes those of this order away.
       def take_away
-        CHALLENGES.each do |challenge|
-          @store.folder.names("challenges", challenge).each { |name| @store.folder.delete(*@store.answer(challenge, name)) }
-        end
+        @given.each { |name| @store.folder.delete(*name) }
+        @given.clear
       end
 
       private
 
-      def write(challenge, name, text) = @store.folder.write(*@store.answer(challenge, name), text)
+      def write(challenge, name, text)
+        @given << @store.answer(challenge, name)
+        @store.folder.write(*@given.last, text)
+      end
 
       # The key and the certificate that is valid for nobody else.
       def certificate(host, authorization)

@@ -27,15 +27,34 @@ module Fairlead
         @certificate = certificate
       end
 
+      # The same certificate.
+      def ==(other) = other.is_a?(Certificate) && to_der == other.to_der
+
+      def to_der = @certificate.to_der
+
       def begins_at = @certificate.not_before
 
       def expires_at = @certificate.not_after
 
       def expired?(now = Time.now) = expires_at <= now
 
+      # In seconds.
+      def life = expires_at - begins_at
+
+      # A number from 0 to 1 that spreads renewals of different certificates.
+      def fraction = Rational(@certificate.serial.to_i % 997, 996)
+
       def renew_at
-        life = expires_at - begins_at
         begins_at + (life * (RENEWED_AFTER - (JITTER * fraction))).to_f
+      end
+
+      # Its name for the authority that has issued it (RFC 9773 §4.1), in two parts; nil if it does not name the authority's key.
+      def identifier
+        authority = @certificate.authority_key_identifier or return
+        serial = OpenSSL::ASN1::Integer(@certificate.serial).to_der.byteslice(2..)
+        { authority: encode(authority), serial: encode(serial) }
+      rescue OpenSSL::ASN1::ASN1Error
+        nil
       end
 
       # The hosts for which it is.
@@ -52,8 +71,8 @@ module Fairlead
 
       private
 
-      # From 0 to 1.
-      def fraction = Rational(@certificate.serial.to_i % 997, 996)
+      # base64url without padding (RFC 7515 §2).
+      def encode(bytes) = [bytes].pack("m0").tr("+/", "-_").delete("=")
     end
   end
 end

@@ -6,8 +6,8 @@ require "time"
 
 module Fairlead
   module Acme
-    # That attempts have failed, and when the next one may be made. It is kept in a file, so that a server that is started
-    # again and again does not ask the authority again and again, which soon refuses everybody who does.
+    # Failed attempts of an order, and when the next one may be made. It is kept in a file, so that a server that is started
+    # again and again does not ask the authority again and again, which soon refuses such servers.
     class Failure
       # The pause after the first failure, in seconds. It doubles with each further one.
       FIRST = 60
@@ -19,14 +19,23 @@ module Fairlead
       # By how much a pause differs from what is due, at most.
       JITTER = 0.15
 
+      # The largest number of failures that counts.
+      COUNT_MOST = 10_000
+
+      # Errors that a damaged file can raise.
+      DAMAGES = [JSON::ParserError, JSON::NestingError, EncodingError, TypeError, ArgumentError, RangeError, FloatDomainError].freeze
+      private_constant :DAMAGES
+
       class << self
-        # From the text of a file; nil if there is none, or it is about another order.
-        def parse(text, order)
-          values = JSON.parse(text, symbolize_names: true)
+        # From the text of a file; nil if there is none, or it is about another order. Yields the reason if the text is damaged.
+        def parse(text, order, now: Time.now)
+          values = JSON.parse(text.dup.force_encoding(Encoding::UTF_8), symbolize_names: true)
           return unless values.is_a?(Hash) && values[:order] == digest(order)
 
-          new(order, count: Integer(values[:count]), reason: values[:reason].to_s, retry_at: Time.iso8601(values[:retry_at]))
-        rescue JSON::ParserError, TypeError, ArgumentError
+          count = Integer(values[:count]).clamp(1, COUNT_MOST)
+          new(order, count: count, reason: Problem.plain(values[:reason]), retry_at: Time.iso8601(values[:retry_at])).bounded(now)
+        rescue *DAMAGES => e
+          yield Problem.plain(e.message, 100) if block_given?
           nil
         end
 
@@ -56,6 +65,14 @@ module Fairlead
         @count = count
         @reason = reason
         @retry_at = retry_at
+      end
+
+      # Itself, unless the next attempt is further away than any pause can be, because a clock was wrong or a file is damaged:
+      # the same failure with the longest pause of ours.
+      def bounded(now)
+        return self if retry_at <= now + (MOST * (1 + JITTER))
+
+        Failure.new(@order, count: count, reason: reason, retry_at: now + LONGEST)
       end
 
       # The text of a file.

@@ -1,114 +1,86 @@
 # frozen_string_literal: true
 
-require "json"
-require "openssl"
-
 module Fairlead
   module Acme
-    # One order from its beginning to its end (RFC 8555 §7.4): the authority looks whether the hosts are ours, and issues a
-    # certificate, which is then in the Store. Raises a Problem.
+    # One order from its beginning to its end (RFC 8555 §7.4), by means of the Program: puts answers in place, keeps the account,
+    # and judges the certificate before it replaces another one. Raises a Problem.
     class Issuance
-      PEM_CHAIN = "application/pem-certificate-chain"
+      # Most seconds that the clock of an authority may be ahead of ours.
+      CLOCK_DIFFERENCE = 300
 
-      # +challenge+: one of CHALLENGES.
-      def initialize(order, store, challenge)
+      # There is a certificate, and it cannot be written.
+      class Unwritten < Error
+        # For its file.
+        attr_reader :text
+
+        def initialize(text, reason)
+          @text = text
+          super("the new certificate cannot be written (#{reason}); it stays in memory until it can")
+        end
+      end
+
+      # +challenge+: one of CHALLENGES. +program+: a Program.
+      def initialize(order, store, challenge, program, log: nil)
         @order = order
         @store = store
         @challenge = challenge
+        @program = program
         @answers = Answers.new(store)
-        @account = Account.new(order, store)
-        @client = Client.new(order.directory, @account.key, Connection.new(ca: order.ca))
+        @account = Account.new(order, store, log: log)
       end
 
-      def run
-        @answers.take_away
-        @account.enter(@client)
-        place_order
-        prove
-        finalize
+      # +certificate+: the Certificate to be replaced, or nil.
+      def run(certificate = nil)
+        @request = SigningRequest.new(@order.hosts)
+        input = Authority.new(@order, @account).input("order", challenge: @challenge, csr: @request.to_der, certificate: certificate)
+        @program.run(input) { |event| take(event) }
+        raise Problem.new("process", "the program that orders certificates has ended early") unless @issued
       rescue Problem => e
         @account.forget if e.type == "accountDoesNotExist"
         raise
       ensure
         @answers.take_away
-        @client.close
       end
 
       private
 
-      def place_order
-        response = @client.post(@client.address("newOrder"), { identifiers: @order.hosts.map { |host| { type: "dns", value: host } } })
-        @url = response.headers["location"]
-        @placed = response.body
-      end
-
-      # All answers are there before the authority is asked to look for the first one. It may know some hosts from earlier.
-      def prove
-        pending = @placed.fetch("authorizations").to_h { |url| [url, @client.post(url).body] }.reject { |_, body| body["status"] == "valid" }
-        challenges = pending.values.map { |authorization| answer(authorization) }
-        challenges.each { |challenge| @client.post(challenge["url"], {}) }
-        pending.each_key { |url| check(@client.wait_for(url)) }
-      end
-
-      def answer(authorization)
-        host = authorization.dig("identifier", "value")
-        challenge = authorization["challenges"].find { |offered| offered["type"] == @challenge } || none_offered(host, authorization)
-        @answers.give(@challenge, host: host, token: challenge["token"], authorization: @client.key.authorization(challenge["token"]))
-        challenge
-      end
-
-      def none_offered(host, authorization)
-        offered = authorization["challenges"].map { |challenge| challenge["type"] }.join(", ")
-        raise Problem.new("unsupportedChallenge", "#{host}: the authority does not offer #{@challenge}, but #{offered}")
-      end
-
-      def check(authorization)
-        return if authorization["status"] == "valid"
-
-        host = authorization.dig("identifier", "value")
-        error = authorization["challenges"].filter_map { |challenge| challenge["error"] }.first
-        raise Client.problem(error, prefix: "#{host}: ") if error
-
-        raise Problem.new("unauthorized", "#{host}: the authorization is #{authorization["status"]}")
-      end
-
-      def finalize
-        ready = decided(%w[pending])
-        key = OpenSSL::PKey::EC.generate(AccountKey::CURVE)
-        @client.post(ready["finalize"], { csr: AccountKey.encode(request(key).to_der) })
-        chain = @client.post(decided(%w[ready processing])["certificate"], accept: PEM_CHAIN).body
-        keep(chain, key)
-      end
-
-      # The order, in another state than these.
-      def decided(waiting)
-        order = @client.wait_for(@url, waiting)
-        raise Client.problem(order["error"] || {}, prefix: "the order is invalid: ") if order["status"] == "invalid"
-
-        order
-      end
-
-      def request(key)
-        names = OpenSSL::X509::ExtensionFactory.new.create_extension(Certificate::SAN, @order.hosts.map { |host| "DNS:#{host}" }.join(","))
-        extensions = OpenSSL::ASN1::Set.new([OpenSSL::ASN1::Sequence.new([names])])
-        OpenSSL::X509::Request.new.tap do |request|
-          request.version = 0
-          request.subject = OpenSSL::X509::Name.new
-          request.public_key = key
-          request.add_attribute(OpenSSL::X509::Attribute.new("extReq", extensions))
-          request.sign(key, "SHA256")
+      def take(event)
+        case event[:event]
+        when "account" then @account.save(event[:url], event[:key])
+        when "answers" then give(event[:answers])
+        when "issued" then keep(event[:chain])
+        when "failed" then raise Problem.new(event[:type], event[:message], retry_after: event[:retry_after])
         end
       end
 
-      # Nothing takes the place of a good certificate that is not one, too.
-      def keep(chain, key)
-        good = good?(Certificate.parse(chain), key)
-        raise Problem.new("badCertificate", "the authority has issued something else than what was ordered") unless good
-
-        @store.folder.write(*@store.certificate(@order), key.private_to_pem + chain)
+      def give(answers)
+        answers.each { |answer| @answers.give(@challenge, **answer) }
+        @program.go_on
       end
 
-      def good?(certificate, key) = !certificate.nil? && certificate.belongs_to?(key) && certificate.for?(@order) && !certificate.expired?
+      # Nothing takes the place of a good certificate that the engine could not load, or that clients would refuse.
+      def keep(chain)
+        bundle = Bundle.new(@request.key.private_to_pem + chain, "the authority's answer")
+        fault = fault_of(bundle)
+        raise Problem.new("badCertificate", "the authority has issued a certificate that cannot be used: #{fault}") if fault
+
+        @issued = true
+        @store.folder.write(*@store.certificate(@order), bundle.text)
+      rescue SystemCallError => e
+        raise Unwritten.new(bundle.text, Error.plain(e))
+      end
+
+      def fault_of(bundle)
+        bundle.fault || fault_of_certificate(bundle.certificate) || ("its chain is broken" unless bundle.linked?)
+      end
+
+      def fault_of_certificate(certificate)
+        return "it is not for the key in the order" unless certificate.belongs_to?(@request.key)
+        return "it is for #{certificate.hosts.join(", ")}" unless certificate.for?(@order)
+        return "it has expired at #{certificate.expires_at.getutc}" if certificate.expired?
+
+        "it is not valid before #{certificate.begins_at.getutc}" if certificate.begins_at > Time.now + CLOCK_DIFFERENCE
+      end
     end
   end
 end

@@ -1,88 +1,60 @@
 # frozen_string_literal: true
 
-require "json"
-
 module Fairlead
   module Acme
-    # The process that orders one certificate, as seen by the one that has started it.
+    # One attempt to order a certificate, unless another process does so or has just done so.
     class Job
-      # How long it may take, in seconds. The authority's slowness has shorter limits of its own.
-      LIMIT = 15 * 60
-
-      # Neither gems nor what Bundler has set up: it needs only the standard library.
-      WITHOUT = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil }.freeze
-
-      LIB = File.dirname(__dir__, 2)
-      private_constant :LIB
-
-      # Arguments as for Program.
-      def initialize(order, folder, challenge)
-        @input = JSON.generate(order: order.to_h, folder: folder, challenge: challenge)
-        @lock = Mutex.new
+      # +store+: a Store. +challenge+: one of CHALLENGES. +replaces+: the Certificate that is due, or nil.
+      # +log+: for #acme_state_unusable; may be nil. +limit+: as for Program.
+      def initialize(order, store, challenge, replaces: nil, log: nil, limit: Program::LIMIT)
+        @order = order
+        @store = store
+        @challenge = challenge
+        @replaces = replaces
+        @log = log
+        @program = Program.new("fairlead: acme #{order.name}", limit: limit)
       end
 
-      # Starts it and waits; returns what Program#run has returned.
+      # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if one does so now, or
+      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written.
       def run
-        output = start or return failed("it was stopped")
-        text = read(output)
-        text.empty? ? failed(@waiter.value.to_s) : JSON.parse(text.force_encoding(Encoding::UTF_8), symbolize_names: true)
-      rescue SystemCallError, JSON::ParserError => e
-        failed(e.message)
-      ensure
-        output&.close
+        { outcome: @store.exclusively_for(@order.hosts) { order } || "busy" }
+      rescue Issuance::Unwritten => e
+        failed(Problem.new("storage", e.message)).merge(text: e.text)
+      rescue SystemCallError => e
+        failed(Problem.new("storage", "nothing can be kept in acme_dir: #{Error.plain(e)}"))
+      rescue Problem => e
+        failed(e)
+      rescue StandardError => e
+        failed(Problem.new("failure", Error.sum_up(e)))
       end
 
       # Ends it, or prevents its start.
-      def stop
-        @lock.synchronize do
-          @stopped = true
-          signal("TERM")
-        end
-      end
+      def stop = @program.stop
 
-      def stopped? = @stopped == true
+      def stopped? = @program.stopped?
 
       private
 
-      def start
-        input, order = IO.pipe
-        output, outcome = IO.pipe
-        @lock.synchronize do
-          return if @stopped
+      def order
+        certificate = present
+        return "current" if certificate && certificate != @replaces && Time.now < certificate.renew_at
 
-          @waiter = Process.detach(Process.spawn(WITHOUT, *command, in: input, out: outcome))
-        end
-        order.write(@input)
-        output
-      ensure
-        [input, order, outcome].compact.each(&:close)
+        @store.check_room(@order)
+        Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate)
+        "issued"
       end
 
-      def command = [RbConfig.ruby, "--disable=gems", "-I", LIB, "-r", "fairlead/acme/program", "-e", "Fairlead::Acme::Program.run"]
-
-      # What it says until its end.
-      def read(output)
-        deadline = now + LIMIT
-        text = String.new
-        while output.wait_readable([deadline - now, 0].max)
-          chunk = output.read_nonblock(65_536, exception: false)
-          return text unless chunk.is_a?(String)
-
-          text << chunk
-        end
-        signal("KILL")
-        text
-      end
-
-      def signal(name)
-        Process.kill(name, @waiter.pid) if @waiter&.alive?
-      rescue Errno::ESRCH
+      # The Certificate of the file, if it is for these hosts and the engine can load it.
+      def present
+        text = @store.folder.read(*@store.certificate(@order), most: Bundle::MOST_BYTES + 1) or return
+        bundle = Bundle.new(text, @store.path_of(@order))
+        bundle.certificate if bundle.fault.nil? && bundle.certificate.for?(@order)
+      rescue SystemCallError
         nil
       end
 
-      def failed(words) = { outcome: "failed", type: "process", message: "the process that orders has failed: #{words}", retry_after: nil }
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def failed(problem) = { outcome: "failed", type: problem.type, message: problem.message, retry_after: problem.retry_after }
     end
   end
 end

@@ -3,39 +3,49 @@
 module Fairlead
   module Acme
     # Sees to it that there is a certificate for each order, and that it is renewed in time. It lives in the supervisor, or in
-    # the only process, and runs one Job at a time.
+    # the only process. Each order that is due has a thread and a Job of its own, so that one which hangs delays no other. Files
+    # are read on such threads only, because a disk can hang, and nothing about them ends the server.
     class Keeper
       # The states of a server in which somebody serves, and so can answer challenges.
       SERVING = %i[ready restarting].freeze
 
-      # +server+: has #ask. +service+: a Service, which is open. Raises Error if nothing can be kept.
-      # +jobs+: makes each Job.
+      # Most orders that an authority gets at a time.
+      AT_ONCE = 4
+
+      # Seconds for which #close waits for the threads. A disk that hangs may keep them longer.
+      END_LIMIT = 5
+
+      # +server+: has #ask. +service+: a Service, which is open. +jobs+: makes each Job.
       def initialize(server, service, jobs: Job)
         @server = server
         @service = service
         @log = service.log
         @store = Store.new(service.configuration.acme_dir)
-        @store.prepare
-        @schedules = service.configuration.acme.map { |order| Schedule.new(order, @store) }
+        @schedules = service.configuration.acme.map { |order| Schedule.new(order, @store, log: @log) }
         @jobs = jobs
         @lock = Mutex.new
+        @running = {}
       end
 
-      # Starts what is due, unless something has been started and runs. Called about once a second. +state+: that of the server.
+      # Has a thread see to what is due, unless one does so already. Called about once a second. +state+: that of the server.
       def look(state)
-        return unless SERVING.include?(state)
+        return if !SERVING.include?(state) || @looking&.alive?
 
-        tell_of_present
-        @thread = start if !@thread&.alive? && @schedules.any?(&:due?)
+        @looking = thread { see_to_all }
+      rescue ThreadError => e
+        tell_once(e)
       end
 
       # Ends what runs.
       def close
-        @lock.synchronize do
+        threads = @lock.synchronize do
           @closing = true
-          @job&.stop
+          @running.each_value { |job, _| job.stop }
+          [@looking, *@running.map { |_, (_, thread)| thread }].compact
         end
-        @thread&.join
+        limit = RunningTime::Limit.new(END_LIMIT)
+        threads.each { |thread| limit.wait { |rest| thread.join(rest) } }
+        @closing = false
       end
 
       # For people and programs: a Hash for each order.
@@ -43,37 +53,90 @@ module Fairlead
         @schedules.map do |schedule|
           {
             hosts: schedule.order.hosts, directory: schedule.order.directory, expires_at: schedule.certificate&.expires_at,
-            next_attempt_at: schedule.at, failures: schedule.failure&.count || 0, error: schedule.failure&.reason
+            next_attempt_at: schedule.at, failures: schedule.failure&.count || 0, error: schedule.failure&.reason || @unusable
           }
         end
       end
 
       private
 
-      # What is there at the start.
-      def tell_of_present
-        return if @told
+      # First the orders that have failed least.
+      def see_to_all
+        read_present
+        return unless prepared?
 
-        @told = true
+        idle = @schedules.reject { |schedule| running?(schedule) }
+        due, others = idle.partition(&:due?)
+        due.sort_by { |schedule| schedule.failure&.count || 0 }.each { |schedule| start(schedule) if room_for?(schedule.order) }
+        others.each { |schedule| ask(schedule) if schedule.ask? && room_for?(schedule.order) }
+      rescue StandardError, ScriptError, NoMemoryError => e
+        tell_once(e)
+      end
+
+      # The next look tries again.
+      def tell_once(error)
+        @log.control_failed(error) unless @told == error.message
+        @told = error.message
+      end
+
+      # True if the folder can be used. Each look tries until it can.
+      def prepared?
+        return true if @prepared
+
+        @store.prepare
+        @unusable = nil
+        @prepared = true
+      rescue Error => e
+        @log.acme_dir_unusable(e.message) unless @unusable == e.message
+        @unusable = e.message
+        false
+      end
+
+      # What is there at the start.
+      def read_present
+        return if @read
+
+        @schedules.each(&:read)
+        @read = true
         @schedules.each { |schedule| schedule.failure ? @log.acme_waits(schedule) : (@log.acme_present(schedule) if schedule.certificate) }
       end
 
-      # One after the other, on a thread that ends when nothing is due.
-      def start
-        @closing = false
-        Thread.new { work }.tap do |thread|
+      def running?(schedule) = @running[schedule]&.last&.alive?
+
+      # The first order of an authority makes the account, on which the others depend.
+      def room_for?(order)
+        beside = @running.count { |schedule, (_, thread)| thread.alive? && schedule.order.directory == order.directory }
+        beside < (File.exist?(@store.folder.join(*@store.account(order))) ? AT_ONCE : 1)
+      end
+
+      def start(schedule)
+        job = @jobs.new(schedule.order, @store, challenge(schedule.order), replaces: schedule.certificate, log: @log)
+        run(schedule, job) { attempt(schedule, job) }
+      end
+
+      # Asks when the authority wants the certificate to be renewed.
+      def ask(schedule)
+        question = Question.new(schedule.order, @store, schedule.certificate)
+        run(schedule, question) do
+          answer = question.run
+          schedule.suggest(answer) unless question.stopped?
+        end
+      end
+
+      def run(schedule, job, &block)
+        @lock.synchronize do
+          next if @closing
+
+          @running[schedule] = [job, thread(&block)]
+        end
+      end
+
+      def thread(&block)
+        Thread.new(&block).tap do |thread|
           thread.name = "fairlead acme"
           thread.thread_variable_set(:fork_safe, true)
         end
       end
-
-      def work
-        while (schedule = next_due)
-          attempt(schedule)
-        end
-      end
-
-      def next_due = (@schedules.find(&:due?) unless @closing)
 
       # Any authority wants HTTP-01 on port 80, and TLS-ALPN-01 on port 443; which of our listeners these are it alone knows.
       def challenge(order)
@@ -81,42 +144,39 @@ module Fairlead
         order.challenge || (plain ? "http-01" : "tls-alpn-01")
       end
 
-      def attempt(schedule)
+      def attempt(schedule, job)
         schedule.read
         return unless schedule.due?
+        return succeeded(schedule) if schedule.write_held
 
         @log.acme_ordering(schedule, challenge(schedule.order))
-        job = start_job(schedule) or return
         result = job.run
         take(schedule, result) unless job.stopped?
-      rescue StandardError => e # the folder cannot be written to
-        schedule.put_off
-        @log.acme_failed(schedule, Error.sum_up(e))
-      end
-
-      def start_job(schedule)
-        @lock.synchronize { @job = @jobs.new(schedule.order, @store.folder.path, challenge(schedule.order)) unless @closing }
+      rescue StandardError => e
+        failed(schedule, Problem.new("failure", Error.sum_up(e)))
       end
 
       def take(schedule, result)
         case result[:outcome]
         when "issued", "current" then succeeded(schedule)
         when "busy" then schedule.put_off
-        else failed(schedule, Problem.new(result[:type], result[:message], retry_after: result[:retry_after]))
+        else
+          schedule.hold(result[:text]) if result[:text]
+          failed(schedule, Problem.new(result[:type], result[:message], retry_after: result[:retry_after]))
         end
       end
 
-      # What the authority has issued may be about to end, by its clock or ours; it is not asked again and again for that.
       def succeeded(schedule)
-        schedule.succeeded
-        schedule.put_off(Failure::FIRST) if schedule.due?
+        problem = schedule.succeeded
         @log.acme_present(schedule) if schedule.certificate
         @server.ask(:reload_certificates)
+        failed(schedule, problem) if problem
       end
 
       def failed(schedule, problem)
-        schedule.failed(problem)
+        unwritten = schedule.failed(problem)
         @log.acme_failed(schedule, problem.message)
+        @log.acme_failure_unwritten(schedule, unwritten) if unwritten
       end
     end
   end

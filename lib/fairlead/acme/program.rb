@@ -1,56 +1,113 @@
 # frozen_string_literal: true
 
-require "fairlead"
 require "json"
 
 module Fairlead
   module Acme
-    # What the process that orders a certificate does: reads the order from its standard input, and writes what has become of
-    # it to its standard output. It ends then, and gives back all memory that this has taken.
+    # The native program that speaks with an authority, for one order (crates/acme), as seen by the process that has started it.
+    # It ends with its standard input, and so with this process.
     class Program
-      def self.run(input = $stdin, output = $stdout)
-        # So that the answers are taken away.
-        %w[TERM HUP].each { |signal| trap(signal) { exit(1) } }
-        trap("INT", "IGNORE")
-        values = JSON.parse(input.read, symbolize_names: true)
-        output.write(JSON.generate(new(**values).run))
-      rescue Errno::EPIPE
-        nil # nobody wants to know any more
+      # The path below a folder of the load path.
+      NAME = "fairlead/fairlead-acme"
+
+      # Seconds that an order may take.
+      LIMIT = 10 * 60
+
+      # How much longer than that the program may live, in seconds.
+      GRACE = 10
+
+      # How often it is looked after while it says nothing, in seconds.
+      LOOK = 1
+
+      # The most that it can say, in bytes.
+      OUTPUT_MOST = 1024 * 1024
+
+      # +title+: its name among the processes. +limit+: how long the order may take, in seconds.
+      def initialize(title, limit: LIMIT)
+        @title = title
+        @limit = limit
+        @lock = Mutex.new
       end
 
-      # +order+: the values of an Order. +folder+: that of the Store.
-      def initialize(order:, folder:, challenge:)
-        @order = Order.new(**order)
-        @store = Store.new(folder)
-        @challenge = challenge
+      # Starts it with the order and yields each event, until it ends. Raises a Problem if it does not end by itself.
+      def run(input, &block)
+        output = start or return
+        tell(JSON.generate(seconds: @limit, **input))
+        each_line(output) { |line| block.call(JSON.parse(line, symbolize_names: true)) }
+      rescue Errno::EPIPE, JSON::ParserError => e
+        raise Problem.new("process", "the program that orders certificates has failed: #{e.message}")
+      ensure
+        finish(output)
       end
 
-      # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if one does so now, or
-      # { outcome: "failed", type:, message:, retry_after: }.
-      def run
-        Process.setproctitle("fairlead: acme #{@order.name}")
-        { outcome: @store.folder.exclusively { order } || "busy" }
-      rescue Problem => e
-        failed(e.type, e.message, e.retry_after)
-      rescue StandardError => e
-        failed("failure", Error.sum_up(e))
+      # Lets it go on after an event for which it waits.
+      def go_on = tell("")
+
+      # Ends it at once, or prevents its start.
+      def stop
+        @lock.synchronize do
+          @stopped = true
+          Process.kill(:KILL, @waiter.pid) if @waiter&.alive?
+        end
+      rescue Errno::ESRCH
+        nil
       end
+
+      def stopped? = @stopped == true
 
       private
 
-      def order
-        return "current" if current?
+      def start
+        path = NativeProgram.find(NAME, "the program that orders certificates")
+        input, @input = IO.pipe
+        output, outcome = IO.pipe
+        @lock.synchronize do
+          next if @stopped
 
-        Issuance.new(@order, @store, @challenge).run
-        "issued"
+          @waiter = Process.detach(Process.spawn([path, @title], in: input, out: outcome, pgroup: true))
+        end
+        output if @waiter
+      ensure
+        [input, outcome].compact.each(&:close)
+        output&.close unless @waiter
       end
 
-      def current?
-        certificate = Certificate.parse(@store.folder.read(*@store.certificate(@order)))
-        !certificate.nil? && certificate.for?(@order) && Time.now < certificate.renew_at
+      def tell(line) = @input.write(line, "\n")
+
+      def each_line(output)
+        text = String.new
+        while (chunk = read(output))
+          text << chunk
+          raise Problem.new("process", "the program that orders certificates says too much") if text.bytesize > OUTPUT_MOST
+
+          yield text.slice!(0..text.index("\n")).force_encoding(Encoding::UTF_8) while text.include?("\n")
+        end
       end
 
-      def failed(type, message, retry_after = nil) = { outcome: "failed", type: type, message: message, retry_after: retry_after }
+      # What it says next; nil at its end. A worker that was forked just now may have the other end of the pipe, too, which then
+      # stays open.
+      def read(output)
+        @deadline ||= now + @limit + GRACE
+        until output.wait_readable(LOOK)
+          return unless @waiter.alive?
+          raise Problem.new("timeout", "the program that orders certificates has not ended within #{@limit + GRACE} s") if now > @deadline
+        end
+        output.readpartial(65_536)
+      rescue EOFError
+        nil
+      end
+
+      # A program that still runs is not needed any more.
+      def finish(output)
+        @lock.synchronize { Process.kill(:KILL, @waiter.pid) if @waiter&.alive? && output }
+      rescue Errno::ESRCH
+        nil
+      ensure
+        [@input, output].compact.each(&:close)
+        @waiter&.join
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

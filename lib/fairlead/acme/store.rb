@@ -10,18 +10,52 @@ module Fairlead
     #   AUTHORITY/certificates/HOST.failure.json        only while the last attempt has failed
     #   challenges/http-01/TOKEN                        only while the authority looks
     #   challenges/tls-alpn-01/HOST.pem
+    #   locks/HOST                                      locked while a certificate for this host is ordered
+    #
+    # With several hosts, HOST is the first one and a digest of all.
     class Store
+      # How much must fit on the disk before an authority is asked, in bytes: more than a certificate, its answers and an account take.
+      ROOM = 64 * 1024
+
+      # The longest life of an answer to a challenge, in seconds. An older one is left over from a process that was killed.
+      ANSWER_LIFE = 3600
+
       attr_reader :folder
 
       def initialize(path)
         @folder = StateFolder.new(path)
       end
 
-      # Makes the folder. Raises Error if nothing can be written there.
+      # Why nothing can be kept there, as far as that is known without writing; or nil.
+      def problem
+        reason = folder.reason_against
+        "nothing can be kept in #{folder.path}: #{reason}" if reason
+      end
+
+      # Makes the folder, and deletes what killed processes have left there. Raises Error if nothing can be written there.
       def prepare
-        folder.exclusively { nil }
+        folder.exclusively do
+          folder.sweep
+          CHALLENGES.each { |challenge| sweep_answers(challenge) }
+        end
       rescue SystemCallError => e
         raise Error, "acme_dir: nothing can be kept in #{folder.path}: #{Error.reason(e)}"
+      end
+
+      # Raises SystemCallError if what an order brings could not be kept.
+      def check_room(order)
+        [certificate(order)[0..-2], ["challenges"]].each do |place|
+          name = [*place, "room.#{Process.pid}.#{Thread.current.object_id}"]
+          folder.write(*name, "0" * ROOM)
+        ensure
+          folder.delete(*name)
+        end
+      end
+
+      # Calls the block unless another one orders a certificate for one of these hosts: returns false then.
+      def exclusively_for(hosts, &block)
+        host, *others = hosts.sort
+        folder.exclusively("locks", host[0, Order::FILE_NAME_MOST]) { others.any? ? exclusively_for(others, &block) : yield }
       end
 
       # For the engine.
@@ -31,16 +65,28 @@ module Fairlead
 
       def account(order) = [authority(order), "account.json"]
 
-      def certificate(order) = [authority(order), "certificates", "#{order.name}.pem"]
+      def certificate(order) = [authority(order), "certificates", "#{order.file_name}.pem"]
 
-      def failure(order) = [authority(order), "certificates", "#{order.name}.failure.json"]
+      def failure(order) = [authority(order), "certificates", "#{order.file_name}.failure.json"]
 
       def answer(challenge, name) = ["challenges", challenge, name]
 
       # The path of the certificate, whether it is there or not.
       def path_of(order) = folder.join(*certificate(order))
 
+      # What tells one state of this file from another one, without reading it.
+      def state_of_certificate(order)
+        stat = File.stat(path_of(order))
+        [stat.dev, stat.ino, stat.mtime, stat.size]
+      rescue SystemCallError => e
+        e.class
+      end
+
       private
+
+      def sweep_answers(challenge)
+        folder.names("challenges", challenge).each { |name| folder.sweep_file(*answer(challenge, name), Time.now - ANSWER_LIFE) }
+      end
 
       # "acme-v02.api.letsencrypt.org-directory"
       def authority(order) = order.directory.delete_prefix("https://").gsub(/[^\w.-]+/, "-").sub(/\A\.+/, "").delete_suffix("-")

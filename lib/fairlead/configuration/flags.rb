@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-require "did_you_mean"
 require "optparse"
 
 module Fairlead
   class Configuration
     # The arguments of `fairlead`: the options of the table, and a few flags that are not options, such as --version.
     class Flags < Layer
+      autoload :Guess, "fairlead/configuration/flags/guess"
+
       BANNER = <<~TEXT
         Usage: fairlead [options] [config.ru]
                fairlead bench [options] URL     measures a server; see fairlead bench --help
@@ -24,7 +25,7 @@ module Fairlead
       # :serve, :check, :version or :help
       attr_reader :action
 
-      def self.parse(arguments) = new.tap { |flags| flags.send(:parse, translate(arguments)) }
+      def self.parse(arguments) = new.tap { |flags| flags.send(:parse, translate(arguments.map { |word| SystemText.decode(word) })) }
 
       # Replaces foreign flags by ours: OptionParser would read `-www DIR` as `-w ww`. Arguments after `--` are not flags.
       def self.translate(arguments)
@@ -63,7 +64,7 @@ module Fairlead
 
       # The rackup file, or a word that is a command elsewhere.
       def take_file(word)
-        path = File.expand_path(word, self[:directory] || ".")
+        path = SystemText.absolute(word, self[:directory] || Dir.pwd)
         return problem(nil, word, "is a folder; name the rackup file in it, or use --dir #{word}") if File.directory?(path)
         return set(:rackup, word, origin: "argument") if File.exist?(path)
 
@@ -77,15 +78,7 @@ module Fairlead
 
       def parse_failed(error)
         flag = error.args.first
-        names = Options.flat_map(&:long_flags).map { |name| "--#{name}" }
-        case error
-        when OptionParser::AmbiguousOption
-          *others, last = names.select { |name| name.start_with?(flag) }.sort_by(&:size)
-          message = "ambiguous option; did you mean #{others.join(", ")} or #{last}?"
-        when OptionParser::InvalidOption
-          guess = DidYouMean::SpellChecker.new(dictionary: names).correct(flag).first
-          message = "unknown option#{"; did you mean #{guess}?" if guess}"
-        end
+        message = Guess.of(flag) if error.is_a?(OptionParser::AmbiguousOption) || error.is_a?(OptionParser::InvalidOption)
         problem(nil, flag, message || error.reason)
       end
 

@@ -33,6 +33,13 @@ module Fairlead
           order(hosts.flat_map { |text| text.split(",") }, { **queries.map { |query| read(query) }.reduce(:merge), **keywords })
         end
 
+        def resolve(order)
+          return order unless order.ca
+
+          path = SystemText.absolute(order.ca, yield)
+          File.readable?(path) ? order.dup.tap { |copy| copy.ca = path }.freeze : raise(Invalid, "has a ca that cannot be read: #{order.ca}")
+        end
+
         # Without the secret.
         def format(order)
           values = order.to_h.slice(*KEYWORDS).compact
@@ -45,10 +52,7 @@ module Fairlead
         def read(query)
           return {} if query.empty?
 
-          require "uri"
-          URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
-        rescue ArgumentError
-          raise Invalid, "has an invalid query"
+          SystemText.query(query).to_h.transform_keys(&:to_sym)
         end
 
         def order(hosts, keywords)
@@ -109,12 +113,7 @@ module Fairlead
           { eab_kid: kid, eab_hmac: hmac }
         end
 
-        def ca(value)
-          return if value.nil?
-
-          path = File.expand_path(value.to_s)
-          File.readable?(path) ? path : raise(Invalid, "has a ca that cannot be read: #{value}")
-        end
+        def ca(value) = (Path.new("PATH").parse(value) unless value.nil?)
       end
     end
   end

@@ -74,11 +74,38 @@ class HttpChallengeTest < Minitest::Test
     silent&.close
   end
 
-  def test_a_folder_that_cannot_be_written_to_is_an_error_at_the_start
-    server = launch(APP, "--acme-dir", "config.ru/state", "--acme", pebble.order("a.example"))
+  # It ignores what a service manager sends to all processes of a service, and ends with its server, even if that is killed.
+  def test_the_process_that_orders_ends_with_its_server_and_not_before
+    front = pebble.front.target
+    silent = TCPServer.new("127.0.0.1", 0)
+    pebble.front.target = silent.addr[1]
+    server = with_acme("orphan.example", arguments: ["-w", "2"])
+    ordering = wait_until("the process that orders") { server.children(/\Afairlead: acme orphan.example/).first }
+    wait_until("its connection") { silent.accept_nonblock(exception: false).is_a?(TCPSocket) }
+    %i[TERM INT HUP].each { |signal| Process.kill(signal, ordering) }
 
-    assert_equal 1, server.wait_exit.exitstatus
-    assert_match(%r{acme_dir: nothing can be kept in \S+/config.ru/state}, server.stderr)
+    assert_equal "the application", Net::HTTP.get("127.0.0.1", "/", server.port)
+    assert File.exist?("/proc/#{ordering}")
+    server.signal(:KILL)
+    wait_until("the end of the process that orders") { !File.exist?("/proc/#{ordering}") }
+  ensure
+    pebble.front.target = front
+    silent&.close
+  end
+
+  # They have the same first host, and one folder.
+  def test_two_servers_share_a_folder
+    first = with_acme("shared.example")
+    first.wait_for_output(/is valid until/)
+    second = launch(APP, "--acme-dir", first.path("state"), "--acme", pebble.order("shared.example,other.example"))
+    wait_until("the second server") { second.addresses.any? }
+    lead_to(second)
+    second.wait_for_output(/the certificate for shared.example, other.example is valid until/)
+    files = Dir.glob(first.path("state/*/certificates/shared.example*.pem"))
+
+    assert_equal [%w[shared.example], %w[other.example shared.example]],
+                 files.map { |path| hosts_of(OpenSSL::X509::Certificate.new(File.read(path))) }.sort_by(&:size)
+    refute_match(/ordering.*ordering/m, first.stdout)
   end
 
   def test_an_authority_that_wants_an_external_account_says_so

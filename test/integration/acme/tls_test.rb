@@ -33,7 +33,7 @@ class AcmeTlsTest < Minitest::Test
     wait_until("the first certificate") { served?(server, "short.example", strict) }
     kept = connect(server, "short.example", strict)
     first = kept.peer_cert
-    wait_until("a renewal") { request(server, "short.example", strict).serial != first.serial }
+    wait_until("a renewal", seconds: 30) { request(server, "short.example", strict).serial != first.serial }
     renewed = certificate(server, "short.example")
 
     assert_equal "the application", answer(kept)

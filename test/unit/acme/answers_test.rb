@@ -30,6 +30,17 @@ class AcmeAnswersTest < Minitest::Test
     end
   end
 
+  # Another server, or another order, has put them there.
+  def test_answers_of_others_stay
+    with_answers do |answers|
+      Fairlead::StateFolder.new(".").write("challenges", "http-01", "other", "x")
+      answers.give("http-01", host: "a.example", token: "token", authorization: "x")
+      answers.take_away
+
+      assert_equal ["challenges/http-01/other"], Dir.glob("challenges/*/*")
+    end
+  end
+
   def test_all_answers_are_taken_away
     with_answers do |answers|
       answers.give("http-01", host: "a.example", token: "token", authorization: "x")

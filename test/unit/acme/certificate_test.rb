@@ -38,6 +38,23 @@ class AcmeCertificateTest < Minitest::Test
     assert_nil Certificate.parse("nothing of the kind")
   end
 
+  # The example of RFC 9773 §4.1: a serial number with a leading bit has a zero before it.
+  def test_it_has_a_name_for_its_authority
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    certificate = OpenSSL::X509::Certificate.new
+    certificate.version = 2
+    certificate.serial = 0x8765_4321
+    certificate.not_before = certificate.not_after = Time.now
+    certificate.public_key = key
+    keys = "698832".ljust(40, "0")
+    der = OpenSSL::ASN1::Sequence.new([OpenSSL::ASN1::OctetString.new([keys].pack("H*"), 0, :IMPLICIT)]).to_der
+    certificate.add_extension(OpenSSL::X509::Extension.new("authorityKeyIdentifier", der))
+    named = Certificate.parse(certificate.sign(key, "SHA256").to_pem)
+
+    assert_equal({ authority: [[keys].pack("H*")].pack("m0").delete("="), serial: "AIdlQyE" }, named.identifier)
+    assert_nil Certificate.parse(pem("a.example")).identifier
+  end
+
   def test_it_knows_its_key_and_its_end
     text = pem("a.example", begins: Time.now - 20, ends: Time.now - 10)
     certificate = Certificate.parse(text)

@@ -39,9 +39,15 @@ class AcmeOptionTypesTest < Minitest::Test
       { challenge: "dns-01" } => /http-01 or tls-alpn-01/,
       { eab_kid: "a" } => /together/,
       { eab_kid: "a", eab_hmac: "not base64!" } => /base64url/,
-      { ca: "/nowhere/at/all" } => /cannot be read/,
       { email: "a@b.example" } => /does not know email/
     }.each { |keywords, text| assert_match(text, assert_raises(Invalid) { order("a.example", **keywords) }.message) }
+  end
+
+  def test_the_file_behind_the_authority_is_looked_for_where_the_server_runs
+    order = order("a.example", ca: "Rakefile")
+
+    assert_equal File.join(ROOT, "Rakefile"), type.resolve(order) { ROOT }.ca
+    assert_match(/cannot be read/, assert_raises(Invalid) { type.resolve(order) { "/nowhere" } }.message)
   end
 
   def test_a_secret_is_not_shown

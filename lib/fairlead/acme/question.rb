@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Acme
+    # Asks an authority when it wants a certificate to be renewed, by means of the Program.
+    class Question
+      # How long that may take, in seconds.
+      LIMIT = 90
+
+      # +certificate+: a Certificate.
+      def initialize(order, store, certificate)
+        @order = order
+        @store = store
+        @certificate = certificate
+        @program = Program.new("fairlead: acme #{order.name}", limit: LIMIT)
+      end
+
+      # [first, last, again], as Suggestion#take has them; nil if there is no answer.
+      def run
+        answer = nil
+        input = Authority.new(@order, Account.new(@order, @store)).input("renewal", certificate: @certificate)
+        @program.run(input) { |event| answer = event.values_at(:start, :end, :again) if event[:event] == "renewal" }
+        answer
+      rescue Problem, SystemCallError
+        nil
+      end
+
+      # Ends it, or prevents its start.
+      def stop = @program.stop
+
+      def stopped? = @program.stopped?
+    end
+  end
+end

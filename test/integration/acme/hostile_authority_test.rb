@@ -1,0 +1,237 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "json"
+require "minitest/mock"
+require "time"
+require "support/acme_orders"
+require "support/hostile_authority"
+require "support/peak_memory"
+
+# An authority that is broken or wants to do harm: how often it is asked within ten minutes, what that costs in memory, and what
+# becomes of the certificate that is in use. The minutes pass by a clock of the test.
+class HostileAuthorityTest < Minitest::Test
+  include Fairlead::Test::AcmeOrders
+  include Fairlead::Test::Folders
+  include Fairlead::Test::PeakMemory
+  include Fairlead::Test::Waiting
+
+  Authority = Fairlead::Test::HostileAuthority
+  Reply = Authority::Reply
+  Keeper = Fairlead::Acme::Keeper
+  Listener = Struct.new(:address)
+  Service = Struct.new(:configuration, :listeners, :log)
+  Server = Struct.new(:asked) do
+    def ask(what) = asked << what
+  end
+
+  # Attempts in ten minutes: at 0, 1, 3 and 7 minutes, more or less.
+  ATTEMPTS = 4
+
+  # Memory of the program and growth of this process, in KB.
+  PROGRAM_MOST = 48 * 1024
+  GROWTH_MOST = 32 * 1024
+
+  # Jobs with less time.
+  class Hurried < Fairlead::Acme::Job
+    def initialize(order, store, challenge, **keywords) = super(order, store, challenge, limit: 3, **keywords)
+  end
+
+  def test_a_huge_problem_document_costs_little_and_controls_no_terminal
+    body = "{\"type\": \"urn:ietf:params:acme:error:serverInternal\", \"detail\": \"\e]0;owned\a\e[2J"
+    flood = lambda do |client|
+      client.write("HTTP/1.1 503 x\r\ncontent-type: application/problem+json\r\ncontent-length: 157286400\r\n\r\n#{body}")
+      2400.times { client.write("x" * 65_536) }
+    end
+    assert_refused(/is longer than 131072 bytes/, requests: ATTEMPTS) { |name| flood if name == :directory }
+  end
+
+  def test_escapes_in_a_problem_document_reach_no_log
+    problem = JSON.generate(type: "urn:ietf:params:acme:error:mal\e[31mformed", detail: "a\e]0;owned\a\r\nb\u202e#{"x" * 5000}")
+    assert_refused(/a\?\]0;owned\? b\?xxx+…/, requests: ATTEMPTS) { |name| Reply.new(403, {}, problem) if name == :directory }
+  end
+
+  def test_endless_answers_end
+    { "body" => "HTTP/1.1 200 x\r\ntransfer-encoding: chunked\r\n\r\n", "head" => "HTTP/1.1 200 x\r\n" }.each do |part, head|
+      flood = lambda do |client|
+        client.write(head)
+        loop { client.write(part == "body" ? "10000\r\n#{"x" * 65_536}\r\n" : "field: #{"x" * 8000}\r\n") }
+      end
+      assert_refused(/is longer than|cannot reach|no answer from/, requests: ATTEMPTS) { |name| flood if name == :directory }
+    end
+  end
+
+  def test_bytes_that_are_no_text_cost_neither_the_type_nor_the_time_to_wait
+    limited = Reply.new(429, { "retry-after" => "7200" }, "{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too \xff many\"}")
+    keeper = assert_refused(/too . many \(rateLimited\)/, requests: 5) { |name| limited if name == :order }
+
+    assert_operator keeper.report.first[:next_attempt_at], :>, Time.now + 7000
+  end
+
+  def test_nobody_is_led_elsewhere
+    elsewhere = Authority.new
+    reply = Reply.new(302, { "location" => elsewhere.directory }, "")
+    assert_refused(/leads elsewhere/, requests: ATTEMPTS) { |name| reply if name == :directory }
+
+    assert_empty elsewhere.asked
+  ensure
+    elsewhere&.close
+  end
+
+  def test_nonces_that_are_never_good_are_not_tried_for_ever
+    reply = Reply.new(400, {}, JSON.generate(type: "urn:ietf:params:acme:error:badNonce", detail: "again"))
+    assert_refused(/badNonce/, requests: 30 * ATTEMPTS) { |name| reply if name == :order }
+  end
+
+  def test_addresses_that_are_none_are_a_problem
+    ["::none", "http://127.0.0.1/nonce", "/nonce", "https://", "https://[::1/"].each do |address|
+      reply = Reply.new(200, {}, JSON.generate(newNonce: address, newAccount: address, newOrder: address))
+      assert_refused(/authority/, requests: ATTEMPTS) { |name| reply if name == :directory }
+    end
+  end
+
+  # The order has three seconds here, in place of ten minutes.
+  def test_an_authority_that_is_silent_slow_or_undecided_is_given_up
+    drip = lambda do |client|
+      client.write("HTTP/1.1 200 x\r\ncontent-length: 1000\r\n\r\n")
+      200.times { client.write("x") && sleep(0.05) }
+    end
+    processing = Reply.new(200, {}, JSON.generate(status: "processing", authorizations: [], finalize: "https://127.0.0.1:1/"))
+    placed = false
+    {
+      silent: ->(name) { ->(_) { sleep(30) } if name == :nonce },
+      slow: ->(name) { drip if name == :directory },
+      undecided: ->(name) { processing if name == :finalize ? (placed = true) : (placed && name == :order) }
+    }.each do |about, script|
+      assert_refused(/longer than 3 s/, requests: 20, seconds: 30, jobs: Hurried, about: about, &script)
+    end
+  end
+
+  # HEAD has no body, whatever the fields say.
+  def test_a_nonce_with_a_type_and_a_length_is_good
+    assert_issued { |name| Reply.new(200, { "content-length" => 100 }, "") if name == :nonce }
+  end
+
+  def test_an_address_may_be_one_of_ipv6
+    assert_issued("::1")
+  end
+
+  def test_nothing_takes_the_place_of_a_good_certificate_that_is_none
+    {
+      "DER" => ->(pem) { OpenSSL::X509::Certificate.new(pem).to_der },
+      "a cut chain" => ->(pem) { pem[0, pem.size - 100] },
+      "a chain of strangers" => ->(pem) { pem[/.*?END CERTIFICATE-----\n/m] + pem("b.example")[/-----BEGIN CERTIFICATE.*/m] },
+      "for another key" => ->(_) { pem("a.example")[/-----BEGIN CERTIFICATE.*/m] },
+      "nothing" => ->(_) { "" },
+      "the root" => ->(pem) { pem.sub(/.*?END CERTIFICATE-----\n/m, "") }
+    }.each do |name, mangle|
+      assert_refused(/certificate/, requests: 8 * ATTEMPTS, about: name, prepare: ->(authority) { authority.mangle = mangle })
+    end
+  end
+
+  def test_a_certificate_for_another_time_is_refused
+    day = Authority::DAY
+    { "not valid before" => [day, 90 * day], "has expired" => [-2 * day, -day] }.each do |words, life|
+      assert_refused(/#{words}/, requests: 8 * ATTEMPTS, prepare: ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } })
+    end
+  end
+
+  # No authority is asked for what could not be kept.
+  def test_a_folder_that_takes_nothing_asks_nobody
+    in_the_way = ->(path) { FileUtils.mkdir_p(File.dirname(path, 2)) && File.write(File.dirname(path), "") }
+    assert_refused(/nothing can be kept in acme_dir/, requests: 0, keep: false, before: in_the_way)
+  end
+
+  def test_a_token_names_no_other_file
+    authorization = { identifier: { type: "dns", value: "a.example" }, status: "pending",
+                      challenges: [{ type: "http-01", url: "https://127.0.0.1:1/", token: "../../../x", status: "pending" }] }
+    assert_refused(/has sent the token/, requests: 6 * ATTEMPTS) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
+  end
+
+  # It may want a renewal at any time, but not again and again (RFC 9773).
+  def test_an_authority_decides_when_a_certificate_is_renewed_within_reason
+    window = { "start" => (Time.now - 100).utc.iso8601, "end" => (Time.now - 50).utc.iso8601 }
+    reply = Reply.new(200, { "retry-after" => "1" }, JSON.generate(suggestedWindow: window))
+    with_keeper(Authority.new { |name| reply if name == :renewal }) do |keeper, authority, _|
+      day = Authority::DAY
+      authority.life = [Time.now - day, Time.now + (89 * day)]
+      ten_minutes(keeper, 60)
+
+      assert_equal [1, 1], authority.asked.tally.values_at(:finalize, :renewal)
+      assert_operator keeper.report.first[:next_attempt_at], :<=, Time.now + 1
+      authority.life = [Time.now, Time.now + (90 * day)]
+      ten_minutes(keeper, 600)
+
+      assert_equal 2, authority.asked.tally[:finalize]
+      assert_includes Time.now + (day / 2)..Time.now + (61 * day), keeper.report.first[:next_attempt_at]
+    end
+  end
+
+  private
+
+  # Every attempt within ten minutes fails with a reason that matches; the certificate in use stays.
+  def assert_refused(reason, requests:, seconds: 600, jobs: Fairlead::Acme::Job, about: nil, keep: true, before: nil, prepare: nil, &script)
+    with_keeper(Authority.new(&script), jobs) do |keeper, authority, path|
+      prepare&.call(authority)
+      before ? before.call(path) : FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, old = expiring) if keep
+      program, growth = peak_memory { ten_minutes(keeper, seconds) }
+      report = keeper.report.first
+      report_case(about, authority, program, growth)
+
+      assert_match reason, report[:error], about
+      refute_match(/[\e\a\u202e]/, @lines.string)
+      assert_operator authority.asked.size, :<=, requests, "#{about} #{authority.asked.tally}"
+      assert_operator program, :<=, PROGRAM_MOST
+      assert_operator growth, :<=, GROWTH_MOST
+      assert_equal old, File.read(path), about if keep
+      return keeper
+    end
+  end
+
+  def assert_issued(address = "127.0.0.1", &script)
+    with_keeper(Authority.new(address, &script)) do |keeper, authority, path|
+      look(keeper)
+
+      assert_nil keeper.report.first[:error]
+      assert File.file?(path), authority.asked.tally
+    end
+  end
+
+  def with_keeper(authority, jobs = Fairlead::Acme::Job)
+    in_folder do |folder|
+      wanted = order("a.example", directory: authority.directory, ca: authority.ca)
+      configuration = Fairlead::Configuration.from_options(acme: [wanted], acme_dir: folder)
+      store = Fairlead::Acme::Store.new(folder)
+      path = store.path_of(wanted)
+      log = Fairlead::EventLog.new(output: StringIO.new, errors: @lines = StringIO.new)
+      service = Service.new(configuration, [Listener.new({ scheme: "http" })], log)
+      yield (keeper = Keeper.new(Server.new([]), service, jobs: jobs)), authority, path
+    ensure
+      keeper&.close
+    end
+  ensure
+    authority.close
+  end
+
+  # A certificate that is due.
+  def expiring = pem("a.example", begins: Time.now - 3000, ends: Time.now + 600)
+
+  def ten_minutes(keeper, seconds)
+    now = Time.now
+    clock = 0
+    Time.stub(:now, -> { now + clock }) { (0..seconds).step(10) { |passed| (clock = passed) && look(keeper) } }
+  end
+
+  def look(keeper)
+    keeper.look(:ready)
+    wait_until("the order", seconds: 30) { Thread.list.none? { |thread| thread.name == "fairlead acme" } }
+  end
+
+  def report_case(about, authority, program, growth)
+    return unless ENV["SHOW"]
+
+    puts format("%-75s %-24s %3d requests, program %d KB, growth %d KB", name, about, authority.asked.size, program, growth)
+  end
+end

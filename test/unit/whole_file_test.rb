@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class WholeFileTest < Minitest::Test
+  include Fairlead::Test::Folders
+
+  # Raises as a signal does, in the middle.
+  class Interrupted
+    def to_s = raise(Interrupt, "now")
+  end
+
+  def test_nothing_is_left_behind_when_a_signal_raises
+    in_folder("it" => "before") do
+      assert_raises(Interrupt) { Fairlead::WholeFile.write("it", Interrupted.new, mode: 0o600) }
+
+      assert_equal [%w[it], "before"], [Dir.children("."), File.read("it")]
+      Fairlead::WholeFile.write("it", "after", mode: 0o600)
+      assert_equal [%w[it], "after"], [Dir.children("."), File.read("it")]
+    end
+  end
+end
