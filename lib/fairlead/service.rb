@@ -53,7 +53,18 @@ module Fairlead
     end
 
     # Reads the certificates again; see Tls::Offers#reload.
-    def reload_certificates(quietly: false) = @tls.reload(quietly: quietly)
+    def reload_certificates = @tls.reload
+
+    # Has this process offer what the supervisor has read, and tells it over +link+ what has come of that. See Supervisor::Certificates.
+    def follow_certificates(link, key, location, fingerprint)
+      @tls.follow(key, location, fingerprint) { |reason| link.send(:certificates, key, *reason) }
+    end
+
+    # The supervisor's, after a restart has changed the configuration.
+    def replace_tls(offers)
+      @tls.stop
+      @tls = offers
+    end
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app

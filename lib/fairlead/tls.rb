@@ -2,7 +2,7 @@
 
 module Fairlead
   # TLS: what an `ssl://` address and the options say of it (Parameters, Settings), what a listener offers because of that (Offer),
-  # and how certificates are replaced (Offers, Watch). The handshakes are the engine's business.
+  # and how certificates are replaced (Offers, Upkeep, Settling). The handshakes are the engine's business.
   module Tls
     autoload :Parameters, "fairlead/tls/parameters"
     autoload :Settings, "fairlead/tls/settings"
@@ -10,7 +10,8 @@ module Fairlead
     autoload :PrivateKey, "fairlead/tls/private_key"
     autoload :Offer, "fairlead/tls/offer"
     autoload :Offers, "fairlead/tls/offers"
-    autoload :Watch, "fairlead/tls/watch"
+    autoload :Upkeep, "fairlead/tls/upkeep"
+    autoload :Settling, "fairlead/tls/settling"
     autoload :OwnKeys, "fairlead/tls/own_keys"
     autoload :DevelopmentCertificate, "fairlead/tls/development_certificate"
     autoload :DevelopmentAuthority, "fairlead/tls/development_authority"

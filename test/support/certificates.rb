@@ -65,7 +65,23 @@ module Fairlead
         list.sign(@key, "SHA256").to_pem
       end
 
+      # A revocation list in PEM with so many entries that OpenSSL's objects would take minutes to make.
+      def revoke_range(count)
+        tbs, algorithm, = OpenSSL::ASN1.decode(OpenSSL::X509::CRL.new(revoke).to_der).value
+        time = OpenSSL::ASN1::UTCTime.new(Time.now - DAY).to_der
+        entries = Array.new(count) { |index| der("\x30", "\x02\x10\x11#{"\x22" * 7}".b + [index].pack("Q>") + time) }
+        signed = der("\x30", tbs.value.map(&:to_der).insert(5, der("\x30", entries.join)).join)
+        list = der("\x30", signed + algorithm.to_der + OpenSSL::ASN1::BitString.new(@key.sign("SHA256", signed)).to_der)
+        OpenSSL::X509::CRL.new(list).to_pem
+      end
+
       private
+
+      def der(tag, content)
+        size = content.bytesize
+        length = size < 128 ? [size].pack("C") : [size].pack("N").sub(/\A\0+/n, "").then { |bytes| [0x80 | bytes.bytesize].pack("C") + bytes }
+        tag.b + length + content
+      end
 
       def revoked(pair)
         OpenSSL::X509::Revoked.new.tap do |revoked|

@@ -16,10 +16,11 @@ module Fairlead
       # The Binding for +address+. Raises BindError if the address is invalid.
       def parse(address)
         scheme, rest = address.split("://", 2)
-        raise BindError.new(address, "the scheme is missing; use tcp://…, ssl://… or unix://…") unless rest
+        raise BindError.new(address, "the scheme is missing; use #{with_scheme(address)}") unless rest
+        raise BindError.new(address.inspect, "a line break cannot stand in an address") if address.include?("\n")
 
         name = SCHEMES.fetch(scheme) { raise BindError.new(address, "unknown scheme; use tcp, ssl or unix") }
-        const_get(name).new(address, *split_query(address, rest))
+        const_get(name).new(address, *split_query(rest))
       end
 
       # The default of the option `bind`.
@@ -39,24 +40,31 @@ module Fairlead
 
       private
 
+      # An address that may have been meant by one without a scheme.
+      def with_scheme(address)
+        case address
+        when %r{\A\.{0,2}/} then "unix://#{address}"
+        when /\A:\d+\z/ then "tcp://*#{address}"
+        when /\A(?:\[[^\]]+\]|[\w.-]+):\d+\z/ then "tcp://#{address}"
+        when /\A[\w.-]+\z/ then "tcp://#{address}:PORT"
+        else "tcp://…, ssl://… or unix://…"
+        end
+      end
+
       # Whether this machine has an IPv6 address other than ::1.
       def ipv6?
         Socket.ip_address_list.any? { |address| address.ipv6? && !address.ipv6_loopback? }
       end
 
-      def split_query(address, rest)
+      def split_query(rest)
         location, _, query = rest.partition("?")
-        [location, query.empty? ? [] : read(query)]
-      rescue ArgumentError
-        raise BindError.new(address, "invalid query")
-      end
-
-      # Loads the library only if there is a query, which is rare.
-      def read(query)
-        require "uri"
-        URI.decode_www_form(query)
+        [location, query.empty? ? [] : SystemText.query(query)]
       end
     end
+
+    # How many connections may wait, and the permissions of a file.
+    BACKLOGS = (1..65_535)
+    MODES = (0..0o777)
 
     # The versions of the PROXY protocol; "none" where the listener has none, whatever `remote_address` says.
     PROXY_PROTOCOLS = %w[v1 v2 any none].freeze
@@ -74,7 +82,7 @@ module Fairlead
       unknown = @parameters.keys - known_parameters
       raise BindError.new(address, "unknown parameter #{unknown.first}") if unknown.any?
 
-      @backlog = number("backlog", 10)
+      @backlog = number("backlog", 10, BACKLOGS)
       @proxy_protocol = word("proxy_protocol", PROXY_PROTOCOLS)
       locate(location)
       read_parameters(pairs)
@@ -89,6 +97,16 @@ module Fairlead
     rescue SystemCallError, SocketError => e
       raise BindError.new(address, reason_for(e))
     end
+
+    # Raises BindError if nothing can listen there, as far as that is known without listening.
+    def check
+      try
+    rescue SystemCallError, SocketError => e
+      raise BindError.new(address, reason_for(e))
+    end
+
+    # The address without its query.
+    def location = location_of(address)
 
     # Takes +listeners+, which are at this address. Returns them.
     def claim(listeners)
@@ -105,13 +123,16 @@ module Fairlead
 
     def location_of(address) = address.partition("?").first
 
-    # A parameter as a number in that base (0: as in Ruby, where a leading 0 means octal), or nil.
-    def number(name, base)
+    # A parameter as a number of +range+ in that base (0: as in Ruby, where a leading 0 means octal), or nil.
+    def number(name, base, range)
       text = @parameters[name]
       return unless text
 
       value = Integer(text, base, exception: false)
-      value && !value.negative? ? value : raise(BindError.new(address, "#{name} must be a number, not #{text}"))
+      return value if value && range.cover?(value)
+
+      first, last = range.minmax.map { |one| base == 10 ? one.to_s : format("0%o", one) }
+      raise BindError.new(address, "#{name} must be a number from #{first} to #{last}, not #{text}")
     end
 
     # A parameter that is one of several words, or nil.
@@ -127,6 +148,7 @@ module Fairlead
       when Errno::EADDRINUSE then "the address is in use"
       when Errno::EADDRNOTAVAIL then "no interface of this machine has that address"
       when Errno::EACCES then "permission denied"
+      when SocketError then "the host is not known (#{error.message.delete_prefix("getaddrinfo: ")})"
       when SystemCallError then Error.reason(error)
       else error.message
       end

@@ -20,7 +20,7 @@ module Fairlead
         lines, count, pid, = [VARIABLE, *SYSTEMD].map { |name| environment.delete(name) }
         return new(of_systemd(count.to_i, pid.to_i)) unless lines
 
-        new(lines.split("\n").map { |line| handed_down(LINE.match(line)) })
+        new(SystemText.decode(lines).split("\n").map { |line| handed_down(LINE.match(line)) })
       end
 
       # The value of VARIABLE that hands these listeners down.
@@ -49,6 +49,9 @@ module Fairlead
 
     # Whether systemd has passed any.
     def activated? = @activated.any?
+
+    # Whether there is one at the address of +binding+.
+    def covers?(binding) = @listeners.any? { |listener| binding.covers?(listener) }
 
     # Takes the listeners at the address of +binding+; none if it must be opened.
     def take_for(binding)

@@ -23,7 +23,7 @@ module Fairlead
         local = socket.local_address
         return { scheme: "http", host: local.ip_address, port: local.ip_port } if local.ip?
 
-        { scheme: "http", path: local.unix_path.sub(/\A\0/, "@") }
+        { scheme: "http", path: SystemText.decode(local.unix_path.b.sub(/\A\0/n, "@")) }
       end
 
       private

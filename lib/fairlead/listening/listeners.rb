@@ -22,6 +22,11 @@ module Fairlead
         inherited.close.each(&unused)
       end
 
+      # The BindError for a Binding where this server listens already, for the address +other+.
+      def taken(binding, other)
+        BindError.new(binding.address, "this server listens there already, for #{other}; give one of the two (-p is an address too)")
+      end
+
       private
 
       def at(binding, backlog, inherited, earlier)
@@ -29,9 +34,7 @@ module Fairlead
         binding.claim(taken.empty? ? binding.open(backlog: backlog) : taken)
       rescue BindError => e
         other = earlier.find { |listener| listener.port && listener.port == binding.port } if e.cause.is_a?(Errno::EADDRINUSE)
-        raise unless other
-
-        raise BindError.new(binding.address, "this server listens there already, for #{other.known_as}; give one of the two (-p is an address too)")
+        raise other ? taken(binding, other.known_as) : e
       end
     end
 

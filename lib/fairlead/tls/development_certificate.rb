@@ -19,8 +19,9 @@ module Fairlead
       # It is made anew at a start when it has less than this left, in seconds.
       RENEWED_BEFORE = 30 * DAY
 
-      # The text of one that is kept nowhere, to see whether one can be made. Raises Invalid.
+      # The text of one that is kept nowhere, to see whether one can be made. Raises Invalid, also if one could not be kept.
       def self.unkept(host)
+        new(host).usable!
         require "tmpdir"
         Dir.mktmpdir("fairlead-") { |folder| File.read(new(host, folder: folder).prepare.path) }
       end
@@ -29,6 +30,8 @@ module Fairlead
 
       # +host+: the one of the address to listen on. +folder+: where it is kept. Raises Invalid.
       def initialize(host = "localhost", folder: StateFolder.default("development"))
+        raise Invalid, "a certificate for development cannot be kept: #{StateFolder::HOMELESS}; set HOME, or give cert and key" unless folder
+
         @host = EVERY_INTERFACE.include?(host.delete("[]")) ? nil : host.delete("[]").downcase
         @folder = StateFolder.new(folder)
         @authority = DevelopmentAuthority.new(@folder)
@@ -43,8 +46,11 @@ module Fairlead
         end
         self
       rescue SystemCallError => e
-        raise Invalid, "the certificate for development cannot be kept in #{@folder.path}: #{Error.reason(e)}"
+        not_kept(Error.reason(e))
       end
+
+      # Raises Invalid if it cannot be kept.
+      def usable! = @folder.usable? || not_kept("the folder cannot be written to")
 
       # The file with the key, the certificate, and that of the authority.
       def path = @folder.join(name)
@@ -55,6 +61,8 @@ module Fairlead
       private
 
       def name = "#{(@host || "every-interface").tr(":", "_")}.pem"
+
+      def not_kept(reason) = raise(Invalid, "the certificate for development cannot be kept in #{@folder.path}: #{reason}")
 
       def refuse
         raise Invalid, "a certificate for development can only be for names such as localhost and shop.test, and for private addresses, not for " \

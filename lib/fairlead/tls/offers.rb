@@ -2,24 +2,35 @@
 
 module Fairlead
   module Tls
-    # All Offers of a server: one for each `ssl://` address.
+    # All Offers of a server, one for each `ssl://` address. What happens to one is no other one's business: each has its Upkeep.
     class Offers
-      # How soon it looks again when a file has just changed, in seconds: the others that belong to it may follow.
-      SETTLING = 1
+      class << self
+        # What another process knows of its Offers, from its #description. They are read when they are asked for.
+        def unread(description, configuration, log)
+          texts, *offers = Marshal.load(description) # rubocop:disable Security/MarshalLoad -- it comes from a process of this server
+          Store.replace(texts)
+          new(configuration, log, offers.map { |parts| Offer.unread(*parts) })
+        end
+
+        # Makes the offers of the addresses of the configuration. Raises BindError if one of them cannot be served.
+        def of(configuration, checking: false)
+          bindings = configuration.bind.map { |address| Binding.parse(address) }.grep(Binding::Ssl)
+          bindings.uniq(&:address).map { |binding| Offer.new(binding, configuration, checking: checking) }
+        end
+      end
 
       # Makes those of the addresses of the configuration. Raises BindError if one of them cannot be served. +checking+: as for Settings.
-      def initialize(configuration, log, checking: false)
+      def initialize(configuration, log, offers = nil, checking: false)
         @configuration = configuration
         @log = log
         @interval = configuration.watch_certificates
-        bindings = configuration.bind.map { |address| Binding.parse(address) }.grep(Binding::Ssl)
-        @offers = bindings.uniq(&:address).map { |binding| Offer.new(binding, configuration, checking: checking) }
-        @next_look = now + @interval
+        @upkeeps = (offers || self.class.of(configuration, checking: checking)).map { |offer| Upkeep.new(offer) }
         @said = []
+        @saying = Mutex.new
       end
 
       # Whether there are any.
-      def any? = @offers.any?
+      def any? = @upkeeps.any?
 
       # The one for an address: that of the configuration for the same address (with another query, if there is none with the same),
       # or one of its own. nil for an address without TLS.
@@ -28,63 +39,77 @@ module Fairlead
         return unless binding.is_a?(Binding::Ssl)
 
         %i[address location].each do |name|
-          found = @offers.find { |offer| offer.public_send(name) == binding.public_send(name) }
+          found = all.find { |offer| offer.public_send(name) == binding.public_send(name) }
           return found if found
         end
-        Offer.new(binding, @configuration).tap { |offer| @offers << offer }
+        Offer.new(binding, @configuration).tap { |offer| @upkeeps << Upkeep.new(offer) }
       end
 
       # Says what people should know, if it has not been said already.
       def warn
-        texts = @offers.flat_map(&:warnings).uniq
-        (texts - @said).each { |text| @log.warning(text) }
-        @said = texts
+        @saying.synchronize do
+          texts = all.flat_map(&:warnings).uniq
+          (texts - @said).each { |text| @log.warning(text) }
+          @said = texts
+        end
       end
 
       # Says which certificates were made for development, and how to have them trusted.
-      def tell_of_development = @offers.filter_map(&:development).uniq(&:path).each { |certificate| @log.development_certificate(certificate) }
+      def tell_of_development = all.filter_map(&:development).uniq(&:path).each { |certificate| @log.development_certificate(certificate) }
 
-      # Reads all files again. What cannot be used is refused with a line in the log, and leaves what was there. Returns whether
-      # nothing was refused. +quietly+: another process reads the same files, and says what there is to say. If it is looking at them
-      # all the time, it also comes back to what only this process has found halfway written.
-      def reload(quietly: false)
-        results = @offers.map { |offer| reload_one(offer, quietly) }
-        warn unless quietly
-        results.all?
+      # Reads all files again, on the thread of the caller. What cannot be used is refused with a line in the log, and leaves what was
+      # there. Returns whether nothing was refused.
+      def reload
+        @upkeeps.map { |upkeep| upkeep.reload.tap { |reason| tell(upkeep.offer, reason) } }.none?
       end
 
-      # Seconds until #look has something to do; nil for never.
-      def pause = watching? ? [@next_look - now, 0].max : nil
-
-      # Looks, if it is time, whether files have changed, and reloads them when they do not change any more. Returns whether it has
-      # done that.
-      def look
-        return false if !watching? || now < @next_look
-
-        changes = @offers.map(&:change)
-        settled = changes == @seen
-        @seen = changes
-        @next_look = now + (settled || changes.none? ? @interval : [SETTLING, @interval].min)
-        return false if changes.none? || !settled
-
-        reload
-        true
+      # From now on reads the files when they have changed, and when it is asked to. If there is a block, it is called, on another
+      # thread, with each Offer that has changed, which is not logged then.
+      def start(&changed)
+        @changed = changed || @changed
+        @upkeeps.each { |upkeep| upkeep.start(@interval, tried: method(:warn)) { |reason| tell(upkeep.offer, reason) } }
+      rescue ThreadError => e
+        @log.certificates_unwatched(e) # the next #tend tries again
       end
+
+      # Replaces threads that were killed.
+      def tend = start
+
+      # Has all files read again soon.
+      def ask = @upkeeps.each(&:ask)
+
+      # Has an offer become what another process has read: that of this key, or, in other code with another configuration, that of the
+      # same location. +fingerprint+: of what was read. Tries until it succeeds. The block is called, now or on another thread, with
+      # the reason of a failure or nil.
+      def follow(key, location, fingerprint, &told)
+        upkeep = @upkeeps.find { |one| one.offer.key == key } || @upkeeps.find { |one| one.offer.location == location }
+        return told.call(nil) if upkeep.nil? || upkeep.offer.fingerprint == fingerprint
+
+        upkeep.start(&told)
+        upkeep.ask
+      rescue ThreadError => e
+        told.call(e.message)
+      end
+
+      def stop = @upkeeps.each(&:stop)
+
+      # For Offers.unread in another process.
+      def description = Marshal.dump([Store.texts, *all.map(&:description)])
 
       private
 
-      def watching? = @interval.positive? && @offers.any?(&:files?)
+      def all = @upkeeps.map(&:offer)
 
-      def reload_one(offer, quietly)
-        offer.reload
-        @log.certificates_reloaded(offer.location) unless quietly
-        true
-      rescue Invalid => e
-        @log.certificates_refused(offer.location, e.message) unless quietly && watching?
-        false
+      def tell(offer, reason)
+        if reason
+          @log.certificates_refused(offer.location, reason)
+        elsif @changed
+          @changed.call(offer)
+        else
+          @log.certificates_reloaded(offer.location)
+        end
+        warn
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

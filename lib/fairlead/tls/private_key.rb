@@ -6,14 +6,18 @@ module Fairlead
     module PrivateKey
       ENCRYPTED = /^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/
 
+      # How long the command may take, in seconds, and how much it may print, in bytes. OpenSSL takes no longer password.
+      PATIENCE = 30
+      LONGEST = 1024
+
       class << self
         # The key in PEM, not encrypted. +name+: for messages. +command+: prints the password, or is its place in the Store, or nil.
         # Raises Invalid.
-        def readable(pem, name, command)
+        def readable(pem, name, command, patience: PATIENCE)
           return pem unless ENCRYPTED.match?(pem)
           raise Invalid, "#{name}: the private key is encrypted; give key_password_command, which prints the password" unless command
 
-          decrypt(pem, name, password_of(command))
+          decrypt(pem, name, password_of(command, patience))
         end
 
         private
@@ -21,18 +25,60 @@ module Fairlead
         def decrypt(pem, name, password)
           require "openssl"
           OpenSSL::PKey.read(pem, password).private_to_pem
-        rescue OpenSSL::PKey::PKeyError
+        rescue OpenSSL::PKey::PKeyError, ArgumentError
           raise Invalid, "#{name}: the private key cannot be decrypted with the password that was given"
         end
 
         # Without the line end, as in Puma.
-        def password_of(command)
+        def password_of(command, patience)
           return Store[command] if Store.place?(command)
 
-          output = IO.popen(["/bin/sh", "-c", command], &:read)
-          return output.chomp if $?.success?
+          output, status = run(command, RunningTime::Limit.new(patience))
+          output = output.chomp
+          raise Invalid, "key_password_command prints more than #{LONGEST} bytes, which is no password" if output.bytesize > LONGEST
+          raise Invalid, "key_password_command has not ended after #{patience} s" if status == :late
+          raise Invalid, "key_password_command was ended by signal #{status.termsig}" if status&.signaled?
+          raise Invalid, "key_password_command has failed with exit status #{status.exitstatus}" if status&.exitstatus&.positive?
 
-          raise Invalid, "key_password_command has failed with exit status #{$?.exitstatus}"
+          output
+        end
+
+        # What it has printed, and its Process::Status: :late if it takes too long, nil if other code in this process has taken it.
+        def run(command, limit)
+          reader, writer = IO.pipe
+          pid = Process.spawn("/bin/sh", "-c", command, out: writer)
+          writer.close
+          output = read(reader, limit)
+          reader.close
+          [output, wait(pid, limit)]
+        rescue SystemCallError => e
+          raise Invalid, "key_password_command cannot be run: #{Error.plain(e)}"
+        ensure
+          [reader, writer].compact.each { |io| io.close unless io.closed? }
+        end
+
+        # Until it has printed everything, or too much.
+        def read(reader, limit)
+          output = +""
+          limit.wait do |seconds|
+            next unless reader.wait_readable(seconds)
+
+            part = reader.read_nonblock(LONGEST, exception: false)
+            output << part if part.is_a?(String)
+            part.nil? || output.bytesize > LONGEST + 1
+          end
+          output
+        end
+
+        def wait(pid, limit)
+          waiter = Process.detach(pid)
+          return waiter.value if limit.wait { |seconds| waiter.join(seconds) }
+
+          Process.kill("KILL", pid)
+          waiter.join
+          :late
+        rescue Errno::ESRCH
+          :late
         end
       end
     end

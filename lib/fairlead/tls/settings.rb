@@ -5,6 +5,10 @@ module Fairlead
     # What a listener offers, from the Parameters of its address and the options: which files, and what is in them. Paths are
     # relative to the folder in which the server starts, and stay so.
     class Settings
+      # Most MiB of a file, so that a wrong path, such as that of a device, cannot fill the memory; revocation lists have millions of entries.
+      MOST = 1
+      MOST_OF_LISTS = 128
+
       # All paths that matter.
       attr_reader :files
 
@@ -20,6 +24,7 @@ module Fairlead
         @http2 = configuration.http2?
         @acme = Acme::Store.new(configuration.acme_dir) if configuration.acme.any?
         given = configuration.certificate.map { |chain, key, ocsp| Certificate.new(chain, key, ocsp) }
+        @expected = []
         @certificates = (parameters.certificates + given).map { |one| Certificate.new(*one.to_a.map { |path| absolute(path) }) }
         find_certificates(configuration, host, checking) if @certificates.empty?
         @ca, @crl = [parameters.ca, parameters.crl].map { |path| absolute(path) }
@@ -30,13 +35,13 @@ module Fairlead
 
       # The settings for Native::Tls. Raises Invalid if a file cannot be read.
       def read
-        certificates = @expected ? @certificates.select { |one| File.exist?(one.cert) } : @certificates
-        @warnings = [*certificates.map(&:key), *@ticket_keys].uniq.filter_map { |path| open_to_all(path) }
+        certificates = read_certificates
+        @warnings = [*@certificates.map(&:key), *@ticket_keys].uniq.filter_map { |path| open_to_all(path) } + @expected.filter_map(&:warning)
         {
-          certificates: certificates.map { |one| [source(one.cert), key(one.key), source(one.ocsp)] },
+          certificates: certificates,
           verify_mode: @parameters.verify_mode,
           ca: source(@ca),
-          crl: source(@crl),
+          crl: source(@crl, MOST_OF_LISTS),
           tls13_only: @parameters.tls13_only?,
           http2: @http2,
           ticket_keys: @ticket_keys.map { |path| source(path) },
@@ -59,7 +64,7 @@ module Fairlead
       # Those of `acme`, some of which may still have to come; or one for development.
       def find_certificates(configuration, host, checking)
         if @acme
-          @expected = true
+          @expected = configuration.acme.map { |order| Acme::Shown.new(order, @acme) }
           @certificates = configuration.acme.map { |order| Certificate.new(*[@acme.path_of(order)] * 2) }
         elsif configuration.at_development?
           @development = DevelopmentCertificate.new(host) unless checking
@@ -69,15 +74,34 @@ module Fairlead
         end
       end
 
-      def absolute(path) = path && (Store.place?(path) ? path : File.expand_path(path))
+      # Those of `acme` as far as there are any; all others must be there.
+      def read_certificates
+        return @expected.filter_map(&:read).map { |one| [one, one, nil] } if @expected.any?
+
+        @certificates.map { |one| [source(one.cert), key(one.key), source(one.ocsp)] }
+      end
+
+      def absolute(path)
+        path && (Store.place?(path) ? path : SystemText.absolute(path))
+      rescue ArgumentError
+        raise Invalid, "#{path} #{SystemText::HOMELESS}"
+      end
 
       # [name, bytes]; nil for nil.
-      def source(path)
+      def source(path, most = MOST)
         return unless path
 
-        [name_of(path), Store[path] || File.binread(path)]
+        [name_of(path), Store[path] || contents(path, most)]
       rescue SystemCallError => e
         raise Invalid, "#{path}: cannot be read (#{e.class.name.delete_prefix("Errno::")})"
+      end
+
+      # +most+: in MiB.
+      def contents(path, most)
+        text = File.binread(path, (most << 20) + 1) || ""
+        return text if text.bytesize <= most << 20
+
+        raise Invalid, "#{path}: has more than #{most} MiB, which is too much for such a file; check its path"
       end
 
       def key(path)

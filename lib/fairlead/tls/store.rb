@@ -23,6 +23,10 @@ module Fairlead
           @lock.synchronize { @texts[Integer(match[:index], 10)] } || raise(Invalid, "nothing is stored at #{place}")
         end
 
+        # All texts, and others in their place.
+        def texts = @lock.synchronize { @texts.dup }
+        def replace(texts) = @lock.synchronize { @texts.replace(texts) }
+
         # Whether that is the name of a place.
         def place?(name) = PLACE.match?(name)
       end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "support/certificates"
+require "support/made_certificates"
 
 # Certificates of clients: who gets in, what the application learns of them, and what those hear who do not get in.
 class ClientCertificatesTest < Minitest::Test
@@ -50,6 +51,42 @@ class ClientCertificatesTest < Minitest::Test
     assert_equal "CN=Fairlead test authority", env["SSL_CLIENT_I_DN"]
     assert_equal pair.certificate.serial.to_s(16), env["SSL_CLIENT_SERIAL"].sub(/\A0(?=.)/, "")
     assert_equal pair.certificate.to_der, OpenSSL::X509::Certificate.new(env["SSL_CLIENT_CERT"]).to_der
+  end
+
+  # A handshake has 64 KiB for them.
+  def test_a_file_with_very_many_authorities_is_no_obstacle
+    others = Array.new(300) { |number| Fairlead::Test::MadeCertificates.authority("#{"x" * 300}#{number}").pem }
+    server = serve_tls(APP, files: { "ca.pem" => [Authority.usual.pem, *others].join }, query: { verify_mode: "force_peer", ca: "ca.pem" })
+
+    VERSIONS.each { |version| assert_equal "SUCCESS", verified(server, Authority.usual.client, version) }
+    assert_logged(/ca\.pem: the names of the authorities are too long for a handshake/, server)
+  end
+
+  def test_a_certificate_with_thousands_of_purposes_makes_a_short_line
+    server = serve_tls(APP, query: { verify_mode: "peer", ca: "ca.pem" })
+    purposes = OpenSSL::ASN1::Sequence(Array.new(9_000) { |number| OpenSSL::ASN1::ObjectId("1.2.#{number + 300}") })
+    extension = OpenSSL::X509::Extension.new("extendedKeyUsage", purposes, false)
+    made = Fairlead::Test::MadeCertificates
+    pair = made.client(by: made::Made.new(*Authority.usual.itself.to_a), change: { "extendedKeyUsage" => nil }, more: [extension])
+
+    assert_refused(/unsupported certificate/, server, pair, "1.3")
+    assert_logged(/no TLS handshake with \S+ \(invalid peer certificate: .*key usage/i, server)
+    assert_operator server.stderr.lines.map(&:bytesize).max, :<, 1_000
+  end
+
+  def test_a_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason
+    made = Fairlead::Test::MadeCertificates
+    ours = made::Made.new(*Authority.usual.itself.to_a)
+    { [OpenSSL::X509::Extension.new("deltaCRL", OpenSSL::ASN1::Integer(1), true)] => /critical extension that is not supported/,
+      [made.critical("1.2.3.4")] => /critical extension that is not supported/,
+      [made.critical("issuingDistributionPoint", OpenSSL::ASN1::Sequence([OpenSSL::ASN1::Boolean(true, 4, :IMPLICIT)]))] =>
+        /certificates of other authorities/ }.each do |extensions, reason|
+      files = { "ca.crl" => made.list(ours, extensions: extensions) }
+      server = launch_tls(APP, files: files, query: { verify_mode: "peer", ca: "ca.pem", crl: "ca.crl" })
+
+      assert_equal 1, server.wait_exit.exitstatus
+      assert_match(/ca\.crl: a revocation list cannot be used: .*#{reason}/, server.stderr)
+    end
   end
 
   private

@@ -100,9 +100,19 @@ class TlsListeningTest < Minitest::Test
   def test_an_ocsp_response_is_stapled
     response = OpenSSL::OCSP::Response.create(OpenSSL::OCSP::RESPONSE_STATUS_SUCCESSFUL, basic_response).to_der
     server = serve_tls(APP, files: { "a.der" => response }, query: { ocsp: "a.der" })
-    command = "openssl s_client -connect 127.0.0.1:#{server.port} -status -servername localhost </dev/null 2>&1"
 
-    assert_includes `#{command}`, "OCSP Response Status: successful"
+    assert_includes status(server), "OCSP Response Status: successful"
+  end
+
+  def test_an_ocsp_response_that_is_out_of_date_or_of_another_certificate_is_not_stapled
+    { "is out of date" => basic_response(ends: -30), "is about another certificate" => basic_response(Authority.usual.server("other")) }
+      .each do |problem, basic|
+      response = OpenSSL::OCSP::Response.create(OpenSSL::OCSP::RESPONSE_STATUS_SUCCESSFUL, basic).to_der
+      server = serve_tls(APP, files: { "a.der" => response }, query: { ocsp: "a.der" })
+
+      assert_includes status(server), "OCSP response: no response sent"
+      assert_logged(/a\.der: the OCSP response #{problem}; clients do not get it until it is replaced/, server)
+    end
   end
 
   def test_a_key_may_be_encrypted
@@ -158,11 +168,13 @@ class TlsListeningTest < Minitest::Test
     Net::HTTP.start("127.0.0.1", port) { |http| http.get("/", fields).body }
   end
 
-  def basic_response
-    pair = Authority.usual.server("localhost")
+  # What a client hears of the certificate.
+  def status(server) = `openssl s_client -connect 127.0.0.1:#{server.port} -status -servername localhost </dev/null 2>&1`
+
+  def basic_response(pair = Authority.usual.server("localhost"), ends: 3600)
     basic = OpenSSL::OCSP::BasicResponse.new
     id = OpenSSL::OCSP::CertificateId.new(pair.certificate, Authority.usual.certificate)
-    basic.add_status(id, OpenSSL::OCSP::V_CERTSTATUS_GOOD, 0, nil, -60, 3600, [])
+    basic.add_status(id, OpenSSL::OCSP::V_CERTSTATUS_GOOD, 0, nil, -60, ends, [])
     basic.sign(pair.certificate, pair.key)
   end
 end

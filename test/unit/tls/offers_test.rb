@@ -41,26 +41,66 @@ class TlsOffersTest < Minitest::Test
     end
   end
 
-  def test_changes_are_taken_when_the_files_rest_and_refused_ones_are_not_tried_again
+  def test_changes_are_taken_and_a_refused_one_is_told_of_once_until_it_is_repaired
     in_folder(files) do
       offers = offers_of("ssl://a:1?#{QUERY}", watch: 0.01)
-      looks = -> { wait_until("a look that reloads") { offers.look } }
+      offers.start
       File.write("cert.pem", "broken")
-      looks.call
-      20.times { offers.look || sleep(0.001) }
+      wait_until("a refusal") { @output.string.include?("not reloaded") }
+      2.times { refute offers.reload }
+      write(files(second))
+      wait_until("the new one") { @output.string.include?("certificates reloaded for ssl://a:1") }
 
-      assert_equal 1, @output.string.scan("not reloaded").size
-      write(files(Authority.usual.server("localhost", number: 1)))
-      looks.call
-      assert_equal 1, @output.string.scan("certificates reloaded for ssl://a:1").size
+      assert_equal 1, @output.string.scan("ssl://a:1, the former ones stay").size - 2
+    ensure
+      offers&.stop
     end
   end
 
-  def test_without_an_interval_or_files_it_never_looks
+  def test_a_thread_that_was_killed_is_replaced
     in_folder(files) do
-      assert_nil offers_of("ssl://a:1?#{QUERY}", watch: 0).pause
-      assert_nil offers_of("tcp://a:1").pause
-      assert_in_delta 60, offers_of("ssl://a:1?#{QUERY}", watch: 60).pause, 5
+      offers = offers_of("ssl://a:1?#{QUERY}", watch: 0.01)
+      offers.start
+      certificate_threads.each { |thread| thread.kill.join }
+      offers.tend
+      write(files(second))
+      wait_until("the new one") { @output.string.include?("certificates reloaded for ssl://a:1") }
+    ensure
+      offers&.stop
+    end
+    assert_empty certificate_threads
+  end
+
+  # As a worker has it.
+  def test_one_that_follows_tells_of_each_attempt_until_it_succeeds
+    in_folder(files) do
+      leader, offers = Array.new(2) { offers_of("ssl://a:1?#{QUERY}") }
+      write(files(second))
+      assert leader.reload
+      File.write("cert.pem", "broken")
+      said = Thread::Queue.new
+      offers.follow(*named(leader)) { |reason| said << reason }
+
+      assert_match(/no certificate/, said.pop)
+      write(files(second))
+      assert_nil said.pop
+      assert_equal named(leader), named(offers)
+      offers.follow(*named(leader)) { |reason| said << reason }
+      assert_nil said.pop(true)
+    ensure
+      offers&.stop
+    end
+  end
+
+  def test_another_process_reads_the_files_that_one_names
+    in_folder(files) do
+      offers = offers_of("ssl://a:1?#{QUERY}")
+      log = Fairlead::EventLog.new(logger: @output)
+      others = Fairlead::Tls::Offers.unread(offers.description, Fairlead::Configuration.embedded(watch_certificates: 0), log)
+
+      assert_nil others.for("ssl://a:1").fingerprint
+      assert others.reload
+      assert_equal named(offers), named(others)
     end
   end
 
@@ -77,6 +117,12 @@ class TlsOffersTest < Minitest::Test
       yield
     end
   end
+
+  def second = Authority.usual.server("localhost", number: 1)
+
+  def certificate_threads = Thread.list.select { |thread| thread.name == "fairlead certificates" }
+
+  def named(offers) = offers.for("ssl://a:1").then { |offer| [offer.key, offer.location, offer.fingerprint] }
 
   def write(files) = files.each { |path, text| File.write(path, text) }
 

@@ -33,8 +33,18 @@ class TlsPrivateKeyTest < Minitest::Test
   def test_what_is_wrong_is_told
     encrypted = @key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")
     { nil => /a\.key: the private key is encrypted/, "echo wrong" => /a\.key: the private key cannot be decrypted/,
-      "exit 3" => /key_password_command has failed with exit status 3/ }.each do |command, message|
+      "exit 3" => /key_password_command has failed with exit status 3/,
+      "kill -9 $$" => /key_password_command was ended by signal 9/,
+      "yes" => /key_password_command prints more than 1024 bytes/ }.each do |command, message|
       assert_match(message, assert_raises(Fairlead::Tls::Invalid) { PrivateKey.readable(encrypted, "a.key", command) }.message)
     end
+  end
+
+  def test_a_command_that_does_not_end_is_ended
+    encrypted = @key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")
+    error = assert_raises(Fairlead::Tls::Invalid) { PrivateKey.readable(encrypted, "a.key", "exec sleep 600", patience: 0.2) }
+
+    assert_equal "key_password_command has not ended after 0.2 s", error.message
+    assert_raises(Errno::ECHILD) { Process.wait }
   end
 end

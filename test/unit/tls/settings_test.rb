@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/acme_orders"
 
 class TlsSettingsTest < Minitest::Test
+  include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders
 
   Parameters = Fairlead::Tls::Parameters
@@ -51,6 +53,19 @@ class TlsSettingsTest < Minitest::Test
     end
   end
 
+  # A wrong path must not fill the memory of a server that reloads.
+  def test_a_file_that_is_too_large_is_refused
+    in_folder("a.pem" => "chain", "empty" => "", "large" => "x" * ((1 << 20) + 1), "list" => "x" * (1 << 21)) do
+      chain = { cert: "a.pem", key: "a.pem", verify_mode: "peer" }
+      assert_equal [1 << 21, 0], settings({ **chain, ca: "empty", crl: "list" }).read.values_at(:crl, :ca).map { |_, text| text.bytesize }
+      { { cert: "/dev/zero", key: "a.pem" } => 1, { cert: "large", key: "a.pem" } => 1, { cert: "a.pem", key: "large" } => 1,
+        { **chain, ca: "large" } => 1, { **chain, ca: "a.pem", crl: "/dev/zero" } => 128 }.each do |given, most|
+        text = %r{\A/\S+: has more than #{most} MiB, which is too much for such a file; check its path\z}
+        assert_match(text, assert_raises(Fairlead::Tls::Invalid) { settings(given).read }.message)
+      end
+    end
+  end
+
   # The first may still have to come, and others are there already.
   def test_without_a_certificate_those_of_acme_are_used_as_far_as_they_are_there
     in_folder do
@@ -63,9 +78,10 @@ class TlsSettingsTest < Minitest::Test
       assert_equal File.expand_path("state/challenges"), settings.read[:acme_challenges]
 
       store = Fairlead::Acme::Store.new("state")
-      store.folder.write(*store.certificate(orders.last), "key and chain")
+      store.folder.write(*store.certificate(orders.last), text = pem("b.example"))
 
-      assert_equal([[store.path_of(orders.last), "key and chain"]] * 2, settings.read[:certificates].first.first(2))
+      assert_equal([[store.path_of(orders.last), text]] * 2, settings.read[:certificates].first.first(2))
+      assert_empty settings.warnings
       refute_equal before, settings.signature
     end
   end

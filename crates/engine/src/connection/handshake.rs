@@ -1,37 +1,60 @@
 //! The handshake of a connection with TLS, one step after another. A step may take a millisecond of computing, so a
-//! thread of its own runs it.
+//! thread of its own runs it; all steps of a connection together have [`COMPUTING`].
 
+use super::seats::Seats;
 use super::{Connection, Next, State};
-use crate::clock::Millis;
-use crate::transport::poller::Interest;
+use crate::clock::{thread_time, Millis};
+use crate::transport::poller::{Interest, Key};
 use crate::transport::{Handshake, HandshakeError};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Counts a connection as one in its handshake.
+/// The processor time that a handshake may take. An honest one takes a millisecond or two, ten with the longest keys.
+const COMPUTING: Duration = Duration::from_millis(200);
+
+/// The place of a connection among those in their handshakes.
 #[derive(Debug)]
-pub(crate) struct HandshakeSeat(Arc<AtomicUsize>);
+pub(crate) struct HandshakeSeat {
+    seats: Arc<Seats>,
+    key: Key,
+}
 
 impl HandshakeSeat {
-    /// One more, of those in `count`.
-    pub(crate) fn take(count: &Arc<AtomicUsize>) -> HandshakeSeat {
-        count.fetch_add(1, Relaxed);
-        HandshakeSeat(Arc::clone(count))
+    pub(super) fn new(seats: Arc<Seats>, key: Key) -> HandshakeSeat {
+        HandshakeSeat { seats, key }
+    }
+
+    /// False once the connection has to give way.
+    pub(super) fn is_kept(&self) -> bool {
+        self.seats.has(self.key)
+    }
+
+    /// The ClientHello is complete.
+    pub(super) fn note_hello(&self) {
+        self.seats.note_hello(self.key);
+    }
+
+    /// A proxy has said whom the connection is from.
+    pub(super) fn identify(&self, address: Option<IpAddr>) {
+        self.seats.identify(self.key, address);
     }
 }
 
 impl Drop for HandshakeSeat {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.seats.leave(self.key);
     }
 }
 
 impl Connection {
     /// A handshake comes first.
-    pub(crate) fn await_handshake(&mut self, seat: HandshakeSeat, now: Millis) {
+    pub(crate) fn await_handshake(&mut self, seats: &Arc<Seats>, now: Millis) {
+        let address = self.stream.peer().map(|peer| peer.ip());
         self.state = State::Handshake {
             since: now,
-            _seat: seat,
+            computed: Duration::ZERO,
+            seat: seats.take(self.key(), address, now),
         };
     }
 
@@ -45,8 +68,22 @@ impl Connection {
 
     /// Goes on with the handshake. When it is done, the first request is awaited.
     pub(crate) fn shake_hands(&mut self, now: Millis) -> Result<Next, HandshakeError> {
-        match self.stream.transport().handshake()? {
-            Handshake::Waits(interest) => Ok(Next::Wait(interest)),
+        let State::Handshake { computed, seat, .. } = &mut self.state else {
+            return Err(HandshakeError::Gone);
+        };
+        if !seat.is_kept() {
+            return Err(HandshakeError::Displaced);
+        }
+        let begun = thread_time();
+        let result = self.stream.transport().handshake();
+        *computed += thread_time().saturating_sub(begun);
+        match result? {
+            Handshake::Waits(_) | Handshake::AwaitsHello if *computed > COMPUTING => Err(HandshakeError::Costly),
+            Handshake::AwaitsHello => Ok(Next::Wait(Interest::Read)),
+            Handshake::Waits(interest) => {
+                seat.note_hello();
+                Ok(Next::Wait(interest))
+            }
             Handshake::Done => {
                 self.state = State::Idle;
                 self.idle_since = now;

@@ -32,6 +32,9 @@ impl Connection {
         };
         input.drain(..length);
         self.awaited = None;
+        if let State::Handshake { seat, .. } = &self.state {
+            seat.identify(self.stream.peer().map(|peer| peer.ip()));
+        }
         Ok(true)
     }
 

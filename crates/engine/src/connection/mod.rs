@@ -15,6 +15,7 @@ pub(crate) mod parked;
 pub(crate) mod place;
 mod reading;
 pub(crate) mod relayed;
+pub(crate) mod seats;
 mod sending;
 mod space;
 pub(crate) mod turns;
@@ -23,6 +24,7 @@ use crate::clock::{Millis, Nanos};
 use crate::cluster::waiting_room::Stage;
 use crate::config::Config;
 use crate::connection::place::Place;
+use crate::files::{LookUp, LOOK_UP_TIME};
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
@@ -35,6 +37,8 @@ use fairlead_wire::ProxyVersions;
 use handshake::HandshakeSeat;
 use reading::Disk;
 use space::Space;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What the owner of a connection has to do with it next.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +57,10 @@ pub(crate) enum Next {
     Shake,
     /// The client speaks HTTP/2: make it a session.
     Multiplex,
+    /// Let another thread look for the file: it may have to wait for a disk.
+    LookUp,
+    /// Go on without the result of that look-up, which takes too long.
+    LookedInVain,
     /// Hand it to another worker, with what has arrived of the next request. If that is not possible, parse it.
     HandOff,
     /// Park it until more of the answer has come from the worker that runs its request.
@@ -68,7 +76,12 @@ pub(crate) enum Next {
 #[derive(Debug)]
 enum State {
     /// TLS is being agreed on.
-    Handshake { since: Millis, _seat: HandshakeSeat },
+    Handshake {
+        since: Millis,
+        /// Processor time that it has taken.
+        computed: Duration,
+        seat: HandshakeSeat,
+    },
     /// No byte of a request has arrived.
     Idle,
     /// Part of a head, or of the header of a proxy before it, has arrived; `since` is when its first byte did.
@@ -88,6 +101,8 @@ enum State {
     },
     /// A complete request is here, or runs.
     Ready,
+    /// A native thread looks for the file that the request may be for.
+    LookUp { since: Millis, look_up: Arc<LookUp> },
     /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
     /// takes more.
     Flush { meter: Meter, then: Then, late: bool },
@@ -270,6 +285,7 @@ impl Connection {
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
+            State::LookUp { since, .. } => *since + LOOK_UP_TIME,
             State::Ready => Millis::NEVER,
         }
     }
@@ -287,7 +303,29 @@ impl Connection {
             State::Head { .. } => Next::Refuse(Refusal::HeadTooSlow),
             State::Body { waits: Some(_), .. } => Next::Refuse(Refusal::NoDescriptorForBody),
             State::Body { .. } => Next::Refuse(Refusal::BodyTooSlow),
+            State::LookUp { .. } => Next::LookedInVain,
             _ => Next::Close,
+        }
+    }
+
+    /// Its request waits for a look-up.
+    pub(crate) fn await_look_up(&mut self, look_up: &Arc<LookUp>, now: Millis) {
+        self.state = State::LookUp {
+            since: now,
+            look_up: Arc::clone(look_up),
+        };
+    }
+
+    /// Whether its request waits for that look-up.
+    pub(crate) fn awaits(&self, wanted: &Arc<LookUp>) -> bool {
+        matches!(&self.state, State::LookUp { look_up, .. } if Arc::ptr_eq(look_up, wanted))
+    }
+
+    /// Its request waits no more; returns the look-up.
+    pub(crate) fn end_look_up(&mut self) -> Option<Arc<LookUp>> {
+        match std::mem::replace(&mut self.state, State::Ready) {
+            State::LookUp { look_up, .. } => Some(look_up),
+            _ => None,
         }
     }
 
@@ -306,7 +344,7 @@ impl Connection {
             State::Relayed(_) => self.relay(scratch, config, now),
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
-            State::Body { waits: Some(_), .. } => self.look_for_peer(),
+            State::Body { waits: Some(_), .. } | State::LookUp { .. } => self.look_for_peer(),
             State::Body { .. } if !self.stream.output.is_empty() => self.send_interim(),
             _ => self.read(scratch, config, now, Disk::Leave),
         }

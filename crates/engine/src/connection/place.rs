@@ -89,6 +89,12 @@ impl Place {
         }
     }
 
+    /// A client has the socket until [`Place::close`]; the key and the count stay here.
+    pub(crate) fn lend(&mut self) {
+        self.ending = SocketEnd::Client;
+        self.become_session();
+    }
+
     /// The socket stays open and registered. Returns the count, which belongs to the client from now on.
     #[must_use]
     pub(crate) fn become_client(&mut self) -> Option<Count> {

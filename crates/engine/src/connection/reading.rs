@@ -285,7 +285,7 @@ impl Connection {
         }
         match stored {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Next::Refuse(Refusal::BodyTooLarge),
-            Err(_) => Next::Refuse(Refusal::BodyNotStored),
+            Err(error) => Next::Refuse(Refusal::BodyNotStored(error.kind().into())),
             Ok(()) if done => {
                 self.stream.input.extend_from_slice(&bytes[consumed..]);
                 self.complete()

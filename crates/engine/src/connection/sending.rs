@@ -27,6 +27,14 @@ impl Connection {
         Next::Wait(Interest::Write)
     }
 
+    /// A client sends the rest of the response. What arrives meanwhile stays in the kernel, so no buffers are kept.
+    pub(crate) fn lend(&mut self) {
+        self.forget_request();
+        self.stream.input.shrink_to_fit();
+        drop(self.stream.output.take_buffer());
+        self.place.lend();
+    }
+
     fn begin_flush(&mut self, then: Then, now: Millis) {
         self.state = State::Flush {
             meter: Meter::begin(now),

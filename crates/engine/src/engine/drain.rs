@@ -31,6 +31,7 @@ impl Engine {
     /// If they cannot be started.
     pub fn start(self: &Arc<Self>, lock: Box<dyn Lock>) -> std::io::Result<()> {
         FileSender::start(self)?;
+        self.start_look_ups()?;
         if self.endpoints.iter().any(|endpoint| endpoint.tls.is_some()) {
             Handshakes::start(self)?;
         }
@@ -81,6 +82,8 @@ impl Engine {
             return;
         }
         self.worker.stop();
+        // Before the sessions: their last frames may go over one.
+        self.services.realtime.end_clients();
         let held = self.connections.parked().take_all();
         for connection in held {
             match connection.is_flushing() {
@@ -91,7 +94,6 @@ impl Engine {
         self.stop_sessions();
         self.stop_helpers();
         self.empty_queue();
-        self.services.realtime.end_clients();
         // A thread that polls is woken below and closes the listeners itself.
         if let Some(mut reactor) = self.reactor.try_lock() {
             reactor.close_listeners(self);
@@ -104,6 +106,7 @@ impl Engine {
         sent.into_iter().for_each(|connection| self.cut(connection));
         let begun = self.handshakes.stop();
         begun.into_iter().for_each(|connection| self.close(connection));
+        self.look_ups.stop();
         self.services.spool.stop();
     }
 
@@ -120,10 +123,16 @@ impl Engine {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut finished = self.finished.0.lock();
         while !*finished {
-            match until {
-                None => self.finished.1.wait(&mut finished),
-                Some(until) if self.finished.1.wait_until(&mut finished, until).timed_out() => return *finished,
-                Some(_) => {}
+            let Some(until) = until else {
+                self.finished.1.wait(&mut finished);
+                continue;
+            };
+            if self
+                .finished
+                .1
+                .wait_for(&mut finished, until.saturating_duration_since(Instant::now()))
+            {
+                return *finished;
             }
         }
         true

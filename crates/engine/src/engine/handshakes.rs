@@ -1,31 +1,68 @@
 //! TLS handshakes: one native thread of each worker computes them, one step of each connection in turn, so that neither
 //! the app nor those whose handshakes are over wait for it.
 //!
-//! A peer that begins a handshake and does not go on costs memory. Of `max_handshakes` and one more, the one that has
-//! taken longest is given up: those of peers that go on take milliseconds.
+//! Networks take turns, so that one that begins thousands of handshakes delays its own. Of `max_handshakes` and one more,
+//! one is given up: see [`Seats`].
 
 use super::Engine;
 use crate::clock::Millis;
-use crate::connection::handshake::HandshakeSeat;
+use crate::config::fair_by::network;
+use crate::connection::seats::Seats;
 use crate::connection::Connection;
 use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
-use crate::work_queue::{Turn, WorkQueue, LOOK};
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::work_queue::{Line, Turn, WorkQueue, LOOK};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// The response to HTTP without TLS.
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 71\r\n\
     connection: close\r\n\r\nThis port speaks HTTPS, and the request came without TLS. Use https://\n";
 
-/// The connections that wait for a step, in order.
+/// Why a handshake is given up that has to give way.
+const TOO_MANY: &str = "there are too many at a time";
+
+/// The connections that wait for a step.
 #[derive(Default)]
 pub(super) struct Handshakes {
-    queue: WorkQueue<Box<Connection>>,
-    /// Connections in their handshakes.
-    count: Arc<AtomicUsize>,
+    queue: WorkQueue<Box<Connection>, Rounds>,
+    seats: Arc<Seats>,
+}
+
+/// One connection of each network in turn.
+#[derive(Default)]
+struct Rounds {
+    networks: HashMap<Option<u64>, VecDeque<Box<Connection>>>,
+    /// Networks with connections that wait.
+    turns: VecDeque<Option<u64>>,
+}
+
+impl Line<Box<Connection>> for Rounds {
+    fn push(&mut self, connection: Box<Connection>) {
+        let network = connection.stream.peer().map(|peer| network(peer.ip()));
+        let waiting = self.networks.entry(network).or_default();
+        if waiting.is_empty() {
+            self.turns.push_back(network);
+        }
+        waiting.push_back(connection);
+    }
+
+    fn pop(&mut self) -> Option<Box<Connection>> {
+        let network = self.turns.pop_front()?;
+        let waiting = self.networks.get_mut(&network)?;
+        let next = waiting.pop_front();
+        match waiting.is_empty() {
+            true => _ = self.networks.remove(&network),
+            false => self.turns.push_back(network),
+        }
+        next
+    }
+
+    fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
 }
 
 impl Handshakes {
@@ -63,15 +100,18 @@ impl Engine {
         if !connection.stream.transport().awaits_handshake() {
             return;
         }
-        let count = &self.handshakes.count;
-        connection.await_handshake(HandshakeSeat::take(count), now);
-        if count.load(Relaxed) > self.worker.config.max_handshakes {
-            let age = |connection: &Connection| connection.in_handshake_since().map(|since| now - since);
-            let oldest = self.connections.parked().take_worst(age);
-            if let Some((connection, _)) = oldest {
-                self.give_handshake_up(connection, "there are too many at a time");
+        let seats = &self.handshakes.seats;
+        if let Some(key) = seats.displace(self.worker.config.max_handshakes, now) {
+            // If the thread for handshakes has it, that finds out.
+            let parked = self
+                .connections
+                .parked()
+                .take_if(key, |one| one.in_handshake_since().is_some());
+            if let Some(displaced) = parked {
+                self.give_handshake_up(displaced, TOO_MANY);
             }
         }
+        connection.await_handshake(seats, now);
     }
 
     /// Leaves a connection to the thread for handshakes.
@@ -104,16 +144,14 @@ impl Engine {
     }
 
     fn handshake_has_failed(&self, mut connection: Box<Connection>, error: &HandshakeError) {
-        let text;
         let why = match error {
             HandshakeError::Gone | HandshakeError::Socket(_) => return self.give_handshake_up(connection, ""),
+            HandshakeError::Displaced => return self.give_handshake_up(connection, TOO_MANY),
+            HandshakeError::Costly => return self.give_handshake_up(connection, "it took too much processor time"),
             HandshakeError::PlainHttp => "it speaks plain HTTP: refused 400",
             HandshakeError::NoCertificate => "there is no certificate yet",
             HandshakeError::NoTls => "it does not speak TLS",
-            HandshakeError::Tls(error) => {
-                text = error.to_string();
-                &text
-            }
+            HandshakeError::Tls(why) => why,
         };
         if let HandshakeError::PlainHttp = error {
             refuse(connection.stream.transport(), PLAIN_HTTP);
@@ -135,7 +173,11 @@ impl Engine {
         if !why.is_empty() {
             let peers = &connection.stream.peers;
             let log = &self.worker.log;
-            log.about_peer(About::Handshake, format_args!("no TLS handshake with {peers} ({why})"));
+            log.about_peer(
+                About::Handshake,
+                peers.client(),
+                format_args!("no TLS handshake with {peers} ({why})"),
+            );
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The certificates of a listener, and which of them a peer gets (RFC 6066 §3).
 
+use super::stapling::Stapled;
+use super::x509::{seconds_of, Seconds};
 use super::{identity, CertificateSettings, Source};
+use crate::clock::unix_seconds;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -18,7 +21,7 @@ pub(super) struct Certificates(Vec<Named>);
 struct Named {
     /// The hosts that it is for, in lower case; `*.` stands for one label.
     hosts: Vec<String>,
-    key: Arc<CertifiedKey>,
+    key: Stapled,
 }
 
 impl Certificates {
@@ -38,14 +41,14 @@ impl Certificates {
             );
             all.push(Named {
                 hosts: identity::hosts(own),
-                key: Arc::new(key),
+                key: Stapled::new(key, one.ocsp.as_ref(), seconds_of(now), &mut warnings)?,
             });
         }
         Ok((Certificates(all), warnings))
     }
 
     /// The first one for the host with a key that the peer understands: exact names first, then wildcards, then any.
-    fn find(&self, host: Option<&str>, schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+    fn find(&self, host: Option<&str>, schemes: &[SignatureScheme], now: Seconds) -> Option<Arc<CertifiedKey>> {
         let host = host.map(str::to_ascii_lowercase);
         let wildcard = host
             .as_deref()
@@ -57,18 +60,18 @@ impl Certificates {
                 .iter()
                 .filter(move |one| name.as_ref().is_some_and(|name| one.hosts.contains(name)))
         };
-        let is_understood = |one: &&Named| one.key.key.choose_scheme(schemes).is_some();
+        let is_understood = |one: &&Named| one.key.at(now).key.choose_scheme(schemes).is_some();
         let named = || of(&host).chain(of(&wildcard));
         // A key that the peer does not understand fails the handshake with the right alert.
         let found = named().find(is_understood).or_else(|| named().next());
         let found = found.or_else(|| self.0.iter().find(is_understood)).or(self.0.first());
-        found.map(|one| Arc::clone(&one.key))
+        found.map(|one| Arc::clone(one.key.at(now)))
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.find(hello.server_name(), hello.signature_schemes())
+        self.find(hello.server_name(), hello.signature_schemes(), unix_seconds())
     }
 }
 
@@ -81,7 +84,7 @@ fn certified_key(settings: &CertificateSettings, provider: &CryptoProvider) -> R
     })?;
     let private = provider.key_provider.load_private_key(private);
     let private = private.map_err(|_| format!("{}: the private key is of a kind that is not supported", key.name))?;
-    let mut pair = CertifiedKey::new(certificates, private);
+    let pair = CertifiedKey::new(certificates, private);
     match pair.keys_match() {
         Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
         Err(Error::InconsistentKeys(_)) => {
@@ -92,7 +95,6 @@ fn certified_key(settings: &CertificateSettings, provider: &CryptoProvider) -> R
         }
         Err(error) => return Err(format!("{}: the certificate cannot be used: {error}", chain.name)),
     }
-    pair.ocsp = settings.ocsp.as_ref().map(response).transpose()?;
     Ok(pair)
 }
 
@@ -105,23 +107,6 @@ pub(super) fn certificates(source: &Source) -> Result<Vec<CertificateDer<'static
         return Err(format!("{}: there is no certificate in PEM in it", source.name));
     }
     Ok(all)
-}
-
-/// An OCSP response (RFC 6960 §4.2.1): a sequence whose first element says that the request was successful.
-fn response(source: &Source) -> Result<Vec<u8>, String> {
-    use x509_cert::der::{Decode, Reader, SliceReader};
-    let is_successful = |bytes: &[u8]| {
-        let mut reader = SliceReader::new(bytes)?;
-        let header = x509_cert::der::Header::decode(&mut reader)?;
-        let is_whole = header.tag == x509_cert::der::Tag::Sequence && header.length == reader.remaining_len();
-        Ok::<bool, x509_cert::der::Error>(
-            is_whole && reader.remaining_len() > 3u8.into() && reader.read_slice(3u8.into())? == [10, 1, 0],
-        )
-    };
-    match is_successful(&source.bytes) {
-        Ok(true) => Ok(source.bytes.clone()),
-        _ => Err(format!("{}: this is no successful OCSP response in DER", source.name)),
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +123,7 @@ mod tests {
         let (all, warnings) = Certificates::load(&settings, &provider, SystemTime::now()).unwrap();
         assert!(warnings.is_empty());
         let chosen = |host| {
-            let found = all.find(host, &[SignatureScheme::ECDSA_NISTP256_SHA256]).unwrap();
+            let found = all.find(host, &[SignatureScheme::ECDSA_NISTP256_SHA256], 0).unwrap();
             identity::hosts(&found.cert[0]).remove(0)
         };
         assert_eq!(chosen(Some("exact.wild.test")), "exact.wild.test");
@@ -147,15 +132,5 @@ mod tests {
         assert_eq!(chosen(Some("a.other.wild.test")), "first.test");
         assert_eq!(chosen(Some("wild.test")), "first.test");
         assert_eq!(chosen(None), "first.test");
-    }
-
-    #[test]
-    fn an_ocsp_response_has_to_be_whole_and_successful() {
-        let check = |bytes: &[u8]| response(&Source::new("x.ocsp", bytes)).is_ok();
-        assert!(check(&[0x30, 5, 10, 1, 0, 0xa0, 0]));
-        assert!(!check(&[0x30, 3, 10, 1, 6]));
-        assert!(!check(&[0x30, 9, 10, 1, 0, 0xa0, 0]));
-        assert!(!check(b"-----BEGIN"));
-        assert!(!check(b""));
     }
 }

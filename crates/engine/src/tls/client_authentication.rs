@@ -1,14 +1,15 @@
 //! Which clients may connect: those with a certificate of the right authority that has not been revoked.
 
 use super::certificates::certificates;
+use super::revocation::Lists;
+use super::verifier::Verifier;
+use super::x509::seconds_of;
 use super::{identity, ClientAuthentication, Source, TlsSettings};
 use ring::digest::{Context, SHA256};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::WebPkiClientVerifier;
-use rustls::RootCertStore;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -33,32 +34,51 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
     }
     let authorities = settings.client_authorities.as_ref();
     let authorities = authorities.ok_or("clients are asked for certificates, but no authority is given (ca)")?;
-    let mut roots = RootCertStore::empty();
+    let certificates = certificates(authorities)?;
     let mut warnings = Vec::new();
-    for certificate in certificates(authorities)? {
-        let problem = identity::validity_problem(&certificate, now);
-        warnings
-            .extend(problem.map(|problem| format!("{}: a certificate of an authority {problem}", authorities.name)));
-        let added = roots.add(certificate);
-        added.map_err(|error| format!("{}: a certificate cannot be used: {error}", authorities.name))?;
+    for certificate in &certificates {
+        let problem = identity::validity_problem(certificate, now);
+        warnings.extend(problem.map(|problem| {
+            format!(
+                "{}: a certificate of an authority {problem}; its clients are refused",
+                authorities.name
+            )
+        }));
     }
-    let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    if let Some(lists) = &settings.revocation_lists {
-        let lists = (lists, revocation_lists(lists)?);
-        warnings.extend(overdue(lists.0, &lists.1, now));
-        builder = builder.with_crls(lists.1).enforce_revocation_expiration();
+    let lists = match &settings.revocation_lists {
+        Some(source) => Some(lists(source, now, &mut warnings)?),
+        None => None,
+    };
+    let is_strict = settings.client_authentication == ClientAuthentication::Required;
+    let verifier = Verifier::new(certificates, lists, is_strict, provider)
+        .map_err(|error| format!("{}: a certificate cannot be used: {error}", authorities.name))?;
+    if !verifier.tells_names() {
+        warnings.push(format!(
+            "{}: the names of the authorities are too long for a handshake, so clients are not told which certificates count",
+            authorities.name
+        ));
     }
-    if settings.client_authentication == ClientAuthentication::Optional {
-        builder = builder.allow_unauthenticated();
-    }
-    let verifier = builder
-        .build()
-        .map_err(|error| format!("client certificates cannot be checked: {error}"))?;
     Ok(Rules {
-        verifier: Some(verifier),
+        verifier: Some(Arc::new(verifier)),
         policy: policy(settings),
         warnings,
     })
+}
+
+/// Reads the lists. A warning, if one of them should have been replaced: clients of its authority are refused then.
+fn lists(source: &Source, now: SystemTime, warnings: &mut Vec<String>) -> Result<Lists, String> {
+    let mut lists = Lists::default();
+    for list in revocation_lists(source)? {
+        let added = lists.add(list);
+        added.map_err(|error| format!("{}: a revocation list cannot be used: {error}", source.name))?;
+    }
+    if lists.is_overdue(seconds_of(now)) {
+        warnings.push(format!(
+            "{}: a revocation list should have been replaced by now; clients of its authority are refused until it is",
+            source.name
+        ));
+    }
+    Ok(lists)
 }
 
 /// Lists in PEM, or one in DER.
@@ -73,17 +93,6 @@ fn revocation_lists(source: &Source) -> Result<Vec<CertificateRevocationListDer<
         return Err(format!("{}: there is no revocation list in it", source.name));
     }
     Ok(all)
-}
-
-/// A warning, if one of the lists should have been replaced: clients of its authority are refused then.
-fn overdue(source: &Source, lists: &[CertificateRevocationListDer<'_>], now: SystemTime) -> Option<String> {
-    let is_overdue = lists.iter().any(|list| identity::is_overdue(list, now));
-    is_overdue.then(|| {
-        format!(
-            "{}: a revocation list should have been replaced by now; clients of its authority are refused until it is",
-            source.name
-        )
-    })
 }
 
 fn policy(settings: &TlsSettings) -> Policy {

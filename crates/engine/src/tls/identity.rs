@@ -1,20 +1,12 @@
 //! What a certificate says: as text, for the application, and as far as the server itself wants to know it.
 
+use super::der::{context, Elements};
+use super::names::{self, hexadecimal};
+use super::x509::{seconds_of, SUBJECT_ALTERNATIVE_NAME, X509};
 use super::Session;
-use std::fmt::Write;
-use std::time::SystemTime;
-use x509_cert::attr::AttributeTypeAndValue;
-use x509_cert::certificate::{CertificateInner, Raw};
-use x509_cert::crl::CertificateList;
-use x509_cert::der::asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, TeletexStringRef, Utf8StringRef};
-use x509_cert::der::oid::AssociatedOid;
+use std::time::{Duration, SystemTime};
 use x509_cert::der::pem::LineEnding;
-use x509_cert::der::{Decode, Encode, Tag, Tagged};
-use x509_cert::ext::pkix::name::GeneralName;
-use x509_cert::ext::pkix::SubjectAltName;
-use x509_cert::name::Name;
-
-type Certificate = CertificateInner<Raw>;
+use x509_cert::der::DateTime;
 
 /// What follows from a session, for the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,11 +50,10 @@ impl Identity {
             chain: rest.iter().map(|one| pem(one)).collect(),
             ..Identity::default()
         };
-        if let Ok(certificate) = Certificate::from_der(own) {
-            let certificate = certificate.tbs_certificate;
-            identity.subject = name(&certificate.subject);
-            identity.issuer = name(&certificate.issuer);
-            identity.serial = serial(certificate.serial_number.as_bytes());
+        if let Some(certificate) = X509::read(own) {
+            identity.subject = names::text(certificate.subject);
+            identity.issuer = names::text(certificate.issuer);
+            identity.serial = serial(certificate.serial);
         }
         Some(identity)
     }
@@ -82,40 +73,32 @@ fn openssl_name(suite: &str) -> String {
 
 /// The hosts that a certificate is for, in lower case: its alternative names, or the common name if it has none.
 pub(super) fn hosts(der: &[u8]) -> Vec<String> {
-    let Ok(certificate) = Certificate::from_der(der) else {
+    let Some(certificate) = X509::read(der) else {
         return Vec::new();
     };
-    let certificate = certificate.tbs_certificate;
-    let extensions = certificate.extensions.unwrap_or_default();
-    let alternative = extensions
-        .iter()
-        .find(|extension| extension.extn_id == SubjectAltName::OID);
-    if let Some(names) = alternative.and_then(|names| SubjectAltName::from_der(names.extn_value.as_bytes()).ok()) {
-        let of = |name: &GeneralName| match name {
-            GeneralName::DnsName(host) => Some(host.as_str().to_ascii_lowercase()),
-            _ => None,
-        };
-        return names.0.iter().filter_map(of).collect();
+    let alternative = certificate.extensions.get(SUBJECT_ALTERNATIVE_NAME);
+    if let Some(names) = alternative.and_then(Elements::of_sequence) {
+        // A DNS name (RFC 5280 §4.2.1.6).
+        let hosts = names.filter(|name| name.tag == context(2));
+        let hosts = hosts.filter_map(|host| std::str::from_utf8(host.content).ok());
+        return hosts.map(str::to_ascii_lowercase).collect();
     }
-    let parts = certificate.subject.0.iter().flat_map(|part| part.0.iter());
-    let common = parts.filter(|part| attribute(&part.oid) == Some("CN"));
-    common.filter_map(value).map(|host| host.to_ascii_lowercase()).collect()
+    let common = names::values(certificate.subject, "CN");
+    common.iter().map(|host| host.to_ascii_lowercase()).collect()
 }
 
 /// What is wrong with the time for which a certificate is valid, to complete "the certificate".
 pub(super) fn validity_problem(der: &[u8], now: SystemTime) -> Option<String> {
-    let validity = Certificate::from_der(der).ok()?.tbs_certificate.validity;
-    if now > validity.not_after.to_system_time() {
-        return Some(format!("has expired ({})", validity.not_after));
+    let certificate = X509::read(der)?;
+    let now = seconds_of(now);
+    let date = |seconds| {
+        DateTime::from_unix_duration(Duration::from_secs(seconds))
+            .map_or_else(|_| "never".into(), |date| date.to_string())
+    };
+    if now > certificate.not_after {
+        return Some(format!("has expired ({})", date(certificate.not_after)));
     }
-    (now < validity.not_before.to_system_time()).then(|| format!("is not valid yet ({})", validity.not_before))
-}
-
-/// Whether a revocation list should have been replaced.
-pub(super) fn is_overdue(der: &[u8], now: SystemTime) -> bool {
-    let list = CertificateList::from_der(der).ok();
-    list.and_then(|list| list.tbs_cert_list.next_update)
-        .is_some_and(|due| now > due.to_system_time())
+    (now < certificate.not_before).then(|| format!("is not valid yet ({})", date(certificate.not_before)))
 }
 
 fn pem(der: &[u8]) -> String {
@@ -129,93 +112,6 @@ fn serial(bytes: &[u8]) -> String {
         all => all,
     };
     hexadecimal(digits)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02X}");
-            text
-        })
-}
-
-/// The last part first, as RFC 4514 §2.1 has it.
-fn name(name: &Name) -> String {
-    let part = |attributes: &[AttributeTypeAndValue]| attributes.iter().rev().map(pair).collect::<Vec<_>>().join("+");
-    let parts: Vec<String> = name.0.iter().rev().map(|one| part(one.0.as_slice())).collect();
-    parts.join(",")
-}
-
-fn pair(pair: &AttributeTypeAndValue) -> String {
-    match (attribute(&pair.oid), value(pair)) {
-        (Some(name), Some(value)) => format!("{name}={}", escaped(value)),
-        _ => format!(
-            "{}=#{}",
-            pair.oid,
-            hexadecimal(&pair.value.to_der().unwrap_or_default())
-        ),
-    }
-}
-
-/// The text of a value; `None` if it is no text, or in one of the encodings that nobody uses any more.
-fn value(pair: &AttributeTypeAndValue) -> Option<&str> {
-    let value = &pair.value;
-    match value.tag() {
-        Tag::PrintableString => PrintableStringRef::try_from(value).ok().map(|text| text.as_str()),
-        Tag::Utf8String => Utf8StringRef::try_from(value).ok().map(|text| text.as_str()),
-        Tag::Ia5String => Ia5StringRef::try_from(value).ok().map(|text| text.as_str()),
-        Tag::TeletexString => TeletexStringRef::try_from(value).ok().map(|text| text.as_str()),
-        _ => None,
-    }
-}
-
-/// RFC 4514 §2.4. What is not ASCII is escaped too, byte by byte, as OpenSSL does: the env has ASCII only then.
-fn escaped(value: &str) -> String {
-    let last = value.len().saturating_sub(1);
-    let mut text = String::with_capacity(value.len());
-    for (index, byte) in value.bytes().enumerate() {
-        let is_special = match byte {
-            b'"' | b'+' | b',' | b';' | b'<' | b'>' | b'\\' => true,
-            b'#' => index == 0,
-            b' ' => index == 0 || index == last,
-            _ => false,
-        };
-        let _ = match byte {
-            _ if is_special => write!(text, "\\{}", char::from(byte)),
-            b' '..=b'~' => write!(text, "{}", char::from(byte)),
-            _ => write!(text, "\\{byte:02X}"),
-        };
-    }
-    text
-}
-
-/// The names that OpenSSL has for the attributes that are in use.
-fn attribute(oid: &ObjectIdentifier) -> Option<&'static str> {
-    const NAMES: [(&str, &str); 18] = [
-        ("2.5.4.3", "CN"),
-        ("2.5.4.4", "SN"),
-        ("2.5.4.5", "serialNumber"),
-        ("2.5.4.6", "C"),
-        ("2.5.4.7", "L"),
-        ("2.5.4.8", "ST"),
-        ("2.5.4.9", "street"),
-        ("2.5.4.10", "O"),
-        ("2.5.4.11", "OU"),
-        ("2.5.4.12", "title"),
-        ("2.5.4.17", "postalCode"),
-        ("2.5.4.42", "GN"),
-        ("2.5.4.43", "initials"),
-        ("2.5.4.46", "dnQualifier"),
-        ("2.5.4.97", "organizationIdentifier"),
-        ("0.9.2342.19200300.100.1.1", "UID"),
-        ("0.9.2342.19200300.100.1.25", "DC"),
-        ("1.2.840.113549.1.9.1", "emailAddress"),
-    ];
-    NAMES
-        .iter()
-        .find(|(number, _)| ObjectIdentifier::new_unwrap(number) == *oid)
-        .map(|(_, name)| *name)
 }
 
 #[cfg(test)]
@@ -235,14 +131,6 @@ mod tests {
         ] {
             assert_eq!(openssl_name(ours), theirs);
         }
-    }
-
-    #[test]
-    fn what_has_a_meaning_in_a_name_is_escaped() {
-        assert_eq!(escaped(" #a,b+\"c\\ "), "\\ #a\\,b\\+\\\"c\\\\\\ ");
-        assert_eq!(escaped("#1"), "\\#1");
-        assert_eq!(escaped("\u{e4}\n"), "\\C3\\A4\\0A");
-        assert_eq!(escaped(""), "");
     }
 
     #[test]

@@ -5,16 +5,25 @@
 //! nothing older to offer.
 
 mod certificates;
+mod chain;
 mod challenge;
 mod client_authentication;
+mod constraints;
+mod der;
 mod identity;
+mod names;
+mod revocation;
 mod session;
+mod stapling;
 mod ticket_keys;
 mod tickets;
+mod verifier;
+mod x509;
 
 use crate::acme::Challenges;
+use crate::sync::RwLock;
 use certificates::Certificates;
-use parking_lot::RwLock;
+use ring::digest::{Context, SHA256};
 use rustls::pki_types::UnixTime;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoServerSessionStorage};
@@ -29,6 +38,7 @@ pub use identity::{Details, Identity};
 pub use session::{Session, Verification};
 use session::{HTTP1, HTTP2};
 pub use ticket_keys::TicketKeys;
+pub(crate) use verifier::reason;
 
 /// What a listener offers its peers.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +95,45 @@ pub enum ClientAuthentication {
     Required,
 }
 
+/// A digest of everything that is offered (SHA-256).
+pub type Fingerprint = [u8; 32];
+
+impl TlsSettings {
+    /// The same for the same settings, wherever they come from.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut digest = Context::new(&SHA256);
+        let count = |number: usize| (number as u64).to_le_bytes();
+        let mut add = |source: Option<&Source>| {
+            digest.update(&[u8::from(source.is_some())]);
+            let bytes = source.map_or(&[][..], |source| &source.bytes);
+            digest.update(&count(bytes.len()));
+            digest.update(bytes);
+        };
+        for one in &self.certificates {
+            add(Some(&one.chain));
+            add(Some(&one.key));
+            add(one.ocsp.as_ref());
+        }
+        add(self.client_authorities.as_ref());
+        add(self.revocation_lists.as_ref());
+        self.ticket_keys.iter().for_each(|key| add(Some(key)));
+        let challenges = self.acme_challenges.as_ref();
+        let challenges = challenges.map(|path| path.as_os_str().as_encoded_bytes());
+        digest.update(challenges.unwrap_or_default());
+        let client_authentication = self.client_authentication as u8;
+        digest.update(&[
+            client_authentication,
+            u8::from(self.is_tls13_only),
+            u8::from(self.http2),
+        ]);
+        digest.update(&count(self.certificates.len()));
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.copy_from_slice(digest.finish().as_ref());
+        fingerprint
+    }
+}
+
 impl Source {
     /// Bytes, and what they are called in messages.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Source {
@@ -109,6 +158,7 @@ struct Offer {
     verifier: Option<Arc<dyn ClientCertVerifier>>,
     challenges: Option<Challenges>,
     has_certificate: bool,
+    fingerprint: Fingerprint,
     warnings: Vec<String>,
 }
 
@@ -125,14 +175,22 @@ impl Tls {
         })
     }
 
-    /// Offers something else to those who connect from now on.
+    /// Offers something else to those who connect from now on. Returns whether anything is different.
     ///
     /// # Errors
     /// What is wrong with the settings, as a sentence; the former ones stay.
-    pub fn replace(&self, settings: &TlsSettings) -> Result<(), String> {
+    pub fn replace(&self, settings: &TlsSettings) -> Result<bool, String> {
         let offer = offer(settings, &self.keys)?;
-        *self.offer.write() = offer;
-        Ok(())
+        let former = std::mem::replace(&mut *self.offer.write(), offer);
+        // A large revocation list takes long to free: not under the lock that each handshake takes.
+        let is_different = former.fingerprint != settings.fingerprint();
+        drop(former);
+        Ok(is_different)
+    }
+
+    /// Stands for the settings that are in use: two processes with the same fingerprint offer the same.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.offer.read().fingerprint
     }
 
     /// Shares the keys of session tickets with other processes, so that a session can be resumed in each of them.
@@ -206,6 +264,7 @@ fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
         verifier: clients.verifier,
         challenges: settings.acme_challenges.clone().map(Challenges::new),
         has_certificate: !settings.certificates.is_empty(),
+        fingerprint: settings.fingerprint(),
         warnings,
     })
 }

@@ -57,12 +57,12 @@ impl Authority {
         }
     }
 
-    fn pem(&self) -> Source {
+    pub(super) fn pem(&self) -> Source {
         Source::new("ca.pem", self.0.pem())
     }
 
     /// A list of revoked certificates, to be replaced after so many days.
-    fn revoke(&self, serials: &[u64], days: i64) -> Source {
+    pub(super) fn revoke(&self, serials: &[u64], days: i64) -> Source {
         let now = SystemTime::now();
         let revoked = |serial: &u64| RevokedCertParams {
             serial_number: SerialNumber::from(*serial),

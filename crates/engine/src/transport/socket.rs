@@ -5,7 +5,7 @@ use super::poller::{Interest, Key, Poller};
 use super::relayed::Afterwards;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
-use crate::tls::Session;
+use crate::tls::{reason, Session};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::sendfile;
@@ -151,6 +151,8 @@ pub(crate) trait OwnEvents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     Done,
+    /// The peer's first message is not complete; more of it is awaited.
+    AwaitsHello,
     /// It goes on when the socket is readable, or writable.
     Waits(Interest),
 }
@@ -166,14 +168,18 @@ pub(crate) enum HandshakeError {
     NoTls,
     /// There is no certificate to show yet; the peer was told.
     NoCertificate,
-    /// The peers do not agree.
-    Tls(rustls::Error),
+    /// It has taken too much processor time.
+    Costly,
+    /// There are too many at a time, and this one gives way.
+    Displaced,
+    /// The peers do not agree: why.
+    Tls(String),
     Socket(Errno),
 }
 
 impl From<rustls::Error> for HandshakeError {
     fn from(error: rustls::Error) -> HandshakeError {
-        HandshakeError::Tls(error)
+        HandshakeError::Tls(reason(&error))
     }
 }
 

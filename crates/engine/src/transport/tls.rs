@@ -6,8 +6,8 @@
 use super::poller::Interest;
 use super::socket::{Handshake, HandshakeError, Shutdown, Socket, Transport};
 use super::READ_TURN;
+use crate::sync::Mutex;
 use crate::tls::{Session, Tls, CHALLENGE_PROTOCOL};
-use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustls::server::{Accepted, AcceptedAlert, Acceptor};
@@ -24,6 +24,9 @@ const BATCH_BYTES: usize = 64 * 1024;
 
 /// Bytes that are received at a time: two records of the greatest length, and something.
 const CIPHERTEXT_BYTES: usize = 40 * 1024;
+
+/// How often the socket is read for a handshake before others have their turn.
+const HANDSHAKE_READS: usize = 16;
 
 /// A fatal alert (RFC 8446 §6.2): the first message is none that a handshake begins with.
 const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 3, 0, 2, 2, 10];
@@ -134,7 +137,7 @@ impl TlsSocket {
     }
 
     fn hear_hello(&self, acceptor: &mut Acceptor) -> Result<Option<Box<ServerConnection>>, HandshakeError> {
-        loop {
+        for _ in 0..HANDSHAKE_READS {
             match acceptor.accept() {
                 Ok(Some(accepted)) => return self.answer_hello(accepted).map(Some),
                 Ok(None) => {}
@@ -147,6 +150,7 @@ impl TlsSocket {
                 Err(error) => return Err(errno(&error).into()),
             }
         }
+        Ok(None)
     }
 
     fn answer_hello(&self, accepted: Accepted) -> Result<Box<ServerConnection>, HandshakeError> {
@@ -177,7 +181,7 @@ impl TlsSocket {
     }
 
     fn shake_hands(&self, connection: &mut ServerConnection) -> Result<Handshake, HandshakeError> {
-        loop {
+        for _ in 0..HANDSHAKE_READS {
             // The first time, this is what has come together with the first message.
             if let Err(error) = connection.process_new_packets() {
                 let _ = self.send_ciphertext(connection, false);
@@ -200,6 +204,7 @@ impl TlsSocket {
                 Err(error) => return Err(errno(&error).into()),
             }
         }
+        Ok(Handshake::Waits(Interest::Read))
     }
 
     fn wire(&self) -> Wire<'_> {
@@ -359,7 +364,7 @@ impl Transport for TlsSocket {
         if !self.has_begun.load(Relaxed) {
             match self.look_at_first_byte() {
                 Ok(()) => {}
-                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::Waits(Interest::Read)),
+                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
                 Err(error) => {
                     channel.stage = Stage::Failed;
                     return Err(error);
@@ -368,7 +373,7 @@ impl Transport for TlsSocket {
         }
         if let Stage::Hello(acceptor) = &mut channel.stage {
             match self.hear_hello(acceptor) {
-                Ok(None) => return Ok(Handshake::Waits(Interest::Read)),
+                Ok(None) => return Ok(Handshake::AwaitsHello),
                 Ok(Some(connection)) => channel.stage = Stage::Open(connection),
                 Err(error) => {
                     channel.stage = Stage::Failed;

@@ -54,9 +54,16 @@ fn session(exchange: &mut Exchange<'_>) {
             session.version, session.cipher
         )
     });
+    let claim = exchange.claimed_session().map_or_else(String::new, |claim| {
+        format!(
+            ", claimed: {} {}",
+            claim.cipher,
+            claim.common_name.as_deref().unwrap_or("nobody")
+        )
+    });
     reply(
         exchange,
-        &format!("{} {} {text}", peer.unwrap_or_default(), exchange.is_secure()),
+        &format!("{} {} {text}{claim}", peer.unwrap_or_default(), exchange.is_secure()),
     );
 }
 
@@ -229,6 +236,14 @@ fn with_tls(server: &Server, header: &[u8]) -> Client<TlsStream> {
     Client::over(tls)
 }
 
+/// What [`session`] says of a client that [`about_tls`] is about, of a proxy that is not trusted.
+fn told(has_tls: bool) -> &'static str {
+    match has_tls {
+        false => "192.0.2.1:40000 true TLSv1.3 AES shop.example ann true 3",
+        true => "192.0.2.1:40000 true TLSv1.3 TLS_AES_256_GCM_SHA384 localhost nobody false 0",
+    }
+}
+
 #[test]
 fn a_header_comes_before_a_handshake() {
     let server = Server::behind_proxy((ProxyVersions::Any, true), config(), None, session);
@@ -236,14 +251,18 @@ fn a_header_comes_before_a_handshake() {
     for (header, expected) in [
         (LINE.as_bytes(), format!("192.0.2.1:40000 true {cipher}")),
         (&block(&[]), format!("192.0.2.1:40000 true {cipher}")),
-        // The proxy's own TLS is not the client's.
-        (
-            &block(&about_tls()),
-            "192.0.2.1:40000 true TLSv1.3 AES shop.example ann true 3".into(),
-        ),
+        // Anybody may have sent this, and the handshake is with us.
+        (&block(&about_tls()), format!("192.0.2.1:40000 true {cipher}")),
     ] {
         assert_eq!(with_tls(&server, header).get("/").text(), expected);
     }
+    let config = Config {
+        trusted_proxies: trusting(&["127.0.0.1"]),
+        ..config()
+    };
+    let trusting = Server::behind_proxy((ProxyVersions::Any, true), config, None, session);
+    let told = with_tls(&trusting, &block(&about_tls())).get("/").text();
+    assert_eq!(told, format!("192.0.2.1:40000 true {cipher}, claimed: AES ann"));
     let mut tls = tls::stream(server.address, &tls::client(&[&rustls::version::TLS13]));
     for byte in block(&about_tls()) {
         tls.sock.write_all(&[byte]).expect("the server reads");
@@ -289,7 +308,7 @@ fn a_connection_takes_its_header_to_another_worker() {
     for (slots, has_tls) in [([0, 1], false), ([2, 3], true)] {
         let servers = slots.map(|slot| start(slot, has_tls));
         let whole = block(&about_tls());
-        let told = "192.0.2.1:40000 true TLSv1.3 AES shop.example ann true 3";
+        let told = told(has_tls);
         // One that has had a response, if it can move; one that is announced; one that is about to be.
         let mut served = servers[0].connect();
         if !has_tls {
@@ -332,7 +351,7 @@ fn a_request_takes_its_header_to_another_worker_with_tls_and_without() {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             session(exchange);
         });
-        let told = "192.0.2.1:40000 true TLSv1.3 AES shop.example ann true 3";
+        let told = told(has_tls);
         let ask = |header: &[u8]| -> Box<dyn FnOnce() -> String> {
             if has_tls {
                 let mut client = with_tls(&busy, header);

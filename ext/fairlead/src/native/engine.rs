@@ -146,7 +146,8 @@ fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Res
     let fd: i32 = pair.entry(0)?;
     let hash: RHash = pair.entry(1)?;
     let text = |name: &str| hash.lookup::<_, Option<String>>(ruby.to_symbol(name));
-    let unix = text("path")?.is_some();
+    // Only whether there is one: a path is bytes, not text.
+    let unix = hash.lookup::<_, Option<Value>>(ruby.to_symbol("path"))?.is_some();
     let origin = Origin {
         scheme: text("scheme")?.unwrap_or_else(|| "http".into()),
         host: text("host")?.unwrap_or_else(|| "localhost".into()),

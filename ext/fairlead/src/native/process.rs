@@ -142,13 +142,12 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     let Some((engine, hub)) = serving() else {
         return Ok(None);
     };
-    let subscription = engine.new_subscription();
+    // With the same name again only the block changes, and gets the messages that wait.
+    let subscription = known(&name).unwrap_or_else(|| engine.new_subscription());
     ruby.get_inner(&BLOCKS).aset(subscription.id(), block)?;
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
-    let Some(before) = keep(&name, subscription) else {
-        return Ok(Some(count));
-    };
-    Ok(Some(end(ruby, &hub, &before, &name)?.unwrap_or(count)))
+    keep(&name, subscription);
+    Ok(Some(count))
 }
 
 /// The engine that does what is to be done for the process, and its hub.
@@ -157,11 +156,16 @@ fn serving() -> Option<(Arc<Engine>, Arc<Hub>)> {
     process.engine().zip(process.hub.clone())
 }
 
-/// Keeps the subscription of a name; returns the one before.
-fn keep(name: &[u8], subscription: Arc<ProcessSubscription>) -> Option<Arc<ProcessSubscription>> {
+/// The subscription of a name.
+fn known(name: &[u8]) -> Option<Arc<ProcessSubscription>> {
+    let process = current();
+    process.subscriptions.as_ref()?.get(name).cloned()
+}
+
+fn keep(name: &[u8], subscription: Arc<ProcessSubscription>) {
     let mut process = current();
     let subscriptions = process.subscriptions.get_or_insert_with(HashMap::new);
-    subscriptions.insert(name.to_vec(), subscription)
+    subscriptions.insert(name.to_vec(), subscription);
 }
 
 /// Takes the subscription of a name, and the hub.

@@ -4,6 +4,7 @@
 
 use super::memory_file::{self, Shareable};
 use super::system_error;
+use crate::gvl::compute_without_gvl;
 use fairlead_engine::{CertificateSettings, ClientAuthentication, Source, TicketKeys, Tls, TlsSettings};
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, RString, Ruby, TryConvert, Value};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -31,6 +32,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_singleton_method("new", function!(NativeTls::new, 1))?;
     class.define_method("replace", method!(NativeTls::replace, 1))?;
     class.define_method("warnings", method!(NativeTls::warnings, 0))?;
+    class.define_method("fingerprint", method!(NativeTls::fingerprint, 0))?;
     let class = native.define_class("TicketKeys", ruby.class_object())?;
     crate::classes::know::<KeyFile>(ruby);
     class.define_singleton_method("new", function!(KeyFile::new, 0))?;
@@ -42,14 +44,20 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 impl NativeTls {
     /// `new(settings)`; an ArgumentError says what is wrong with them, as a sentence.
     fn new(ruby: &Ruby, hash: RHash) -> Result<NativeTls, Error> {
-        let tls = Tls::new(&settings(ruby, hash)?).map_err(|text| refused(ruby, text))?;
+        let tls = load(ruby, hash, Tls::new)?;
         Ok(NativeTls { tls: Arc::new(tls) })
     }
 
-    /// `replace(settings)`: for those who connect from now on; if they are refused, the former ones stay.
-    fn replace(ruby: &Ruby, this: &NativeTls, hash: RHash) -> Result<(), Error> {
-        let settings = settings(ruby, hash)?;
-        this.tls.replace(&settings).map_err(|text| refused(ruby, text))
+    /// `replace(settings)`: for those who connect from now on; if they are refused, the former ones stay. Returns whether
+    /// anything is different.
+    fn replace(ruby: &Ruby, this: &NativeTls, hash: RHash) -> Result<bool, Error> {
+        load(ruby, hash, |settings| this.tls.replace(settings))
+    }
+
+    /// In hexadecimal digits; see [`Tls::fingerprint`].
+    fn fingerprint(&self) -> String {
+        let digits = self.tls.fingerprint();
+        digits.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -101,6 +109,29 @@ impl KeyFile {
     pub(super) fn keys(&self) -> &'static TicketKeys {
         self.keys
     }
+}
+
+/// Settings that are larger than this, in bytes, leave much memory behind when they have been read.
+const LARGE: usize = 1 << 20;
+
+/// Reads the settings without the GVL, because a revocation list may have millions of entries.
+fn load<T: Send>(
+    ruby: &Ruby,
+    hash: RHash,
+    code: impl FnOnce(&TlsSettings) -> Result<T, String> + Send,
+) -> Result<T, Error> {
+    let settings = settings(ruby, hash)?;
+    let list = settings.revocation_lists.as_ref();
+    let is_large = list.is_some_and(|list| list.bytes.len() > LARGE);
+    let loaded = compute_without_gvl(ruby, || {
+        let loaded = code(&settings);
+        drop(settings);
+        if is_large {
+            crate::memory::trim();
+        }
+        loaded
+    })?;
+    loaded.map_err(|text| refused(ruby, text))
 }
 
 fn refused(ruby: &Ruby, text: String) -> Error {

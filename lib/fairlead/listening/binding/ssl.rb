@@ -26,9 +26,6 @@ module Fairlead
         def text_of(name, value) = TEXTS.key?(name) ? Tls::Store.add(value) : value.to_s
       end
 
-      # The address without its query.
-      def location = location_of(address)
-
       # With port 0 there may be several of the same location, which differ in what they ask of clients.
       def covers?(listener) = port.zero? ? listener.binding == address : super
 

@@ -26,16 +26,43 @@ module Fairlead
         listener.port == port && !port.zero? && hosts.include?(listener.address[:host])
       end
 
+      # Whether +other+ cannot listen beside this one. A host that is not known overlaps with nothing.
+      def overlaps?(other)
+        return false unless other.is_a?(Tcp) && other.port == port && !port.zero?
+
+        numeric.product(other.numeric).any? { |pair| pair.uniq.one? || pair.any? { |ip| covers_all?(ip, pair) } }
+      end
+
+      protected
+
+      # The numbers of the addresses, as the system writes them.
+      def numeric
+        @numeric ||= addresses.map { |address| Addrinfo.tcp(address, port).ip_address }
+      rescue SocketError
+        []
+      end
+
       private
+
+      # Whether +ip+ is every interface, for both of a pair: :: accepts IPv4 too.
+      def covers_all?(ip, pair) = ip == "::" || (ip == "0.0.0.0" && pair.all? { |one| one == "::" || !one.include?(":") })
+
+      # Binds sockets, which do not listen, to the hosts with any port.
+      def try
+        found = addresses.filter_map do |address|
+          info = Addrinfo.tcp(address, 0)
+          Socket.open(info.pfamily, Socket::SOCK_STREAM) { |socket| socket.bind(info) }
+        rescue Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT
+          raise if addresses.one?
+        end
+        raise Errno::EADDRNOTAVAIL if found.empty?
+      end
 
       EVERY_INTERFACE = ["0.0.0.0", "::"].freeze
       private_constant :EVERY_INTERFACE
 
       def hosts
-        numeric = addresses.map { |address| Addrinfo.tcp(address, port).ip_address }
         (numeric & EVERY_INTERFACE).any? ? EVERY_INTERFACE : numeric
-      rescue SocketError
-        []
       end
 
       # low_latency is Puma's; the engine always sends without delay.
@@ -45,7 +72,8 @@ module Fairlead
         match = %r{\A(?<host>\[[^\]]+\]|[^:\[\]/]+):(?<port>\d+)/?\z}.match(location)
         raise BindError.new(address, "invalid address; use #{address[/\A\w+/]}://HOST:PORT") unless match
 
-        @host = match[:host] == "*" ? Binding.any_host : match[:host].delete("[]")
+        # In an address with a scope, such as fe80::1%eth0, the % may be escaped (RFC 6874).
+        @host = match[:host] == "*" ? Binding.any_host : match[:host].delete("[]").sub("%25", "%")
         @port = Integer(match[:port], 10)
         raise BindError.new(address, "the port must be at most 65535") if port > 65_535
       end

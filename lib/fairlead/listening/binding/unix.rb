@@ -10,23 +10,51 @@ module Fairlead
       def port = nil
 
       # Whether a listener of another owner is at this address.
-      def at?(listener) = listener.address[:path] == (path || @name)
+      def at?(listener) = listener.address[:path] == name
+
+      # Whether +other+ cannot listen beside this one.
+      def overlaps?(other) = other.is_a?(Unix) && other.name == name
+
+      protected
+
+      # The absolute path, or the name of an abstract socket with its "@".
+      def name = path || @name
 
       private
 
       def known_parameters = %w[backlog umask mode proxy_protocol]
 
       def locate(location)
-        name = location.gsub(/%\h\h/) { |escape| [escape.delete("%")].pack("H2") }
-        raise BindError.new(address, "the path is missing or invalid") if name.empty? || name == "@" || name.include?("\0")
+        name = SystemText.decode(location.b.gsub(/%\h\h/n) { |escape| [escape.delete("%")].pack("H2") })
+        raise BindError.new(address, "the path is missing or invalid") if name.empty? || name == "@" || name.b.include?("\0")
+
+        raise BindError.new(address, "a line break cannot stand in a path") if name.include?("\n")
 
         @name = name
-        @path = File.expand_path(name) unless abstract?
-        @umask = number("umask", 0)
-        @mode = number("mode", 8)
+        @path = SystemText.absolute(name) unless abstract?
+        @umask = number("umask", 0, MODES)
+        @mode = number("mode", 8, MODES)
+      rescue ArgumentError
+        raise BindError.new(address, "the path #{SystemText::HOMELESS}")
       end
 
       def abstract? = @name.start_with?("@")
+
+      def try
+        info
+        refuse_other_file if path
+      end
+
+      # Raises BindError if the path is longer than a socket address can hold.
+      def info
+        Addrinfo.unix(abstract? ? @name.sub("@", "\0") : path)
+      rescue ArgumentError => e
+        raise BindError.new(address, e.message)
+      end
+
+      def refuse_other_file
+        raise BindError.new(address, "the path exists and is not a socket") unless File.socket?(path) || !(File.exist?(path) || File.symlink?(path))
+      end
 
       def listen(backlog)
         remove_stale_file unless abstract?
@@ -34,16 +62,12 @@ module Fairlead
         bind(socket)
         socket.listen(backlog)
         [Listener.new(socket, Listener.address_of(socket), file: path, binding: address)]
-      rescue ArgumentError => e # the path is longer than a socket address can hold
-        socket&.close
-        raise BindError.new(address, e.message)
-      rescue SystemCallError
+      rescue SystemCallError, BindError
         socket&.close
         raise
       end
 
       def bind(socket)
-        info = Addrinfo.unix(abstract? ? @name.sub("@", "\0") : path)
         previous = File.umask(@umask) if @umask
         socket.bind(info)
         File.chmod(@mode, path) if @mode && path
@@ -53,8 +77,8 @@ module Fairlead
 
       # A server that was killed leaves its file behind. If a connection is accepted, the file is in use.
       def remove_stale_file
-        return unless File.exist?(path) || File.symlink?(path)
-        raise BindError.new(address, "the path exists and is not a socket") unless File.socket?(path)
+        refuse_other_file
+        return unless File.socket?(path)
 
         Socket.unix(path).close
         raise BindError.new(address, "another process listens on it")

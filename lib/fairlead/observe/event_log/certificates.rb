@@ -14,10 +14,30 @@ module Fairlead
              "#{in_words(certificate.renew_at)} on")
       end
 
+      # +time+: the authority's wish.
+      def acme_suggested(schedule, time)
+        info("acme: #{schedule.order.authority} wants the certificate for #{schedule.order} to be renewed at #{in_words(time)}")
+      end
+
       # +reason+: what has gone wrong.
       def acme_failed(schedule, reason)
         warn("acme: there is no new certificate for #{schedule.order}: #{reason}; next attempt at #{in_words(schedule.at)}; " \
              "#{in_use(schedule.certificate)}")
+      end
+
+      # +reason+: why the failure is in memory only.
+      def acme_failure_unwritten(schedule, reason)
+        warn("acme: the failure of the order for #{schedule.order} cannot be kept in acme_dir: #{reason}; it counts until the server ends")
+      end
+
+      # +problem+: why nothing can be kept in the folder.
+      def acme_dir_unusable(problem)
+        warn("#{problem}; no certificate is ordered or renewed until this is mended")
+      end
+
+      # +fault+: which file, and why it cannot be used.
+      def acme_state_unusable(fault)
+        warn("acme: #{fault}; the file counts as missing")
       end
 
       # At a start after failures.

@@ -22,7 +22,7 @@ module Fairlead
 
       def write(level, text)
         event = caller_locations(1, 2).map(&:base_label).find { |name| !NAMES.include?(name) } if @writer.names_events?
-        @writer.write(level, event, text)
+        @writer.write(level, event, SystemText.shown(text))
       end
 
       # The methods above.

@@ -20,6 +20,12 @@ module Fairlead
         @kill_at = nil
       end
 
+      # What its spawner offers, as text: see Tls::Offers#description. nil if that is what the supervisor offers, too.
+      attr_writer :description
+
+      # The same, once.
+      def take_description = @description&.unpack1("m").tap { @description = nil }
+
       def loading? = @state == :loading
       def ready? = @state == :ready
       def failed? = @state == :failed

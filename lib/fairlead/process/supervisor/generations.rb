@@ -57,12 +57,12 @@ module Fairlead
         each { |generation| generation.end(kill_at) unless generation.equal?(except) || generation.ending? }
       end
 
-      # Removes the spawners that have ended; yields each, and its Process::Status.
+      # Removes the spawners that have ended and returns [[generation, Process::Status], …].
       def reap
-        each do |generation|
+        filter_map do |generation|
           status = Reaper.status(generation.pid, generation.link) or next
           @by_number.delete(generation.number)
-          yield generation, status
+          [generation, status]
         end
       end
     end

@@ -28,10 +28,17 @@ module Fairlead
 
     def spawner_says(generation, message)
       case message.kind
-      when :ready then generation.ready!
+      when :tls then generation.description = message.fields.join
+      when :ready then spawner_ready(generation)
+      when :certificates then @certificates.answered(generation, *message.fields)
       when :failed then generation.failed!(message.fields.first)
       when :ask then ask(message.fields.first.to_sym)
       end
+    end
+
+    def spawner_ready(generation)
+      generation.ready!
+      @certificates.bring_to(generation)
     end
 
     def spawner_ended(generation, status)
@@ -61,6 +68,7 @@ module Fairlead
       when :forked then child.forked(message.number)
       when :booted then worker_booted(child)
       when :failed then worker_failed(child, message.fields.first)
+      when :certificates then @certificates.answered(child, *message.fields)
       when :promoted then worker_promoted(child)
       when :ask then ask(message.fields.first.to_sym)
       end
@@ -70,6 +78,7 @@ module Fairlead
       child.booted!
       @ever_booted = true
       @log.worker_booted(child, now - child.started_at)
+      @certificates.bring_to(child)
     end
 
     def announce
@@ -92,14 +101,21 @@ module Fairlead
     def worker_promoted(child)
       @workforce.children.remove(child)
       @shared.reset(child.slot)
-      @restarts.promoted(@generations.add(Generation.new(child.promoted_to, child.pid, child.link, ready: true, warm: true)))
+      generation = @generations.add(Generation.new(child.promoted_to, child.pid, child.link, ready: true, warm: true))
+      @certificates.bring_to(generation)
+      @restarts.promoted(generation)
     end
 
     # --- their ends
 
-    def reap
-      @generations.reap { |generation, status| spawner_ended(generation, status) }
-      @workforce.reap { |child, status| worker_ended(child, status) }
+    # A signal that has ended one of them may have been sent to the whole process group. Then this process has it, too, and acts on it
+    # first: it has been asked to end, and no process is lost. +events+: those that have not been acted on.
+    def reap(events)
+      spawners = @generations.reap
+      workers = @workforce.reap
+      act_on_all(events.slice!(0..) + @signals.wait(0)) if spawners.any? || workers.any?
+      spawners.each { |generation, status| spawner_ended(generation, status) }
+      workers.each { |child, status| worker_ended(child, status) }
       reap_strangers
     end
 

@@ -89,12 +89,9 @@ module Fairlead
       # Has all of them end; see Child#terminate.
       def terminate_all(how, kill_at, *details) = @children.each { |child| child.terminate(kill_at, how, *details) }
 
-      # Takes note of workers that have ended; yields each, and its Process::Status.
+      # Takes note of workers that have ended; returns [[child, Process::Status], …].
       def reap
-        @children.reap.each do |child, status|
-          @shared.reset(child.slot) # workers that drain must not leave transfers to it
-          yield child, status
-        end
+        @children.reap.each { |child, _| @shared.reset(child.slot) } # workers that drain must not leave transfers to it
       end
 
       # New code may start at once.

@@ -1,0 +1,279 @@
+//! The way from a client's certificate to an authority that is trusted, and the rules for it that rustls does not know.
+//!
+//! The search is cheap for us whatever a stranger sends: it goes by names, and checks signatures from the trusted end, so
+//! the first certificate that no authority has issued ends it.
+
+use super::constraints;
+use super::x509::{Algorithms, Seconds, X509};
+use rustls::pki_types::CertificateDer;
+use rustls::CertificateError;
+use std::collections::HashMap;
+
+/// Most signatures, and most certificates that are tried for a place in the chain.
+const SIGNATURES: usize = 16;
+const STEPS: usize = 64;
+
+/// Most certificates in a chain.
+const LONGEST: usize = 9;
+
+/// The purpose of a client (RFC 5280 §4.2.1.12).
+const CLIENT_AUTHENTICATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
+
+/// Certificates that are trusted, by name.
+#[derive(Debug, Default)]
+pub(super) struct Authorities {
+    all: Vec<CertificateDer<'static>>,
+    by_subject: HashMap<Vec<u8>, Vec<usize>>,
+}
+
+/// A client's certificate, those between, and the one that is trusted, which may be the client's own.
+#[derive(Debug)]
+pub(super) struct Chain<'a> {
+    pub(super) links: Vec<X509<'a>>,
+    /// The number of the last one among the trusted ones.
+    pub(super) anchor: usize,
+}
+
+/// What is left for one search.
+struct Search<'s, 'a> {
+    authorities: &'a Authorities,
+    sent: &'s [X509<'a>],
+    now: Seconds,
+    algorithms: Algorithms,
+    signatures: usize,
+    steps: usize,
+}
+
+impl Authorities {
+    /// Adds one; `None` if it cannot be read.
+    pub(super) fn add(&mut self, certificate: CertificateDer<'static>) -> Option<()> {
+        let subject = X509::read(&certificate)?.subject.to_vec();
+        let number = self.all.len();
+        self.by_subject.entry(subject).or_default().push(number);
+        self.all.push(certificate);
+        Some(())
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = X509<'_>> {
+        self.all.iter().filter_map(|one| X509::read(one))
+    }
+
+    /// The numbers of those of that name.
+    fn named<'a>(&'a self, subject: &[u8]) -> impl Iterator<Item = (usize, X509<'a>)> {
+        let numbers = self.by_subject.get(subject).into_iter().flatten();
+        numbers.filter_map(|number| Some((*number, X509::read(&self.all[*number])?)))
+    }
+
+    /// Those that can have issued `certificate`; at first those that are valid `now`.
+    fn issuers_of<'a>(&'a self, certificate: &X509<'_>, now: Seconds) -> Vec<(usize, X509<'a>)> {
+        let named = self.named(certificate.issuer);
+        let mut issuers: Vec<_> = named
+            .filter(|(_, one)| one.der != certificate.der && certificate.names_as_issuer(one))
+            .collect();
+        issuers.sort_by_key(|(_, one)| !one.is_valid(now));
+        issuers
+    }
+
+    /// The number of a certificate, if it is one of them.
+    fn number_of(&self, certificate: &X509<'_>) -> Option<usize> {
+        let mut named = self.named(certificate.subject);
+        named
+            .find(|(_, one)| one.der == certificate.der)
+            .map(|(number, _)| number)
+    }
+
+    /// Finds the chain of the first certificate of `sent`, to one that is signed by itself if the trusted ones lead there.
+    ///
+    /// # Errors
+    /// If there is none, or it takes too much to find it.
+    pub(super) fn chain<'a>(
+        &'a self,
+        sent: &[X509<'a>],
+        now: Seconds,
+        algorithms: Algorithms,
+    ) -> Result<Chain<'a>, CertificateError> {
+        let mut search = Search {
+            authorities: self,
+            sent,
+            now,
+            algorithms,
+            signatures: SIGNATURES,
+            steps: STEPS,
+        };
+        let mut links = vec![sent.first().ok_or(CertificateError::UnknownIssuer)?.clone()];
+        let anchor = search.complete(&mut links).ok_or(CertificateError::UnknownIssuer)?;
+        Ok(Chain { links, anchor })
+    }
+}
+
+impl<'a> Search<'_, 'a> {
+    /// Adds what is missing behind the last one of `links`. Returns the number of the trusted one at the end.
+    fn complete(&mut self, links: &mut Vec<X509<'a>>) -> Option<usize> {
+        self.steps = self.steps.checked_sub(1)?;
+        let last = links.last()?.clone();
+        let own = self.authorities.number_of(&last);
+        if let Some(number) = own.filter(|_| last.is_self_signed()) {
+            return self.is_signed(links).then_some(number);
+        }
+        let issuers = self.authorities.issuers_of(&last, self.now);
+        for (_, issuer) in &issuers {
+            if let Some(anchor) = self.complete_with(issuer.clone(), links) {
+                return Some(anchor);
+            }
+        }
+        if let Some(number) = own {
+            // Its own issuer is not trusted, so it is the end. A client's own certificate is trusted with that only.
+            return (issuers.is_empty() && links.len() > 1 && self.is_signed(links)).then_some(number);
+        }
+        for index in 1..self.sent.len() {
+            if last.names_as_issuer(&self.sent[index]) {
+                if let Some(anchor) = self.complete_with(self.sent[index].clone(), links) {
+                    return Some(anchor);
+                }
+            }
+        }
+        None
+    }
+
+    fn complete_with(&mut self, issuer: X509<'a>, links: &mut Vec<X509<'a>>) -> Option<usize> {
+        // A key that comes twice leads in a circle.
+        let is_known = |link: &X509<'_>| link.key.whole == issuer.key.whole && link.subject == issuer.subject;
+        if links.len() == LONGEST || links.iter().any(is_known) {
+            return None;
+        }
+        links.push(issuer);
+        let anchor = self.complete(links);
+        if anchor.is_none() {
+            links.pop();
+        }
+        anchor
+    }
+
+    /// Whether each has signed the one before it.
+    fn is_signed(&mut self, links: &[X509<'a>]) -> bool {
+        links.windows(2).rev().all(|pair| {
+            let is_left = self.signatures > 0;
+            self.signatures = self.signatures.saturating_sub(1);
+            is_left && pair[0].signed.is_by(&pair[1].key, self.algorithms)
+        })
+    }
+}
+
+impl X509<'_> {
+    pub(super) fn is_valid(&self, now: Seconds) -> bool {
+        (self.not_before..=self.not_after).contains(&now)
+    }
+
+    fn check_time(&self, now: Seconds) -> Result<(), CertificateError> {
+        match now {
+            _ if now < self.not_before => Err(CertificateError::NotValidYet),
+            _ if now > self.not_after => Err(CertificateError::Expired),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it may be the certificate of a client.
+    fn is_for_clients(&self) -> bool {
+        let of = &self.extensions;
+        let signs = of.has_usage(0) != Some(false) || of.has_usage(4) == Some(true);
+        signs && self.serves_clients() && of.has_netscape_type(0) != Some(false)
+    }
+
+    /// Whether its purposes include that of clients.
+    fn serves_clients(&self) -> bool {
+        self.extensions.has_purpose(CLIENT_AUTHENTICATION) != Some(false)
+    }
+}
+
+impl Chain<'_> {
+    /// Checks what OpenSSL asks of each certificate. rustls asks less of those between, and nothing of the trusted one.
+    pub(super) fn check(&self, now: Seconds) -> Result<(), CertificateError> {
+        // Those between it and the client's, as far as they count (RFC 5280 §4.2.1.9).
+        let mut below = 0;
+        for (index, link) in self.links.iter().enumerate() {
+            link.check_time(now)?;
+            let serves = match index {
+                0 => link.is_for_clients(),
+                _ => link.serves_clients(),
+            };
+            if !serves {
+                return Err(CertificateError::InvalidPurpose);
+            }
+            let is_too_long = index > 1 && link.most_below().is_some_and(|most| below > most);
+            if index > 0 && (!link.is_authority() || is_too_long) {
+                return Err(CertificateError::UnknownIssuer);
+            }
+            below += usize::from(index > 0 && !link.is_self_issued());
+        }
+        constraints::check(&self.links)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    fn params(name: &str, is_authority: bool) -> CertificateParams {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        if is_authority {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        params
+    }
+
+    fn authority(name: &str) -> Issuer {
+        Issuer::self_signed(params(name, true), KeyPair::generate().unwrap()).unwrap()
+    }
+
+    fn search<'s, 'a>(authorities: &'a Authorities, sent: &'s [X509<'a>]) -> Search<'s, 'a> {
+        Search {
+            authorities,
+            sent,
+            now: 1_800_000_000,
+            algorithms: rustls::crypto::ring::default_provider()
+                .signature_verification_algorithms
+                .all,
+            signatures: SIGNATURES,
+            steps: STEPS,
+        }
+    }
+
+    #[test]
+    fn a_stranger_causes_few_steps_and_one_signature() {
+        // Seven of one name, each of which could be the issuer of each, and none is that of an authority.
+        let mut strangers: Vec<_> = (0..7).map(|_| authority("stranger")).collect();
+        let trusted = authority("trusted");
+        let mut authorities = Authorities::default();
+        authorities.add(trusted.der().clone()).unwrap();
+        let own = params("own", false)
+            .signed_by(&KeyPair::generate().unwrap(), &strangers[0])
+            .unwrap();
+        let sent: Vec<_> = std::iter::once(own.der())
+            .chain(strangers.iter().map(|one| one.der()))
+            .collect();
+        let sent: Vec<_> = sent.into_iter().map(|one| X509::read(one).unwrap()).collect();
+        let mut idle = search(&authorities, &sent);
+        assert!(idle.complete(&mut vec![sent[0].clone()]).is_none());
+        assert_eq!(
+            (idle.steps, idle.signatures),
+            (0, SIGNATURES),
+            "all steps, no signature"
+        );
+
+        // One that bears the name of the authority, and was not issued by it.
+        strangers.truncate(1);
+        let pretender = authority("trusted");
+        let own = params("own", false)
+            .signed_by(&KeyPair::generate().unwrap(), &pretender)
+            .unwrap();
+        let sent = [X509::read(own.der()).unwrap()];
+        let mut forged = search(&authorities, &sent);
+        assert!(forged.complete(&mut vec![sent[0].clone()]).is_none());
+        assert_eq!(forged.signatures, SIGNATURES - 1);
+    }
+}

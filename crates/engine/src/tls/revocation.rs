@@ -1,0 +1,365 @@
+//! Revocation lists (RFC 5280 §5): which one counts for a certificate, and what it says.
+//!
+//! Their signatures are checked once for each key, and their entries stay where the file has them, so that a list with a
+//! million entries costs a handshake no more than a short one.
+
+use super::chain::Chain;
+use super::der::{context, context_constructed, Element, Elements, BOOLEAN, INTEGER, OBJECT_IDENTIFIER, SEQUENCE};
+use super::x509::{
+    seconds, Algorithms, Extensions, Seconds, Signed, AUTHORITY_KEY_IDENTIFIER, DISTRIBUTION_POINTS,
+    ISSUING_DISTRIBUTION_POINT, X509,
+};
+use crate::sync::Mutex;
+use ring::digest::{digest, SHA256};
+use rustls::pki_types::CertificateRevocationListDer;
+use rustls::CertificateError;
+use std::collections::HashMap;
+
+/// Keys for which a list remembers if its signature is theirs.
+const MOST_KEYS: usize = 64;
+
+/// The number of a list (RFC 5280 §5.2.3).
+const LIST_NUMBER: &[u8] = &[0x55, 0x1d, 0x14];
+
+/// Why a certificate is revoked, in its entry (RFC 5280 §5.3.1), and since when it must not be trusted (§5.3.2).
+const REASON: &[u8] = &[0x55, 0x1d, 0x15];
+const INVALIDITY_DATE: &[u8] = &[0x55, 0x1d, 0x18];
+
+/// The lists of a listener, by their issuers.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    all: Vec<List>,
+    by_issuer: HashMap<Vec<u8>, Vec<usize>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct List {
+    der: CertificateRevocationListDer<'static>,
+    since: Seconds,
+    /// When there has to be another one, if that is said.
+    until: Option<Seconds>,
+    /// Where the serial numbers are, in the order of their values.
+    entries: Vec<(u32, u8)>,
+    /// Whether the owners of these keys have signed it.
+    signers: Mutex<HashMap<[u8; 32], bool>>,
+}
+
+/// The fields of a list that are looked at again.
+struct Fields<'a> {
+    issuer: &'a [u8],
+    since: Seconds,
+    until: Option<Seconds>,
+    entries: Elements<'a>,
+    extensions: Extensions<'a>,
+}
+
+impl Lists {
+    /// Adds one.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn add(&mut self, der: CertificateRevocationListDer<'static>) -> Result<(), &'static str> {
+        let fields = Fields::read(&der).ok_or("it is no revocation list")?;
+        check_extensions(&fields)?;
+        let list = List {
+            since: fields.since,
+            until: fields.until,
+            entries: entries(&der, fields.entries)?,
+            signers: Mutex::default(),
+            der: der.clone(),
+        };
+        self.by_issuer
+            .entry(fields.issuer.to_vec())
+            .or_default()
+            .push(self.all.len());
+        self.all.push(list);
+        Ok(())
+    }
+
+    /// Whether one of them should have been replaced.
+    pub(super) fn is_overdue(&self, now: Seconds) -> bool {
+        self.all.iter().any(|list| list.until.is_some_and(|until| now > until))
+    }
+
+    /// Checks the signatures of those that `issuer` may have made, so that no handshake has to.
+    pub(super) fn prepare(&self, issuer: &X509<'_>, algorithms: Algorithms) {
+        for list in self.of(issuer.subject) {
+            list.is_by(issuer, algorithms);
+        }
+    }
+
+    /// Checks that there is a valid list for each certificate, and that none of them is on it.
+    pub(super) fn check(
+        &self,
+        chain: &Chain<'_>,
+        now: Seconds,
+        algorithms: Algorithms,
+    ) -> Result<(), CertificateError> {
+        for (index, link) in chain.links.iter().enumerate() {
+            match chain.links.get(index + 1) {
+                Some(issuer) => self.check_one(link, issuer, now, algorithms)?,
+                None if link.is_self_signed() => self.check_one(link, link, now, algorithms)?,
+                // Nobody can tell whose list this is, but it was given to be believed.
+                None if self.of(link.issuer).any(|list| list.has(link.serial)) => {
+                    return Err(CertificateError::Revoked)
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn of(&self, issuer: &[u8]) -> impl Iterator<Item = &List> {
+        let numbers = self.by_issuer.get(issuer).into_iter().flatten();
+        numbers.map(|number| &self.all[*number])
+    }
+
+    /// The list that counts is the last one of those that are valid now.
+    fn check_one(
+        &self,
+        certificate: &X509<'_>,
+        issuer: &X509<'_>,
+        now: Seconds,
+        algorithms: Algorithms,
+    ) -> Result<(), CertificateError> {
+        let fitting = self
+            .of(certificate.issuer)
+            .filter(|list| list.is_for(certificate, issuer));
+        let own = fitting.filter(|list| list.is_by(issuer, algorithms));
+        let list = own.max_by_key(|list| (list.is_valid(now), list.since));
+        let list = list.ok_or(CertificateError::UnknownRevocationStatus)?;
+        match () {
+            () if now < list.since => Err(CertificateError::UnknownRevocationStatus),
+            () if !list.is_valid(now) => Err(CertificateError::ExpiredRevocationList),
+            () if list.has(certificate.serial) => Err(CertificateError::Revoked),
+            () => Ok(()),
+        }
+    }
+}
+
+impl List {
+    fn is_valid(&self, now: Seconds) -> bool {
+        self.since <= now && self.until.is_none_or(|until| now <= until)
+    }
+
+    fn has(&self, serial: &[u8]) -> bool {
+        let serial = value(serial);
+        let found = self
+            .entries
+            .binary_search_by_key(&order(serial), |place| order(at(&self.der, *place)));
+        found.is_ok()
+    }
+
+    /// Whether the list is about such certificates of that issuer.
+    fn is_for(&self, certificate: &X509<'_>, issuer: &X509<'_>) -> bool {
+        let Some(fields) = Fields::read(&self.der) else {
+            return false;
+        };
+        let may_sign = issuer.extensions.has_usage(6) != Some(false);
+        let point = fields.extensions.get(ISSUING_DISTRIBUTION_POINT);
+        may_sign
+            && fields.extensions.authority_key().fits_key(issuer)
+            && point.is_none_or(|point| is_in_scope(point, certificate))
+    }
+
+    fn is_by(&self, issuer: &X509<'_>, algorithms: Algorithms) -> bool {
+        let mut key = [0; 32];
+        key.copy_from_slice(digest(&SHA256, issuer.key.whole).as_ref());
+        let mut signers = self.signers.lock();
+        if let Some(known) = signers.get(&key) {
+            return *known;
+        }
+        let is_by = Signed::read(&self.der).is_some_and(|signed| signed.is_by(&issuer.key, algorithms));
+        if signers.len() >= MOST_KEYS {
+            signers.clear();
+        }
+        signers.insert(key, is_by);
+        is_by
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn read(der: &'a [u8]) -> Option<Fields<'a>> {
+        let signed = Signed::read(der)?;
+        let mut parts = Elements::of(signed.message.content);
+        // Version 1 needs no number.
+        if parts
+            .next_of(INTEGER)
+            .is_some_and(|version| !matches!(version.content, [0 | 1]))
+        {
+            return None;
+        }
+        parts.next_of(SEQUENCE)?;
+        let issuer = parts.next_of(SEQUENCE)?.whole;
+        let since = seconds(parts.next()?)?;
+        let until = match parts.next_of(0x17).or_else(|| parts.next_of(0x18)) {
+            Some(until) => Some(seconds(until)?),
+            None => None,
+        };
+        let entries = parts.next_of(SEQUENCE).map_or(&[][..], |entries| entries.content);
+        let extensions = match parts.next_of(context_constructed(0)) {
+            Some(extensions) => Extensions::read(extensions)?,
+            None => Extensions::default(),
+        };
+        parts.is_over().then_some(Fields {
+            issuer,
+            since,
+            until,
+            entries: Elements::of(entries),
+            extensions,
+        })
+    }
+}
+
+/// A list must say nothing that would have to be understood: that it is about changes only, about some reasons, or about
+/// certificates of others.
+fn check_extensions(fields: &Fields<'_>) -> Result<(), &'static str> {
+    let known = [LIST_NUMBER, AUTHORITY_KEY_IDENTIFIER, ISSUING_DISTRIBUTION_POINT];
+    let of_list = &fields.extensions.0;
+    if of_list
+        .iter()
+        .any(|(number, is_critical, _)| *is_critical && !known.contains(number))
+    {
+        return Err("it has a critical extension that is not supported, as lists of changes (delta CRLs) have");
+    }
+    let Some(point) = fields.extensions.get(ISSUING_DISTRIBUTION_POINT) else {
+        return Ok(());
+    };
+    let mut parts = Elements::of_sequence(point).ok_or("its distribution point cannot be read")?;
+    match parts.any(|part| (context(3)..=context(5)).contains(&part.tag)) {
+        true => Err("it is about some reasons, about attributes or about certificates of other authorities; one about all is needed"),
+        false => Ok(()),
+    }
+}
+
+/// Where the serial numbers of a list are in `der`.
+fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u8)>, &'static str> {
+    const MALFORMED: &str = "an entry cannot be read";
+    let mut places = Vec::new();
+    let mut rest = all;
+    for entry in rest.by_ref() {
+        let mut parts = Elements::of(entry.content);
+        let serial = value(parts.next_of(INTEGER).ok_or(MALFORMED)?.content);
+        parts.next().and_then(seconds).ok_or(MALFORMED)?;
+        let extensions = parts.next_of(SEQUENCE);
+        if !extensions.map_or(Ok(true), is_revoked)? {
+            continue;
+        }
+        // It is a part of `der`.
+        let offset = serial.as_ptr() as usize - der.as_ptr() as usize;
+        let place = (u32::try_from(offset), u8::try_from(serial.len()));
+        let (Ok(offset), Ok(length)) = place else {
+            return Err(MALFORMED);
+        };
+        places.push((offset, length));
+    }
+    if !rest.is_over() {
+        return Err(MALFORMED);
+    }
+    places.sort_unstable_by_key(|place| order(at(der, *place)));
+    places.shrink_to_fit();
+    Ok(places)
+}
+
+/// Whether an entry with these extensions is about a certificate that is revoked, and not about one that is so no more.
+fn is_revoked(extensions: Element<'_>) -> Result<bool, &'static str> {
+    const REMOVED: &[u8] = &[0x0a, 1, 8];
+    let mut is_revoked = true;
+    for extension in Elements::of(extensions.content) {
+        let mut parts = Elements::of(extension.content);
+        let number = parts.next_of(OBJECT_IDENTIFIER).map(|number| number.content);
+        let is_critical = parts.next_of(BOOLEAN).is_some_and(|critical| critical.content != [0]);
+        match number {
+            Some(REASON) => is_revoked = parts.next().is_none_or(|value| value.content != REMOVED),
+            Some(INVALIDITY_DATE) => {}
+            _ if is_critical => return Err("an entry has a critical extension that is not supported"),
+            _ => {}
+        }
+    }
+    Ok(is_revoked)
+}
+
+/// The number that an integer in DER stands for, without the zeros before it.
+fn value(integer: &[u8]) -> &[u8] {
+    let zeros = integer.iter().take_while(|byte| **byte == 0).count();
+    &integer[zeros..]
+}
+
+/// Numbers of fewer digits come first.
+fn order(serial: &[u8]) -> (usize, &[u8]) {
+    (serial.len(), serial)
+}
+
+fn at(der: &[u8], (offset, length): (u32, u8)) -> &[u8] {
+    &der[offset as usize..][..usize::from(length)]
+}
+
+/// Whether a list with that distribution point is about the certificate (RFC 5280 §5.2.5).
+fn is_in_scope(point: &[u8], certificate: &X509<'_>) -> bool {
+    let Some(parts) = Elements::of_sequence(point) else {
+        return false;
+    };
+    let find = |tag| {
+        let mut parts = parts;
+        parts.find(|part| part.tag == tag)
+    };
+    let is_true = |tag| find(tag).is_some_and(|part| part.content != [0]);
+    let (only_users, only_authorities) = (is_true(context(1)), is_true(context(2)));
+    // Not by what its key may be used for: most clients have a key usage, and need no basic constraints.
+    let is_authority = certificate.is_called_authority() == Some(true);
+    if (only_users && is_authority) || (only_authorities && !is_authority) {
+        return false;
+    }
+    let Some(own) = find(context_constructed(0)) else {
+        return true;
+    };
+    let points = certificate.extensions.get(DISTRIBUTION_POINTS);
+    let mut points = points.and_then(Elements::of_sequence).unwrap_or(Elements::of(&[]));
+    points.any(|one| {
+        let named = Elements::of(one.content).next_of(context_constructed(0));
+        named.is_none_or(|named| names(named).any(|name| names(own).any(|own| own.whole == name.whole)))
+    })
+}
+
+/// The full names of a distribution point.
+fn names(point: Element<'_>) -> impl Iterator<Item = Element<'_>> {
+    let full = Elements::of(point.content).next_of(context_constructed(0));
+    Elements::of(full.map_or(&[], |full| full.content))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
+
+    #[test]
+    fn only_basic_constraints_put_a_certificate_on_a_list_of_authorities() {
+        const USERS: &[u8] = &[0x30, 3, 0x81, 1, 0xff];
+        const AUTHORITIES: &[u8] = &[0x30, 3, 0x82, 1, 0xff];
+        let is_listed = |is_ca: IsCa, usages: &[KeyUsagePurpose]| {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.is_ca = is_ca;
+            params.key_usages = usages.to_vec();
+            // rcgen writes no key usage alone.
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            let certificate = X509::read(certificate.der()).unwrap();
+            (
+                is_in_scope(USERS, &certificate),
+                is_in_scope(AUTHORITIES, &certificate),
+                certificate.is_authority(),
+            )
+        };
+        let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
+        let (signs, issues) = (KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign);
+        assert_eq!(is_listed(IsCa::NoCa, &[]), (true, false, false));
+        assert_eq!(is_listed(IsCa::NoCa, &[signs]), (true, false, false));
+        assert_eq!(is_listed(IsCa::NoCa, &[signs, issues]), (true, false, true));
+        assert_eq!(is_listed(IsCa::ExplicitNoCa, &[signs]), (true, false, false));
+        assert_eq!(is_listed(authority(), &[]), (false, true, true));
+        assert_eq!(is_listed(authority(), &[issues]), (false, true, true));
+        assert_eq!(is_listed(authority(), &[signs]), (false, true, false));
+    }
+}

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Tls
+    # Decides when the files of one address are read again: when they have changed and rest, because those that belong together are
+    # replaced one after the other; but not later than LONGEST after the change, because a file may never rest. What could not be
+    # read is tried again, less and less often.
+    class Settling
+      # How soon it looks again when a file has just changed, and how long it waits for the files to rest, in seconds.
+      STEP = 1
+      LONGEST = 10
+
+      # The longest time between two attempts that fail, in seconds.
+      LONGEST_RETRY = 60
+
+      # Seconds between two looks; 0 for none.
+      attr_writer :interval
+
+      # +signature+: the state of the files that was read.
+      def initialize(signature)
+        @interval = 0
+        @seen = @tried = signature
+        @failures = 0
+      end
+
+      # Whether to read the files, whose state is +signature+ at the time +now+.
+      def due?(signature, now)
+        rests = signature == @seen
+        @seen = signature
+        if signature == @tried
+          @changed_at = nil
+          return failed? && now >= @retry_at
+        end
+
+        @changed_at ||= now
+        rests || now - @changed_at >= LONGEST
+      end
+
+      # Takes note of an attempt. +signature+: the state of the files before it.
+      def tried(signature, now, failed:)
+        @tried = signature
+        @changed_at = nil
+        @failures = failed ? @failures + 1 : 0
+        @retry_at = now + [2**(@failures - 1), LONGEST_RETRY].min if failed
+      end
+
+      # Whether the last attempt has failed.
+      def failed? = @failures.positive?
+
+      # Seconds until the next look; nil for never.
+      def pause(now)
+        pauses = [(@interval if @interval.positive?), (STEP if @changed_at), (@retry_at - now if failed? && @changed_at.nil?)]
+        pauses.compact.min&.clamp(0.001, nil)
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Tls
+    # Keeps one Offer up to date, on a thread of its own: a file, a command or an error of this address holds up no other one.
+    class Upkeep
+      # How long the end waits for the thread, in seconds; it may hang in a file.
+      PATIENCE = 1
+
+      attr_reader :offer
+
+      def initialize(offer)
+        @offer = offer
+        @settling = Settling.new(offer.tried)
+        @lock = Mutex.new
+        @reading = Mutex.new
+        @wake = ConditionVariable.new
+        @asked = @ending = false
+      end
+
+      # Begins, or goes on if the thread was killed or is that of a parent process. The block is called on the thread when the files
+      # were read and there is something to say: with the reason why that has failed, or nil. +interval+: how often to look at the
+      # files, in seconds; 0 for only when asked, and after a failure. +tried+: called on the thread after each attempt.
+      def start(interval = 0, tried: nil, &told)
+        @told = told
+        @then = tried
+        @settling.interval = offer.files? ? interval : 0
+        return if @thread&.alive?
+
+        @thread = Thread.new { step until @ending }
+        @thread.name = "fairlead certificates"
+      end
+
+      # Has the thread read the files now.
+      def ask
+        @lock.synchronize do
+          @asked = true
+          @wake.signal
+        end
+      end
+
+      # Reads the files, on the thread of the caller. Returns nil or the reason why that has failed.
+      def reload
+        @reading.synchronize { attempt.last }
+      end
+
+      def stop
+        @lock.synchronize do
+          @ending = true
+          @wake.signal
+        end
+        @thread&.join(PATIENCE) || @thread&.kill&.join(PATIENCE)
+      end
+
+      private
+
+      def step
+        asked = wait
+        return if @ending || !(asked || @settling.due?(offer.signature, now))
+
+        news, reason = @reading.synchronize { attempt }
+        @told.call(reason) if news || asked
+        @then&.call
+      rescue StandardError, ScriptError, NoMemoryError => e # of the caller's block
+        @settling.tried(offer.tried, now, failed: true)
+        @said = Error.sum_up(e)
+      end
+
+      # Returns whether somebody was asked for it.
+      def wait
+        @lock.synchronize do
+          @wake.wait(@lock, @settling.pause(now)) unless @asked || @ending
+          @asked.tap { @asked = false }
+        end
+      end
+
+      # Returns whether the result is news, and the reason of a failure.
+      def attempt
+        changed = offer.reload
+        @settling.tried(offer.tried, now, failed: false)
+        [changed || !@said.nil?, @said = nil]
+      rescue Invalid => e
+        @settling.tried(offer.tried, now, failed: true)
+        [e.message != @said, @said = e.message]
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/certificates"
+
+# What goes wrong at one address, or in one process, while certificates are reloaded: all others get the new ones, the server goes on, and
+# what has failed is tried again.
+class ReloadApartTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Secured
+  include Fairlead::Test::Waiting
+
+  Authority = Fairlead::Test::Authority
+  APP = "run ->(_env) { [200, {}, [Process.pid.to_s]] }"
+  MODES = { "alone" => [], "workers" => ["-w", 2] }.freeze
+  REFUSED = /certificates not reloaded for ssl:/
+  RELOADED = /certificates reloaded for ssl:/
+
+  def test_a_broken_file_of_one_address_keeps_a_revoked_client_in_at_no_other_one
+    MODES.each_value do |arguments|
+      server = serve_two(*arguments)
+      server.write("key.pem", "broken")
+      server.write("ca.crl", Authority.usual.revoke(client))
+      server.signal(:HUP)
+
+      wait_until("the revocation") { 6.times.none? { admitted?(server) } }
+      assert_equal [first_serial], serials(server.ports.first)
+      wait_until("both lines") { server.log.match?(REFUSED) && server.log.match?(RELOADED) }
+      assert_equal [1, 1], [server.log.scan(/#{REFUSED}.*key\.pem: there is no private key/).size, server.log.scan(RELOADED).size]
+    end
+  end
+
+  def test_what_a_password_command_does_ends_no_server
+    MODES.each_value do |arguments|
+      server = serve_encrypted(*arguments)
+      server.write("password", "<p>no</p>" * 1000)
+      server.signal(:HUP)
+      assert_logged(/#{REFUSED}.*: key_password_command prints more than 1024 bytes/, server)
+      assert_equal [first_serial], serials(server.port)
+      server.write("password", "a secret")
+      server.write("cert.pem", second.pem)
+      server.write("key.pem", encrypted(second))
+      wait_until("the new certificate, without being asked again") { serials(server.port) == [second.certificate.serial] }
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
+  def test_without_a_descriptor_the_supervisor_goes_on_and_tries_again
+    MODES.each_value do |arguments|
+      server = serve_tls(APP, *arguments, "--watch-certificates", 0)
+      replace_first(server)
+      without_descriptors(server.pid) do
+        server.signal(:HUP)
+        assert_logged(/#{REFUSED}.*EMFILE/, server)
+        assert_predicate server, :running?
+      end
+      wait_until("the new certificate, without being asked again") { serials(server.port) == [second.certificate.serial] }
+    end
+  end
+
+  def test_a_worker_that_alone_has_no_descriptor_says_so_and_catches_up
+    server = serve_tls(APP, "-w", 2, "--watch-certificates", 0)
+    worker = server.worker_pids.first
+    replace_first(server)
+    without_descriptors(worker) do
+      server.signal(:HUP)
+      assert_logged(/certificates not reloaded for ssl:\S+ in worker \d \(pid #{worker}\), which tries again: .*EMFILE/, server)
+      refute_match(RELOADED, server.log)
+    end
+    server.wait_for_output(RELOADED)
+    assert_equal [second.certificate.serial], serials(server.port)
+    assert_equal 1, server.stderr.scan("(pid #{worker})").size
+  end
+
+  def test_a_file_that_hangs_delays_no_other_address_and_no_end
+    MODES.each_value do |arguments|
+      server = serve_two(*arguments)
+      File.unlink(server.path("cert.pem"))
+      File.mkfifo(server.path("cert.pem"))
+      server.write("ca.crl", Authority.usual.revoke(client))
+      server.signal(:HUP)
+
+      wait_until("the revocation") { 6.times.none? { admitted?(server) } }
+      server.wait_for_output(RELOADED)
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
+  def test_a_file_that_never_rests_delays_no_other_address_and_is_read_itself
+    server = serve_two("-w", 2, watch: 0.2)
+    writing = Thread.new { loop { server.write("key.pem", File.read(server.path("key.pem"))) && sleep(0.01) } }
+    server.write("ca.crl", Authority.usual.revoke(client))
+    wait_until("the revocation") { 6.times.none? { admitted?(server) } }
+    writing.kill.join
+    replace_first(server)
+    writing = Thread.new { loop { File.utime(Time.now, Time.now, server.path("key.pem")) && sleep(0.01) } }
+    wait_until("the new certificate", seconds: 40) { serials(server.ports.first) == [second.certificate.serial] }
+  ensure
+    writing&.kill&.join
+  end
+
+  def test_files_that_a_restart_has_brought_are_watched
+    { USR1: /phased restart: done/, USR2: /hot restart: done/ }.each do |signal, done|
+      server = serve_configured
+      server.write("later.crl", Authority.usual.revoke)
+      server.write("fairlead.rb", configured("later.crl"))
+      server.signal(signal)
+      server.wait_for_output(done, seconds: 30)
+      assert admitted?(server, -1) # an address with port 0 may have got another port
+      server.write("later.crl", Authority.usual.revoke(client))
+      wait_until("the revocation", seconds: 20) { 6.times.none? { admitted?(server, -1) } }
+    end
+  end
+
+  private
+
+  def first = Authority.usual.server("localhost")
+  def second = Authority.usual.server("localhost", number: 1)
+  def client = Authority.usual.client
+  def first_serial = first.certificate.serial
+
+  # The second address asks for certificates of clients.
+  def serve_two(*arguments, watch: 0)
+    files = { "ca.crl" => Authority.usual.revoke, "cert2.pem" => first.pem, "key2.pem" => first.key_pem }
+    other = "ssl://127.0.0.1:0?cert=cert2.pem&key=key2.pem&ca=ca.pem&crl=ca.crl&verify_mode=force_peer"
+    serve_tls(APP, "-b", other, *arguments, "--watch-certificates", watch, files: files)
+  end
+
+  def serve_encrypted(*arguments)
+    serve_tls(APP, *arguments, "--watch-certificates", 0, query: { key_password_command: "cat+password" },
+                                                          files: { "key.pem" => encrypted(first), "password" => "a secret\n" })
+  end
+
+  def encrypted(pair) = pair.key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")
+
+  def serve_configured
+    files = { **certificate_files, "ca.pem" => Authority.usual.pem, "ca.crl" => Authority.usual.revoke, "fairlead.rb" => configured("ca.crl") }
+    serve(APP, "-C", "fairlead.rb", files: files, bind: nil)
+  end
+
+  def configured(list)
+    <<~RUBY
+      workers 2
+      watch_certificates 0.2
+      bind "#{ssl_address(ca: "ca.pem", crl: list, verify_mode: "force_peer")}"
+    RUBY
+  end
+
+  def replace_first(server)
+    server.write("cert.pem", second.pem)
+    server.write("key.pem", second.key_pem)
+  end
+
+  # The serial numbers that eight connections see.
+  def serials(port)
+    Array.new(8) do
+      socket = tls_socket(port)
+      socket.peer_cert.serial.tap { socket.close }
+    end.uniq
+  end
+
+  def admitted?(server, index = 1)
+    !tls_get(server.ports[index], pair: client).empty?
+  rescue OpenSSL::SSL::SSLError
+    false
+  end
+
+  # Meanwhile the process can open nothing more.
+  def without_descriptors(pid)
+    limit = File.read("/proc/#{pid}/limits").match(/Max open files +(\d+) +(\d+)/).captures
+    system("prlimit", "--pid", pid.to_s, "--nofile=3:#{limit.last}", exception: true)
+    yield
+  ensure
+    system("prlimit", "--pid", pid.to_s, "--nofile=#{limit.join(":")}", exception: true)
+  end
+end
