@@ -1,7 +1,8 @@
 //! The work queue of a native thread: each item gets a turn, in order; the thread sleeps while there is none.
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// How often an idle thread checks whether its engine still exists, in case it was dropped without being stopped.
@@ -9,14 +10,36 @@ pub(crate) const LOOK: Duration = Duration::from_secs(60);
 
 /// The queue of one thread, to which any thread adds.
 #[derive(Debug)]
-pub(crate) struct WorkQueue<T> {
-    state: Mutex<State<T>>,
+pub(crate) struct WorkQueue<T, L = VecDeque<T>> {
+    state: Mutex<State<L>>,
     wake: Condvar,
+    items: PhantomData<fn(T) -> T>,
+}
+
+/// The order in which items get their turns.
+pub(crate) trait Line<T> {
+    fn push(&mut self, item: T);
+    fn pop(&mut self) -> Option<T>;
+    fn is_empty(&self) -> bool;
+}
+
+impl<T> Line<T> for VecDeque<T> {
+    fn push(&mut self, item: T) {
+        self.push_back(item);
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        self.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        VecDeque::is_empty(self)
+    }
 }
 
 #[derive(Debug)]
-struct State<T> {
-    turns: VecDeque<T>,
+struct State<L> {
+    turns: L,
     is_stopped: bool,
     is_asleep: bool,
 }
@@ -31,31 +54,34 @@ pub(crate) enum Turn<T> {
     Over,
 }
 
-impl<T> Default for WorkQueue<T> {
+impl<T, L: Default> Default for WorkQueue<T, L> {
     fn default() -> Self {
         WorkQueue {
             state: Mutex::new(State {
-                turns: VecDeque::new(),
+                turns: L::default(),
                 is_stopped: false,
                 is_asleep: false,
             }),
             wake: Condvar::new(),
+            items: PhantomData,
         }
     }
 }
 
 impl<T> WorkQueue<T> {
-    /// Adds an item at the end. Returns it if the queue was stopped.
-    pub(crate) fn push(&self, item: T) -> Result<(), T> {
-        self.add(item, VecDeque::push_back)
-    }
-
     /// Adds an item at the front. Returns it if the queue was stopped.
     pub(crate) fn push_front(&self, item: T) -> Result<(), T> {
         self.add(item, VecDeque::push_front)
     }
+}
 
-    fn add(&self, item: T, place: fn(&mut VecDeque<T>, T)) -> Result<(), T> {
+impl<T, L: Line<T>> WorkQueue<T, L> {
+    /// Adds an item behind the others. Returns it if the queue was stopped.
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        self.add(item, L::push)
+    }
+
+    fn add(&self, item: T, place: fn(&mut L, T)) -> Result<(), T> {
         let mut state = self.state.lock();
         if state.is_stopped {
             return Err(item);
@@ -72,7 +98,7 @@ impl<T> WorkQueue<T> {
         let mut state = self.state.lock();
         state.is_stopped = true;
         self.wake.notify_one();
-        std::mem::take(&mut state.turns)
+        std::iter::from_fn(|| state.turns.pop()).collect()
     }
 
     /// The next item; waits for one, for at most `time`. Only for the thread that owns the queue.
@@ -83,7 +109,7 @@ impl<T> WorkQueue<T> {
             self.wake.wait_for(&mut state, time);
             state.is_asleep = false;
         }
-        match state.turns.pop_front() {
+        match state.turns.pop() {
             Some(item) => Turn::Of(item),
             None if state.is_stopped => Turn::Over,
             None => Turn::Idle,
@@ -121,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_sleeping_thread_is_woken_by_work_and_by_the_end() {
-        let queue = Arc::new(WorkQueue::default());
+        let queue: Arc<WorkQueue<_>> = Arc::default();
         let worker = Arc::clone(&queue);
         let (turns_tx, turns) = mpsc::channel();
         std::thread::spawn(move || while turns_tx.send(worker.next(LONG)).is_ok() {});

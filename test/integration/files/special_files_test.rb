@@ -140,6 +140,34 @@ class SpecialFilesTest < Minitest::Test
     assert_file "page", client.get("/page.txt")
   end
 
+  # Such a file claims to be empty. Its content is made when it is read.
+  def test_a_file_of_the_system_that_the_application_sends
+    skip "there is no /proc" unless File.exist?("/proc/self/status")
+
+    server = serve_folder({ "empty.txt" => "" }, app: <<~'RUBY')
+      class Body
+        def initialize(path) = @path = path
+        def to_path = @path
+        def each = yield(File.read(@path))
+      end
+
+      run ->(env) { [200, { "content-type" => "text/plain" }, Body.new(env["QUERY_STRING"])] }
+    RUBY
+
+    assert_match(/^Pid:\t#{server.pid}$/, get(server, "/?/proc/self/status").body)
+    empty = get(server, "/?#{server.path("empty.txt")}")
+    assert_equal [200, "", "0"], [empty.status, empty.body, empty["content-length"]]
+  end
+
+  def test_a_file_of_the_system_that_the_application_names
+    server = serve_folder({}, "--sendfile-root", "/proc/sys/kernel", app: <<~RUBY)
+      run ->(env) { [200, { "x-sendfile" => env["QUERY_STRING"] }, []] }
+    RUBY
+
+    assert_equal 404, get(server, "/?/proc/sys/kernel/ostype").status
+    assert_logged("the app named a file", server)
+  end
+
   private
 
   # The application, in a process that root has started and that is not root any more.

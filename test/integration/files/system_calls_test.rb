@@ -27,11 +27,14 @@ class SystemCallsTest < Minitest::Test
   end
 
   def test_without_memory_it_is_opened_each_time
-    calls = calls_during(serve_public(FILES, "--file-cache-bytes", "0")) do |client|
+    server = serve_public(FILES, "--file-cache-bytes", "0")
+    calls = calls_during(server) do |client|
       100.times { assert_file "small", client.get("/small.txt") }
     end
+    # tmpfs cannot say whether a read would wait, so a thread that may wait opens the file again.
+    times = `stat -f -c %T #{server.path("public")}`.strip == "tmpfs" ? 2 : 1
 
-    assert_equal 100, calls.grep(READS).size, calls.uniq.first(5)
+    assert_equal 100 * times, calls.grep(READS).size, calls.uniq.first(5)
   end
 
   def test_a_request_that_is_the_applications_anyway_costs_nothing

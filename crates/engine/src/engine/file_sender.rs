@@ -1,14 +1,15 @@
-//! The file sender: one native thread per worker that sends files, a slice of each in turn.
+//! The file sender: native threads of a worker that send files, a slice of each in turn. One of them works at a time; the
+//! others are there for when a disk does not answer.
 //!
 //! A read from a slow disk blocks its thread, and a large file takes long to copy. Requests must not wait for either,
 //! so no other thread sends files. A connection whose socket is full goes back to the reactor until it is writable.
 
+use super::send_queue::{SendQueue, THREADS};
 use super::Engine;
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::observe::excess::About;
-use crate::work_queue::{Turn, WorkQueue, LOOK};
-use std::collections::VecDeque;
+use crate::work_queue::Turn;
 use std::sync::{Arc, Weak};
 
 /// How much lower its priority is than that of the threads that run requests. On an idle processor this makes no
@@ -17,21 +18,24 @@ const NICENESS: i32 = 5;
 
 /// The connections that wait for a turn, in order.
 #[derive(Default)]
-pub(super) struct FileSender(WorkQueue<Box<Connection>>);
+pub(super) struct FileSender(SendQueue<Box<Connection>>);
 
 impl FileSender {
-    /// Starts the thread, which does not keep the engine alive.
+    /// Starts the threads, which do not keep the engine alive.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
-        let file_sender = Arc::clone(&engine.file_sender);
-        let engine = Arc::downgrade(engine);
-        std::thread::Builder::new()
-            .name("fairlead sender".into())
-            .spawn(move || file_sender.run(&engine))?;
+        for _ in 0..THREADS {
+            let file_sender = Arc::clone(&engine.file_sender);
+            let engine = Arc::downgrade(engine);
+            std::thread::Builder::new()
+                .name("fairlead sender".into())
+                .spawn(move || file_sender.run(&engine))?;
+        }
         Ok(())
     }
 
-    /// Ends the thread; returns the connections that are left.
-    pub(super) fn stop(&self) -> VecDeque<Box<Connection>> {
+    /// Ends the threads; returns the connections that are left.
+    #[expect(clippy::vec_box, reason = "a connection moves as its box")]
+    pub(super) fn stop(&self) -> Vec<Box<Connection>> {
         self.0.stop()
     }
 
@@ -41,10 +45,14 @@ impl FileSender {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(NICENESS);
         loop {
-            let next = self.0.next(LOOK);
+            let next = self.0.next();
             let Some(engine) = engine.upgrade() else { return };
             match next {
-                Turn::Of(connection) => engine.send_slice(connection),
+                Turn::Of((disk, connection)) => {
+                    engine.send_slice(connection);
+                    // Not earlier: if the connection is back in the queue, this thread goes on with it.
+                    self.0.ended(disk);
+                }
                 Turn::Idle => {}
                 Turn::Over => return,
             }
@@ -55,6 +63,7 @@ impl FileSender {
 impl Engine {
     fn send_slice(&self, mut connection: Box<Connection>) {
         self.worker.guard("the file sender", || {
+            self.worker.fault("send a slice");
             let was_late = connection.is_late();
             let next = connection.send(&self.worker.config, Millis::now());
             if was_late && next == Next::Close {
@@ -68,13 +77,15 @@ impl Engine {
         let seconds = self.worker.write_timeout().as_secs();
         self.worker.log.about_peer(
             About::SlowReader,
+            None,
             format_args!("closed a client that did not take its response within {seconds} s"),
         );
     }
 
     /// Hands a connection with a file to the file sender.
     pub(super) fn hand_to_file_sender(&self, connection: Box<Connection>) {
-        if let Err(connection) = self.file_sender.0.push(connection) {
+        let disk = connection.stream.output.disk();
+        if let Err(connection) = self.file_sender.0.push(disk, connection) {
             self.close(connection);
         }
     }

@@ -1,13 +1,17 @@
 //! Requests that the engine answers itself: for files of the public folder, and those of `challenges.rs` and
 //! `redirect.rs`. They are served before the ready queue, without the app.
+//!
+//! This is the thread that polls: it takes only what the kernel has in memory, and leaves the rest to `look_ups.rs`.
 
 use super::Engine;
 use crate::clock::Millis;
 use crate::config::HttpsRedirect;
 use crate::connection::{Connection, Next, Then};
 use crate::exchange::{upgrade_offer, Exchange, Outcome, Workspace};
-use crate::files::{Found, Public, UNREACHABLE};
+use crate::files::{Found, Public, Reach, NO_ANSWER, UNREACHABLE};
+use crate::http::request::Request;
 use fairlead_wire::TargetForm;
+use rustix::io::{self, Errno};
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,6 +21,14 @@ const TURN: usize = 16;
 
 thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// How a request is served without the app.
+enum Served {
+    /// The response is written. `close`: the connection ends with it.
+    Responded { close: bool },
+    /// It is for a file that another thread has to look for.
+    LookUp,
 }
 
 impl Engine {
@@ -31,11 +43,13 @@ impl Engine {
         let serve = |connection: &mut Connection| {
             let answered = challenges.and_then(|challenges| self.answer_challenge(challenges, connection));
             let answered = answered.or_else(|| redirects.then(|| self.redirect_to_https(connection)).flatten());
+            let answered = answered.map(|close| Served::Responded { close });
             answered.or_else(|| public.and_then(|public| self.serve_file(public, connection)))
         };
         for turn in 1.. {
             let close = match catch_unwind(AssertUnwindSafe(|| serve(connection))) {
-                Ok(Some(close)) => close,
+                Ok(Some(Served::Responded { close })) => close,
+                Ok(Some(Served::LookUp)) => return Next::LookUp,
                 Ok(None) => break,
                 Err(_) => {
                     self.worker.log.error(format_args!(
@@ -44,16 +58,7 @@ impl Engine {
                     return Next::Close;
                 }
             };
-            let then = match connection.has_unread_body() {
-                true => Then::Linger,
-                false => self.after_response(close),
-            };
-            let now = Millis::now();
-            let next = if turn == TURN {
-                connection.respond_later(then, now)
-            } else {
-                connection.responded(then, &self.worker.config, now)
-            };
+            let next = self.go_on_after(connection, close, turn == TURN);
             if next != Next::Ready {
                 return next;
             }
@@ -61,8 +66,20 @@ impl Engine {
         Next::Ready
     }
 
-    /// Writes the response if the request is for a file; returns whether the connection ends with it.
-    fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<bool> {
+    /// Sends the response that is written; `later`: in the connection's next turn. Returns what comes then.
+    pub(super) fn go_on_after(&self, connection: &mut Connection, close: bool, later: bool) -> Next {
+        let then = match connection.has_unread_body() {
+            true => Then::Linger,
+            false => self.after_response(close),
+        };
+        let now = Millis::now();
+        match later {
+            true => connection.respond_later(then, now),
+            false => connection.responded(then, &self.worker.config, now),
+        }
+    }
+
+    fn serve_file(&self, public: &Public, connection: &mut Connection) -> Option<Served> {
         let request = &connection.stream.request;
         let is_for_files = matches!(request.method(), b"GET" | b"HEAD")
             && !request.has_body()
@@ -71,11 +88,20 @@ impl Engine {
         if !is_for_files {
             return None;
         }
-        let path = match request.path() {
-            b"" => b"/",
-            path => path,
+        let found = match self.worker.fault("look in memory") {
+            true => Err(Errno::AGAIN),
+            false => public.find(path_of(request), &|| request.accepted_codings(), Reach::Memory),
         };
-        let found = public.find(path, &|| request.accepted_codings());
+        match found {
+            Err(Errno::AGAIN) => Some(Served::LookUp),
+            found => self
+                .respond_with_found(connection, found)
+                .map(|close| Served::Responded { close }),
+        }
+    }
+
+    /// Writes the response if the request is for a file; returns whether the connection ends with it.
+    pub(super) fn respond_with_found(&self, connection: &mut Connection, found: io::Result<Found>) -> Option<bool> {
         if let Ok(Found::Nothing) = found {
             return None;
         }
@@ -84,8 +110,12 @@ impl Engine {
             Ok(Found::Document(document, content)) => exchange.respond_with(&document, &content),
             Ok(Found::Folder) => exchange.redirect_to_folder(),
             Ok(Found::Nothing) => {}
-            Err(_) => {
-                exchange.blame(UNREACHABLE);
+            Err(error) => {
+                exchange.blame(if error == Errno::TIMEDOUT {
+                    NO_ANSWER
+                } else {
+                    UNREACHABLE
+                });
                 exchange.respond_plainly_with(503, &[(b"retry-after", b"1")]);
             }
         }))
@@ -102,5 +132,13 @@ impl Engine {
         self.counters().requests.fetch_add(1, Relaxed);
         self.record(connection, &ended, None);
         !matches!(outcome, Outcome::Responded { close: false })
+    }
+}
+
+/// The path of a request, for [`Public::find`].
+pub(super) fn path_of(request: &Request) -> &[u8] {
+    match request.path() {
+        b"" => b"/",
+        path => path,
     }
 }

@@ -130,11 +130,11 @@ impl Exchange<'_> {
         }
     }
 
-    /// Adds `length` bytes of a file from `offset` as the body. They are not copied to user space.
-    pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, offset: u64, length: u64) {
+    /// Adds `length` bytes of a file from `offset` as the body, which is on that device. They are not copied to user space.
+    pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, device: u64, offset: u64, length: u64) {
         if let ResponsePhase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
-            self.stream.output.push_file(file, offset, offset + length);
+            self.stream.output.push_file(file, device, offset, offset + length);
             self.body_bytes += length;
             self.phase = ResponsePhase::Body(BodyFraming::Length(left - length));
         }

@@ -7,8 +7,6 @@ use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
-use rustix::io;
-use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,21 +76,16 @@ impl Exchange<'_> {
 
     /// Responds with a file that the app has opened or named. The app's head has been begun. Its status and fields
     /// stay, except for what conditions and ranges change; fields that are missing are taken from the file. `name`: the
-    /// name of a file that replaces the body. False, with nothing changed, if the file cannot be read or the app frames
-    /// the body itself. An error if there is no descriptor for it, or the disk fails.
-    pub(super) fn send(&mut self, file: File, stat: &Stat, name: Option<&str>) -> io::Result<bool> {
+    /// name of a file that replaces the body. False, with nothing changed, if the app frames the body itself.
+    pub(super) fn send(&mut self, content: &Content, stat: &Stat, name: Option<&str>) -> bool {
         let description = Description::new(Identity::of(stat), None);
         let size = description.identity.size();
         if name.is_some() {
             self.drop_own_framing();
         }
         if self.has_own_framing() {
-            return Ok(false);
+            return false;
         }
-        let session = self.stream.transport().budget();
-        let Some(content) = Content::of(file, size, &self.services.config().descriptors, session)? else {
-            return Ok(false);
-        };
         let written = Written::of(self);
         let selection = if written.may_be_selected {
             let etag = written.etag.as_deref().unwrap_or(&description.etag);
@@ -103,14 +96,14 @@ impl Exchange<'_> {
         };
         if matches!(selection, Selection::Failed) && self.take_back() {
             self.respond_plainly(412);
-            return Ok(true);
+            return true;
         }
         if !matches!(selection, Selection::Whole) {
             self.response.status = selection.status();
         }
         let content_type = self.complete_fields(&written, &description, &selection, name);
-        self.send_selected(selection, size, content_type.as_bytes(), &content);
-        Ok(true)
+        self.send_selected(selection, size, content_type.as_bytes(), content);
+        true
     }
 
     /// Adds fields about the file that the app has not set; returns its media type.
@@ -224,7 +217,9 @@ impl Exchange<'_> {
                 let range = range.start as usize..range.end as usize;
                 self.write_few(bytes.get(range).unwrap_or_default());
             }
-            Content::File(file) => self.write_file(Arc::clone(file), range.start, range.end - range.start),
+            Content::File(file, device) => {
+                self.write_file(Arc::clone(file), *device, range.start, range.end - range.start);
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod wait;
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
 pub(crate) use plain::HTML;
+pub use sendfile::Search;
 pub(crate) use services::Services;
 pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
@@ -182,6 +183,11 @@ impl<'a> Exchange<'a> {
         self.stream.session()
     }
 
+    /// What a trusted proxy says of its own TLS with the client, where [`Exchange::session`] is our TLS with the proxy.
+    pub fn claimed_session(&self) -> Option<&Arc<Session>> {
+        self.stream.claimed_session()
+    }
+
     /// The client's address; `None` for a Unix socket.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer()
@@ -335,7 +341,10 @@ impl<'a> Exchange<'a> {
             faulty: self.faulty,
         };
         let outcome = match self.client {
-            Some(client) => Outcome::Client(client),
+            Some(client) => Outcome::Client {
+                client,
+                close: self.close,
+            },
             None if self.hijacked => Outcome::Hijacked,
             None if self.is_aborted || (self.gone && self.ends_with_connection) => Outcome::Aborted,
             None if self.gone => Outcome::Gone,
@@ -356,8 +365,8 @@ pub(crate) struct Ended {
 pub(crate) enum Outcome {
     /// The response is written: its rest is sent, then comes the next request, or the end.
     Responded { close: bool },
-    /// It becomes a client.
-    Client(Arc<Client>),
+    /// It becomes a client. `close`: whether it ends with that.
+    Client { client: Arc<Client>, close: bool },
     /// Its socket belongs to the app.
     Hijacked,
     /// It is reset: to relieve others, or because the end of the connection would pass for the end of the body.

@@ -1,32 +1,83 @@
 //! Files that the app names instead of sending them: in a field of the head, or with a body that responds to `to_path`.
+//! A [`Search`] finds and reads them, apart from the exchange, since it may have to wait for a disk.
 
-use super::Exchange;
-use crate::files::{is_regular, READ, UNREACHABLE};
-use rustix::fs::{fstat, Mode};
+use super::{Exchange, Services};
+use crate::files::{open_path, Content, Identity, Named, Reach, UNREACHABLE};
+use crate::limits::budget::Budget;
+use rustix::fs::Stat;
+use rustix::io::{self, Errno};
 use std::fs::File;
-use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 const NO_SUCH_FILE: &str = "the app named a file that is not beneath a folder of `sendfile_root`, or cannot be read";
 
+/// The search for a file that the app has named; see [`Exchange::search_named`] and [`Exchange::search_path`].
+pub struct Search {
+    services: Arc<Services>,
+    /// That of the session, which sends the file.
+    budget: Option<Arc<Budget>>,
+    wanted: Wanted,
+    /// `None` before it is over.
+    found: Option<io::Result<Option<Found>>>,
+}
+
+enum Wanted {
+    Named(Named),
+    /// A path of this machine, and the length that the app has announced.
+    Path(Vec<u8>, Option<u64>),
+}
+
+struct Found {
+    content: Content,
+    stat: Stat,
+    /// Relative to its folder, if it replaces the body.
+    name: Option<String>,
+}
+
 impl Exchange<'_> {
-    /// Whether a field of the head names a file to be sent instead of the body.
-    pub fn names_a_file(&self) -> bool {
-        self.named.is_some()
+    /// The search for the file that a field of the head names, if there is one. [`Exchange::send_found`] ends it.
+    pub fn search_named(&mut self) -> Option<Search> {
+        let named = self.named.take()?;
+        self.drop_announced_length();
+        Some(self.search(Wanted::Named(named)))
     }
 
-    /// Ends the head and sends the file that it names. 404 if it is not in a folder of `sendfile_root`, 503 if it could
-    /// not be opened or read this time.
-    pub fn send_named_file(&mut self) {
-        let Some(named) = self.named.take() else { return };
-        self.drop_announced_length();
-        let files = &self.services.files;
-        let sent = files.named(&named).and_then(|found| match found {
-            Some((file, stat, name)) => self.send(file, &stat, Some(&String::from_utf8_lossy(&name))),
-            None => Ok(false),
-        });
-        let (status, fault) = match sent {
-            Ok(true) => return,
-            Ok(false) => (404, NO_SUCH_FILE),
+    /// The search for the file at `path`, which the app itself has opened or made. [`Exchange::send_found`] ends it.
+    pub fn search_path(&self, path: &[u8]) -> Search {
+        self.search(Wanted::Path(path.to_vec(), self.announced_length()))
+    }
+
+    fn search(&self, wanted: Wanted) -> Search {
+        Search {
+            services: Arc::clone(self.services),
+            budget: self.stream.transport().budget().cloned(),
+            wanted,
+            found: None,
+        }
+    }
+
+    /// Ends the head and sends the file that was found. If a field has named it and it is not in a folder of
+    /// `sendfile_root`, 404; if it could not be opened or read this time, 503. False, with nothing changed, for a path at
+    /// which there is no such file, or of which the app has announced another length, as it does for a part of a file.
+    pub fn send_found(&mut self, search: Search) -> bool {
+        match search.wanted {
+            Wanted::Named(_) => {
+                self.send_named(search.found.unwrap_or(Err(Errno::AGAIN)));
+                true
+            }
+            Wanted::Path(..) => match search.found {
+                Some(Ok(Some(found))) => self.send_body(&found),
+                // If the server has no descriptor for it, the app reads the file itself.
+                _ => false,
+            },
+        }
+    }
+
+    fn send_named(&mut self, found: io::Result<Option<Found>>) {
+        let (status, fault) = match found {
+            Ok(Some(found)) if self.send(&found.content, &found.stat, found.name.as_deref()) => return,
+            Ok(_) => (404, NO_SUCH_FILE),
             Err(_) => (503, UNREACHABLE),
         };
         self.blame(fault);
@@ -37,32 +88,64 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends the head and sends the file at `path`, which the app itself has opened or made. False, with nothing
-    /// changed, if there is no such file, or the app has announced another length, as it does for a part of a file.
-    pub fn send_path(&mut self, path: &Path) -> bool {
-        // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case
-        // one takes the place of the file in between.
-        if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            return false;
-        }
-        let Ok(file) = rustix::fs::open(path, READ, Mode::empty()) else {
-            return false;
-        };
-        let Ok(stat) = fstat(&file) else { return false };
-        if !is_regular(&stat) {
-            return false;
-        }
-        let file = File::from(file);
-        let length = u64::try_from(stat.st_size).unwrap_or(0);
-        if self.announced_length().is_some_and(|announced| announced != length) {
-            return false;
-        }
+    fn send_body(&mut self, found: &Found) -> bool {
         let announced = self.drop_announced_length();
-        // If the server has no descriptor for it, the app reads the file itself.
-        if matches!(self.send(file, &stat, None), Ok(true)) {
-            return true;
+        let is_sent = self.send(&found.content, &found.stat, None);
+        if !is_sent {
+            self.announce_length(announced);
         }
-        self.announce_length(announced);
-        false
+        is_sent
+    }
+}
+
+impl Search {
+    /// Whether it is over. If not, [`Search::run`] goes on.
+    pub fn is_over(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// Takes what the kernel has in memory, without waiting for a disk. False if that is not enough.
+    pub fn glance(&mut self) -> bool {
+        self.go(Reach::Memory);
+        self.is_over()
+    }
+
+    /// Finds and reads the file, however long that takes: to be called without the lock of the language. A signal may end
+    /// it early.
+    pub fn run(&mut self) {
+        let is_file = AtomicBool::default();
+        self.go(Reach::Disk(&is_file));
+    }
+
+    fn go(&mut self, reach: Reach<'_>) {
+        let found = self.find(reach);
+        self.found = match found {
+            Err(Errno::INTR) => None,
+            Err(Errno::AGAIN) if reach.is_memory() => None,
+            found => Some(found),
+        };
+    }
+
+    fn find(&self, reach: Reach<'_>) -> io::Result<Option<Found>> {
+        match &self.wanted {
+            Wanted::Named(named) => match self.services.files.named(named, reach)? {
+                Some((file, stat, name)) => {
+                    self.read(file, stat, Some(String::from_utf8_lossy(&name).into_owned()), reach)
+                }
+                None => Ok(None),
+            },
+            Wanted::Path(path, announced) => match open_path(path, reach)? {
+                Some((file, stat)) if announced.is_none_or(|length| length == Identity::of(&stat).size()) => {
+                    self.read(file, stat, None, reach)
+                }
+                _ => Ok(None),
+            },
+        }
+    }
+
+    fn read(&self, file: File, stat: Stat, name: Option<String>, reach: Reach<'_>) -> io::Result<Option<Found>> {
+        let (identity, descriptors) = (Identity::of(&stat), &self.services.config().descriptors);
+        let content = Content::of(file, &identity, descriptors, self.budget.as_ref(), reach)?;
+        Ok(content.map(|content| Found { content, stat, name }))
     }
 }

@@ -32,6 +32,7 @@ impl Services {
     pub(crate) fn log_abort(&self) {
         self.worker.log.about_peer(
             About::SlowReader,
+            None,
             format_args!("aborted the slowest reader: unsent responses have reached response_memory_total_bytes, and requests wait"),
         );
     }

@@ -34,8 +34,8 @@ const EVENT_STREAM_FIELDS: [(&[u8], &[u8]); 2] = [(b"cache-control", b"no-cache"
 /// See [`Exchange::upgrade_offer`].
 pub(crate) fn upgrade_offer(request: &Request) -> Option<Protocol> {
     let offers_web_socket = |protocol: &[u8]| protocol.eq_ignore_ascii_case(b"websocket");
-    let is_tunnel = request.version() == Version::Http2 && request.offers_upgrade();
-    if is_tunnel || request.offered_protocols().any(offers_web_socket) {
+    let is_offer = request.offers_upgrade();
+    if is_offer && (request.is_tunnel() || request.offered_protocols().any(offers_web_socket)) {
         return request.web_socket_handshake().map(|_| Protocol::WebSocket);
     }
     request.wants_event_stream().then_some(Protocol::EventStream {
@@ -110,8 +110,13 @@ impl Exchange<'_> {
     /// the kernel ([`Exchange::is_flushed`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
+        let missing = match self.phase {
+            ResponsePhase::Body(BodyFraming::Length(left)) => Some(left),
+            _ => None,
+        };
         self.phase = ResponsePhase::Ended;
         let client = self.become_client(Protocol::Stream { chunked }, None);
+        client.expect_bytes(missing);
         if let Some(chunks) = self.own_chunks.take() {
             client.decode_chunks(chunks);
         }

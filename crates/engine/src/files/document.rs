@@ -1,15 +1,16 @@
 //! A version of a file: its identity, its response fields, and its bytes.
 
 use crate::clock::unix_seconds;
-use crate::files::folder::Folder;
+use crate::files::folder::{Folder, Reach};
 use crate::http::response::Fields;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::{Counted, Descriptors};
+use crate::sync::Mutex;
 use fairlead_wire::content_encoding::Coding;
-use parking_lot::Mutex;
 use rustix::fs::Stat;
-use rustix::io::{self, Errno};
+use rustix::io::{self, preadv2, Errno, ReadWriteFlags};
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, UNIX_EPOCH};
@@ -93,33 +94,69 @@ impl Description {
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Memory(Arc<[u8]>),
-    File(Arc<Counted<File>>),
+    /// An open file, and the number of the device that it is on.
+    File(Arc<Counted<File>>, u64),
 }
 
 impl Content {
-    /// Reads a small file; a large one stays open instead. `None` if it has become shorter. `session`: the budget of the
-    /// session, if only its response sends the file.
+    /// Reads a small file; a large one stays open instead. `None` if it does not have the size that it claims. `session`:
+    /// the budget of the session, if only its response sends the file.
     pub(crate) fn of(
         file: File,
-        size: u64,
+        identity: &Identity,
         descriptors: &Arc<Descriptors>,
         session: Option<&Arc<Budget>>,
+        reach: Reach<'_>,
     ) -> io::Result<Option<Content>> {
-        if size > SMALL_BYTES {
-            return Ok(Some(Content::File(stay_open(file, descriptors, session)?)));
+        if identity.size > SMALL_BYTES {
+            return Ok(Some(Content::File(
+                stay_open(file, descriptors, session)?,
+                identity.device,
+            )));
         }
-        Ok(Content::read(&file, size)?.map(Content::Memory))
+        Ok(Content::read(&file, identity.size, reach)?.map(Content::Memory))
     }
 
-    /// Reads a small file. `None` if it has become shorter.
-    pub(crate) fn read(file: &File, size: u64) -> io::Result<Option<Arc<[u8]>>> {
-        let mut bytes = vec![0; size as usize];
-        match file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => Ok(Some(bytes.into())),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    /// Reads a small file. `None` if it has become shorter, or is one of those that claim to be empty and are made when
+    /// they are read, as in `/proc`.
+    pub(crate) fn read(file: &File, size: u64, reach: Reach<'_>) -> io::Result<Option<Arc<[u8]>>> {
+        // One byte shows that an empty file is empty.
+        let mut bytes = vec![0; size.max(1) as usize];
+        let count = match reach {
+            Reach::Memory => read_in_memory(file, &mut bytes, size as usize)?,
+            Reach::Disk(_) => {
+                read_most(file, &mut bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?
+            }
+        };
+        if count as u64 != size {
+            return Ok(None);
+        }
+        bytes.truncate(count);
+        Ok(Some(bytes.into()))
+    }
+}
+
+/// Reads what the kernel has in memory; fails if that is not all.
+fn read_in_memory(file: &File, bytes: &mut [u8], size: usize) -> io::Result<usize> {
+    match preadv2(file, &mut [IoSliceMut::new(bytes)], 0, ReadWriteFlags::NOWAIT) {
+        Ok(count) if count >= size => Ok(count),
+        // Too little may be in memory or in the file, and the file system may not support the flag.
+        _ => Err(Errno::AGAIN),
+    }
+}
+
+/// Reads until the space is full or the file ends; returns how many bytes.
+fn read_most(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok(done)
 }
 
 /// Keeps a file open as long as it is being sent, if there is a descriptor for it.
@@ -160,7 +197,7 @@ impl Document {
     ) -> Document {
         let content = match content {
             Content::Memory(bytes) => Stored::Memory(Arc::clone(bytes)),
-            Content::File(file) => Stored::File(Mutex::new(Arc::downgrade(file))),
+            Content::File(file, _) => Stored::File(Mutex::new(Arc::downgrade(file))),
         };
         Document {
             description,
@@ -177,22 +214,24 @@ impl Document {
         folder: &Folder,
         path: &[u8],
         descriptors: &Arc<Descriptors>,
+        reach: Reach<'_>,
     ) -> io::Result<Option<Content>> {
         let shared = match &self.content {
             Stored::Memory(bytes) => return Ok(Some(Content::Memory(Arc::clone(bytes)))),
             Stored::File(shared) => shared,
         };
-        let mut shared = shared.lock();
-        if let Some(file) = shared.upgrade() {
-            return Ok(Some(Content::File(file)));
+        let open = shared.lock().upgrade();
+        if let Some(file) = open {
+            return Ok(Some(Content::File(file, self.description.identity.device)));
         }
-        let (file, stat) = folder.file(path)?;
+        // Without the lock: a thread that must not wait for the disk would wait for one that does.
+        let (file, stat) = folder.file(path, reach)?;
         if Identity::of(&stat) != self.description.identity {
             return Ok(None);
         }
         let file = stay_open(file, descriptors, None)?;
-        *shared = Arc::downgrade(&file);
-        Ok(Some(Content::File(file)))
+        *shared.lock() = Arc::downgrade(&file);
+        Ok(Some(Content::File(file, self.description.identity.device)))
     }
 
     /// Bytes that it takes in memory, without its key.

@@ -2,19 +2,25 @@
 //!
 //! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Without openat2, each step is made
 //! separately, and no symbolic link is followed.
+//!
+//! A disk may take seconds, and a server of files may never answer. A thread that must not wait stays within what the
+//! kernel has in memory ([`Reach::Memory`]).
 
 use crate::config::Symlinks;
-use rustix::fs::{fstat, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{
+    fstat, fstatfs, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD,
+};
 use rustix::io::{self, Errno};
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How often to try again when the kernel asks for it, because folders are being renamed.
 const ATTEMPTS: usize = 4;
 
 /// Opening must not block on a device or a FIFO, nor acquire a controlling terminal.
-pub(crate) const READ: OFlags = OFlags::RDONLY
+const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
@@ -26,20 +32,66 @@ const STEP: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW);
 
+/// File systems (`f_type` of statfs(2)) that answer from memory or from a disk of this machine: what the kernel has of
+/// their names and attributes is up to date. Others, such as NFS and FUSE, may have to ask somebody for each of them,
+/// and to open a file that the kernel knows.
+const LOCAL: [u64; 13] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+    0x794c_7630, // overlayfs
+    0xf2f5_2010, // f2fs
+    0x2fc1_2fc1, // zfs
+    0xca45_1a4e, // bcachefs
+    0x7371_7368, // squashfs
+    0xe0f5_e1e2, // erofs
+    0x9660,      // ISO 9660
+    0x4d44,      // FAT
+];
+
+/// How far a look-up goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach<'a> {
+    /// To what the kernel has in memory. If that does not say, the look-up fails with [`Errno::AGAIN`].
+    Memory,
+    /// To the disk, which may take any time. True is stored as soon as the name is known to be that of a file.
+    Disk(&'a AtomicBool),
+}
+
+impl Reach<'_> {
+    pub(crate) fn is_memory(self) -> bool {
+        matches!(self, Reach::Memory)
+    }
+
+    /// The name is that of a file.
+    pub(crate) fn note_file(self) {
+        if let Reach::Disk(is_file) = self {
+            is_file.store(true, Relaxed);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: OwnedFd,
     symlinks: Symlinks,
     /// Whether the kernel has openat2.
     has_openat2: bool,
+    /// Whether a look-up in memory can succeed: the kernel has RESOLVE_CACHED (Linux 5.12), and the file system is local.
+    is_in_memory: bool,
 }
 
 impl Folder {
     /// Opens the folder at `path`, which may itself contain links.
     pub(crate) fn open(path: &Path, symlinks: Symlinks) -> io::Result<Folder> {
         let root = open(path, LOOK | OFlags::DIRECTORY, Mode::empty())?;
-        let has_openat2 = openat2(&root, ".", LOOK, Mode::empty(), ResolveFlags::BENEATH).is_ok();
+        let probe = |resolve| openat2(&root, ".", LOOK, Mode::empty(), resolve);
+        let has_openat2 = probe(ResolveFlags::BENEATH).is_ok();
+        let has_cached = matches!(probe(ResolveFlags::CACHED), Ok(_) | Err(Errno::AGAIN));
         Ok(Folder {
+            is_in_memory: has_openat2 && has_cached && is_local(root.as_fd()),
             root,
             symlinks,
             has_openat2,
@@ -48,7 +100,10 @@ impl Folder {
 
     /// The status of the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
     /// [`Folder::file`], but nothing is opened, so that devices are not affected.
-    pub(crate) fn look(&self, path: &[u8]) -> io::Result<Stat> {
+    pub(crate) fn look(&self, path: &[u8], reach: Reach<'_>) -> io::Result<Stat> {
+        if reach.is_memory() {
+            return fstat(self.open_in_memory(path, LOOK)?);
+        }
         match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
             _ => match self.open_beneath(path, LOOK) {
@@ -65,8 +120,9 @@ impl Folder {
     ///
     /// # Errors
     /// As for open(2). Also NOENT for anything but a regular file, and XDEV or LOOP for links that are not followed.
-    pub(crate) fn file(&self, path: &[u8]) -> io::Result<(File, Stat)> {
+    pub(crate) fn file(&self, path: &[u8], reach: Reach<'_>) -> io::Result<(File, Stat)> {
         let file = match self.symlinks {
+            _ if reach.is_memory() => self.open_in_memory(path, READ)?,
             Symlinks::All => io::retry_on_intr(|| openat(&self.root, path, READ, Mode::empty()))?,
             _ => self.open_beneath(path, READ)?,
         };
@@ -82,10 +138,7 @@ impl Folder {
         if !self.has_openat2 {
             return self.walk(path, flags);
         }
-        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        if self.symlinks == Symlinks::None {
-            resolve |= ResolveFlags::NO_SYMLINKS;
-        }
+        let resolve = self.resolve();
         for _ in 1..ATTEMPTS {
             match openat2(&self.root, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -93,6 +146,31 @@ impl Folder {
             }
         }
         openat2(&self.root, path, flags, Mode::empty(), resolve)
+    }
+
+    fn resolve(&self) -> ResolveFlags {
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match self.symlinks {
+            Symlinks::All => ResolveFlags::empty(),
+            Symlinks::Inside => beneath,
+            Symlinks::None => beneath | ResolveFlags::NO_SYMLINKS,
+        }
+    }
+
+    /// Opens what the kernel has in memory. A file system that is mounted inside the folder may be a slow one.
+    fn open_in_memory(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+        if !self.is_in_memory {
+            return Err(Errno::AGAIN);
+        }
+        let resolve = self.resolve() | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+        let opened = openat2(&self.root, path, flags, Mode::empty(), resolve);
+        opened.map_err(|error| if is_answer(error) { error } else { Errno::AGAIN })
+    }
+
+    /// Whether the kernel has the folder of that path in memory, on whatever file system it is.
+    pub(crate) fn is_known(&self, folder: &[u8]) -> bool {
+        let resolve = self.resolve() | ResolveFlags::CACHED;
+        self.has_openat2 && openat2(&self.root, folder, LOOK | OFlags::DIRECTORY, Mode::empty(), resolve).is_ok()
     }
 
     fn walk(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
@@ -109,6 +187,51 @@ impl Folder {
         let at = folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
         openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
     }
+}
+
+/// Whether the error says something about the name. Others say that the kernel does not know it, cannot answer now, or
+/// may not cross into another file system.
+fn is_answer(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP | Errno::NAMETOOLONG | Errno::NXIO
+    )
+}
+
+fn is_local(file: BorrowedFd<'_>) -> bool {
+    fstatfs(file).is_ok_and(|system| LOCAL.contains(&(system.f_type as u64 & 0xffff_ffff)))
+}
+
+/// Opens the regular file at `path` of this machine, which the app has made. `None` if there is none that can be opened.
+///
+/// # Errors
+/// [`Errno::AGAIN`] if it is not in memory, and [`Errno::INTR`].
+pub(crate) fn open_path(path: &[u8], reach: Reach<'_>) -> io::Result<Option<(File, Stat)>> {
+    let resolve = match reach {
+        Reach::Memory => ResolveFlags::CACHED,
+        Reach::Disk(_) => ResolveFlags::empty(),
+    };
+    let open = |flags| match reach {
+        Reach::Memory => openat2(CWD, path, flags, Mode::empty(), resolve),
+        Reach::Disk(_) => openat(CWD, path, flags, Mode::empty()),
+    };
+    let open = |flags| match open(flags) {
+        Ok(file) => Ok(Some(file)),
+        Err(Errno::INTR) => Err(Errno::INTR),
+        Err(error) if reach.is_memory() && !is_answer(error) => Err(Errno::AGAIN),
+        Err(_) => Ok(None),
+    };
+    // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case one
+    // takes the place of the file in between.
+    let Some(seen) = open(LOOK)? else { return Ok(None) };
+    if reach.is_memory() && !is_local(seen.as_fd()) {
+        return Err(Errno::AGAIN);
+    }
+    if !fstat(&seen).is_ok_and(|stat| is_regular(&stat)) {
+        return Ok(None);
+    }
+    let Some(file) = open(READ)? else { return Ok(None) };
+    Ok(fstat(&file).ok().filter(is_regular).map(|stat| (file.into(), stat)))
 }
 
 /// `None` for a file that is missing, may not be read, or is behind a link that is not followed. An error if it could
@@ -167,7 +290,12 @@ mod tests {
 
     fn read(folder: &Folder, path: &str) -> Option<String> {
         let mut text = String::new();
-        folder.file(path.as_bytes()).ok()?.0.read_to_string(&mut text).ok()?;
+        folder
+            .file(path.as_bytes(), DISK)
+            .ok()?
+            .0
+            .read_to_string(&mut text)
+            .ok()?;
         Some(text)
     }
 
@@ -180,6 +308,9 @@ mod tests {
         }
     }
 
+    static IS_FILE: AtomicBool = AtomicBool::new(false);
+    const DISK: Reach<'_> = Reach::Disk(&IS_FILE);
+
     const NEVER: [(&str, Option<&str>); 7] = [
         ("outside", None),
         ("up/secret", None),
@@ -189,6 +320,46 @@ mod tests {
         ("fifo", None),
         ("in", None),
     ];
+
+    #[test]
+    fn what_memory_says_is_true_and_what_was_looked_up_is_there() {
+        let tree = tree();
+        for symlinks in [Symlinks::Inside, Symlinks::None, Symlinks::All] {
+            let folder = Folder::open(&tree.path().join("root"), symlinks).expect("the folder");
+            if !folder.is_in_memory {
+                eprintln!("skipped: no RESOLVE_CACHED here, or the temporary folder is not local");
+                return;
+            }
+            for path in ["file", "in/file", "inside", "folder/file", "missing", "in", "dangling"] {
+                let inode = |stat: Stat| stat.st_ino;
+                let expected = folder.look(path.as_bytes(), DISK).map(inode);
+                assert_eq!(
+                    folder.look(path.as_bytes(), Reach::Memory).map(inode),
+                    expected,
+                    "{path} with {symlinks:?}"
+                );
+                let expected = folder.file(path.as_bytes(), DISK).map(|(_, stat)| inode(stat));
+                assert_eq!(
+                    folder.file(path.as_bytes(), Reach::Memory).map(|(_, stat)| inode(stat)),
+                    expected,
+                    "{path} with {symlinks:?}"
+                );
+            }
+            assert!(folder.is_known(b"in") && !folder.is_known(b"file") && !folder.is_known(b"missing"));
+        }
+    }
+
+    #[test]
+    fn nothing_is_in_memory_of_a_file_system_that_asks_others() {
+        let tree = tree();
+        let mut folder = Folder::open(&tree.path().join("root"), Symlinks::Inside).expect("the folder");
+        folder.is_in_memory = false;
+        assert_eq!(folder.look(b"file", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+        assert_eq!(folder.file(b"file", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+        assert_eq!(read(&folder, "file").as_deref(), Some("top"));
+        let proc = Folder::open(Path::new("/proc/self"), Symlinks::Inside).expect("a folder");
+        assert_eq!(proc.look(b"status", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+    }
 
     #[test]
     fn links_that_stay_inside_are_followed() {

@@ -2,22 +2,26 @@
 //!
 //! * `public.rs` finds the file in the public folder that a request names, before the app is called. `folder.rs` opens
 //!   it so that nothing outside can be reached. `document.rs` is a version of it, kept in memory if it is small.
+//! * `look_ups.rs`: look-ups that may have to wait for a disk.
 //! * `sendfile.rs`: files that the app names instead of sending them.
 //! * `caching.rs`: what follows from a file's name. `pages.rs`: error pages.
 //!
-//! `exchange/` makes the response. All of this runs on the thread that polls, or that has just run the app; the file
-//! sender sends large files.
+//! `exchange/` makes the response. The thread that polls finds and reads what the kernel has in memory; native threads do
+//! the rest (`engine/look_ups.rs`), and the file sender sends large files. A thread that has run the app gives the lock of
+//! the language up for what is not in memory.
 
 mod caching;
 mod document;
 mod folder;
+mod look_ups;
 mod pages;
 mod public;
 mod sendfile;
 
 pub(crate) use caching::content_type;
 pub(crate) use document::{Content, Description, Document, Identity};
-pub(crate) use folder::{is_regular, READ};
+pub(crate) use folder::{open_path, Reach};
+pub(crate) use look_ups::{Client, LookUp, LookUps, LOOK_UP_TIME, THREADS};
 pub(crate) use public::{Found, Public};
 pub(crate) use sendfile::Named;
 
@@ -30,6 +34,9 @@ use std::sync::Arc;
 
 pub(crate) const UNREACHABLE: &str =
     "a file could not be opened: too few descriptors, too little memory, or a disk error";
+
+/// What was in vain is not tried again before the disk answers.
+pub(crate) const NO_ANSWER: &str = "a file could not be opened: its disk does not answer";
 
 /// The files that are served.
 pub(crate) struct Files {

@@ -2,8 +2,9 @@
 //! so that they are available even if no file can be opened later.
 
 use super::document::Content;
-use super::folder::Folder;
+use super::folder::{Folder, Reach};
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 /// Larger pages are ignored.
@@ -14,10 +15,12 @@ pub(crate) struct Pages(HashMap<u16, Arc<[u8]>>);
 
 impl Pages {
     pub(crate) fn read(folder: &Folder) -> Pages {
+        let is_file = AtomicBool::default();
+        let reach = Reach::Disk(&is_file);
         let page = |status: u16| {
-            let (file, stat) = folder.file(format!("{status}.html").as_bytes()).ok()?;
+            let (file, stat) = folder.file(format!("{status}.html").as_bytes(), reach).ok()?;
             let size = u64::try_from(stat.st_size).ok().filter(|size| *size <= MOST_BYTES)?;
-            let bytes = Content::read(&file, size).ok().flatten()?;
+            let bytes = Content::read(&file, size, reach).ok().flatten()?;
             Some((status, bytes))
         };
         Pages((400..=599).filter_map(page).collect())

@@ -3,7 +3,7 @@
 
 use super::caching;
 use super::document::{Content, Description, Document, Identity};
-use super::folder::{is_folder, is_regular, unless_missing, Folder};
+use super::folder::{is_folder, is_regular, unless_missing, Folder, Reach};
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
 use crate::http::response::Fields;
@@ -12,7 +12,7 @@ use fairlead_wire::content_encoding::{is_compressible, Accepted, Coding};
 use fairlead_wire::{relative_path, PathKind, PathRules};
 use quick_cache::sync::Cache;
 use quick_cache::Weighter;
-use rustix::io;
+use rustix::io::{self, Errno};
 use std::sync::Arc;
 
 /// Assumed size of a small file, to estimate how many fit into the cache.
@@ -71,8 +71,9 @@ impl Public {
     /// What `path` names, as it was sent. `accepted` is only called if there may be a choice.
     ///
     /// # Errors
-    /// If the file cannot be opened now: there are no descriptors left, or the disk fails.
-    pub(crate) fn find(&self, path: &[u8], accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
+    /// If the file cannot be opened now: there are no descriptors left, or the disk fails. [`Errno::AGAIN`] if it is not
+    /// within `reach`.
+    pub(crate) fn find(&self, path: &[u8], accepted: &dyn Fn() -> Accepted, reach: Reach<'_>) -> io::Result<Found> {
         let mut name = Vec::with_capacity(path.len() + INDEX.len() + 1);
         let Ok(kind) = relative_path(path, self.rules, &mut name) else {
             return Ok(Found::Nothing);
@@ -80,16 +81,16 @@ impl Public {
         match kind {
             PathKind::Folder => {
                 append_index(&mut name);
-                Ok(match self.negotiate(&mut name, accepted)? {
+                Ok(match self.negotiate(&mut name, accepted, reach)? {
                     // An index must be a file.
                     Found::Folder => Found::Nothing,
                     found => found,
                 })
             }
-            PathKind::File => match self.negotiate(&mut name, accepted)? {
+            PathKind::File => match self.negotiate(&mut name, accepted, reach)? {
                 Found::Folder => {
                     append_index(&mut name);
-                    let index = unless_missing(self.folder.look(&name))?;
+                    let index = unless_missing(self.folder.look(&name, reach))?;
                     Ok(match index.is_some_and(|stat| is_regular(&stat)) {
                         true => Found::Folder,
                         false => Found::Nothing,
@@ -100,14 +101,24 @@ impl Public {
         }
     }
 
+    /// Whether `path` names something in a folder that is known to be there, below the public one. It is then hardly one
+    /// of the application's.
+    pub(crate) fn is_below_known_folder(&self, path: &[u8]) -> bool {
+        let mut name = Vec::new();
+        let is_valid = relative_path(path, self.rules, &mut name).is_ok();
+        let parent = name.iter().rposition(|byte| *byte == b'/');
+        is_valid && parent.is_some_and(|end| self.folder.is_known(&name[..end]))
+    }
+
     /// The file of that name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
-    fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted) -> io::Result<Found> {
-        let stat = match unless_missing(self.folder.look(name))? {
+    fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted, reach: Reach<'_>) -> io::Result<Found> {
+        let stat = match unless_missing(self.folder.look(name, reach))? {
             Some(stat) if is_folder(&stat) => return Ok(Found::Folder),
             Some(stat) if is_regular(&stat) => stat,
             _ => return Ok(Found::Nothing),
         };
-        let Some((document, content)) = self.document(name, None, Identity::of(&stat))? else {
+        reach.note_file();
+        let Some((document, content)) = self.document(name, None, Identity::of(&stat), reach)? else {
             return Ok(Found::Nothing);
         };
         if !is_compressible(document.content_type.as_bytes()) {
@@ -117,12 +128,16 @@ impl Public {
         for coding in accepted().best_first() {
             name.truncate(length);
             name.extend_from_slice(coding.suffix().as_bytes());
-            let Ok(stat) = self.folder.look(name) else { continue };
+            let stat = match self.folder.look(name, reach) {
+                Ok(stat) => stat,
+                Err(Errno::AGAIN) if reach.is_memory() => return Err(Errno::AGAIN),
+                Err(_) => continue,
+            };
             let sibling = Identity::of(&stat);
             if !is_regular(&stat) || sibling.is_older_than(&document.description.identity) {
                 continue;
             }
-            if let Some((document, content)) = self.document(name, Some(coding), sibling)? {
+            if let Some((document, content)) = self.document(name, Some(coding), sibling, reach)? {
                 return Ok(Found::Document(document, content));
             }
         }
@@ -136,6 +151,7 @@ impl Public {
         name: &[u8],
         coding: Option<Coding>,
         seen: Identity,
+        reach: Reach<'_>,
     ) -> io::Result<Option<(Arc<Document>, Content)>> {
         if let Some(cache) = &self.cache {
             let known = match coding {
@@ -144,23 +160,27 @@ impl Public {
             };
             if let Some(document) = known.filter(|document| document.description.identity == seen) {
                 if let Some(content) =
-                    unless_missing(document.content(&self.folder, name, &self.descriptors))?.flatten()
+                    unless_missing(document.content(&self.folder, name, &self.descriptors, reach))?.flatten()
                 {
                     return Ok(Some((document, content)));
                 }
             }
         }
-        let Some((file, stat)) = unless_missing(self.folder.file(name))? else {
+        let Some((file, stat)) = unless_missing(self.folder.file(name, reach))? else {
             return Ok(None);
         };
         let identity = Identity::of(&stat);
-        let Some(content) = Content::of(file, identity.size(), &self.descriptors, None)? else {
+        let Some(content) = Content::of(file, &identity, &self.descriptors, None, reach)? else {
             return Ok(None);
         };
         let document = Arc::new(self.describe(name, coding, identity, &content));
         if let Some(cache) = &self.cache {
             // All bytes belong to one version: if the file has changed since, so have its times.
-            let is_same = || self.folder.look(name).is_ok_and(|stat| Identity::of(&stat) == identity);
+            let is_same = || {
+                self.folder
+                    .look(name, reach)
+                    .is_ok_and(|stat| Identity::of(&stat) == identity)
+            };
             if document.is_settled(unix_seconds()) && is_same() {
                 cache.insert(key(name, coding), Arc::clone(&document));
             }

@@ -2,7 +2,7 @@
 //! machine, `x-accel-redirect` with an internal path. Only files in configured folders are sent, since a client may
 //! have influenced the name.
 
-use super::folder::{unless_missing, Folder};
+use super::folder::{unless_missing, Folder, Reach};
 use super::Files;
 use fairlead_wire::path::decode;
 use rustix::fs::Stat;
@@ -83,10 +83,10 @@ fn leads_down(path: &[u8]) -> bool {
 
 impl Files {
     /// The file that `named` means, and its path relative to its root. An error if it could not be opened this time.
-    pub(crate) fn named(&self, named: &Named) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
+    pub(crate) fn named(&self, named: &Named, reach: Reach<'_>) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
         for root in &self.roots {
             let Some(relative) = root.relative(named) else { continue };
-            if let Some((file, stat)) = unless_missing(root.folder.file(&relative))? {
+            if let Some((file, stat)) = unless_missing(root.folder.file(&relative, reach))? {
                 return Ok(Some((file, stat, relative)));
             }
         }

@@ -7,7 +7,7 @@ mod spooled;
 mod spooler;
 mod totals;
 
-pub(crate) use pressure::{Relief, Slowness, Verdict};
+pub(crate) use pressure::{Pace, Relief, Slowness, Verdict, GRACE};
 pub(crate) use spooled::Spooled;
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
@@ -15,8 +15,8 @@ pub(crate) use totals::{Charge, Claim};
 use crate::config::Config;
 use crate::limits::budget::{Budget, Kind};
 use crate::limits::descriptors::{Counted, Descriptors};
+use crate::sync::Mutex;
 use crate::work_queue::WorkQueue;
-use parking_lot::Mutex;
 use pressure::Starved;
 use rustix::io::Errno;
 use spooled::PART_BYTES;
@@ -65,9 +65,20 @@ impl Spool {
         self.totals.count_memory(bytes as u64, budget)
     }
 
-    /// True if unsent responses take more memory than they may, so that a client has to give way.
-    pub(crate) fn is_memory_exceeded(&self) -> bool {
-        self.totals.is_memory_exceeded()
+    /// True if unsent responses take more memory than they may, so that a client has to give way. So much of it comes back
+    /// soon.
+    pub(crate) fn is_memory_exceeded(&self, comes_back: u64) -> bool {
+        self.totals.is_memory_exceeded(comes_back)
+    }
+
+    /// The same, by so much that nobody may be spared.
+    pub(crate) fn is_memory_far_exceeded(&self, comes_back: u64) -> bool {
+        self.totals.is_memory_far_exceeded(comes_back)
+    }
+
+    /// Memory that unsent responses take.
+    pub(crate) fn memory(&self) -> u64 {
+        self.totals.memory()
     }
 
     pub(crate) fn is_memory_scarce(&self) -> bool {
@@ -86,9 +97,14 @@ impl Spool {
         charge
     }
 
+    /// Whether a session has as many files as it may have.
+    fn has_its_files(&self, budget: Option<&Arc<Budget>>) -> bool {
+        budget.is_some_and(|budget| budget.is_used_up(Kind::Files))
+    }
+
     fn new_file(&self, budget: Option<&Arc<Budget>>) -> io::Result<Arc<Counted<File>>> {
         // The rest of the session's responses stays in memory, where its budget stops it.
-        if budget.is_some_and(|budget| budget.is_used_up(Kind::Files)) {
+        if self.has_its_files(budget) {
             return Err(Errno::MFILE.into());
         }
         let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);

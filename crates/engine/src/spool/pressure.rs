@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use std::time::Duration;
 
 /// A client that has been behind for less than this is not aborted.
-const GRACE: Duration = Duration::from_millis(100);
+pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
 /// No client is aborted before requests have waited this long for the threads that wait for memory.
 const STARVED: Duration = Duration::from_millis(250);
@@ -66,6 +66,45 @@ impl Slowness {
     /// Whether the client may be aborted. One that would be done within `limit` may not.
     pub(crate) fn is_too_much(self, limit: Duration) -> bool {
         self.behind >= GRACE && self.needs > limit
+    }
+}
+
+/// What a client has taken before this says little about how fast it is.
+const LATELY: Duration = Duration::from_millis(500);
+
+/// Speed of a client whose socket is full. The kernel's buffer grows at first, whatever the client does, so only what was
+/// taken lately says something about the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace(Option<Full>);
+
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    since: Millis,
+    /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the bytes taken until then.
+    before: (Millis, u64),
+    last: (Millis, u64),
+}
+
+impl Pace {
+    /// The socket is full, after it has taken `progress` bytes.
+    pub(crate) fn note_full(&mut self, now: Millis, progress: u64) {
+        let last = (now, progress);
+        let full = self.0.get_or_insert(Full {
+            since: now,
+            before: last,
+            last,
+        });
+        if now - full.last.0 >= LATELY {
+            full.before = full.last;
+            full.last = last;
+        }
+    }
+
+    /// How slow the client is that has taken `progress` bytes; `None` if its socket was never full.
+    pub(crate) fn slowness(&self, now: Millis, progress: u64, pending: u64) -> Option<Slowness> {
+        let Full { since, before, .. } = self.0?;
+        let lately = (progress - before.1, now - before.0);
+        Some(Slowness::new(now - since, lately, pending))
     }
 }
 

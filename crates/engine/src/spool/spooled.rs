@@ -9,12 +9,13 @@ use super::totals::{Charge, Claim};
 use super::Spool;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
+use crate::sync::Mutex;
 use crate::transport::Transport;
-use parking_lot::Mutex;
 use rustix::fs::{fallocate, FallocateFlags};
 use rustix::io;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -85,6 +86,8 @@ pub(super) enum Moved {
     Nothing,
     /// The total of the disk is reached.
     NoRoom,
+    /// The part could not be written. It stays in memory, as those that follow.
+    Failed(ErrorKind),
 }
 
 /// What is sent next, without the lock.
@@ -246,10 +249,15 @@ impl Spooled {
                 inner.file = Some(file);
                 inner.moved(number, place);
             }
-            Err(_) => {
+            Err(error) => {
                 // The client is sent this from memory then, and the writer waits if there is too much.
                 inner.sent.push(place);
                 inner.stays = true;
+                drop(inner);
+                // A session that has its share of files needs no notice.
+                if !self.spool.has_its_files(self.budget.as_ref()) {
+                    return Moved::Failed(error.kind());
+                }
             }
         }
         Moved::Part

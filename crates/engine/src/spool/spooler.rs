@@ -7,6 +7,7 @@
 use super::spooled::{Moved, Spooled};
 use super::Spool;
 use crate::limits::descriptors::Counted;
+use crate::observe::excess::About;
 use crate::transport::SCRATCH_BYTES;
 use crate::work_queue::{Turn, LOOK};
 use crate::worker::Worker;
@@ -88,7 +89,7 @@ impl Spool {
             let Some(worker) = worker.upgrade() else { return };
             match next {
                 Turn::Of(Task::Response(spooled)) => {
-                    worker.guard("the spooler", || self.move_parts(&spooled));
+                    worker.guard("the spooler", || self.move_parts(&spooled, &worker));
                 }
                 Turn::Of(Task::Upload(upload)) => {
                     worker.guard("the spooler", || upload.store(&mut scratch));
@@ -101,13 +102,21 @@ impl Spool {
         }
     }
 
-    fn move_parts(&self, response: &Weak<Spooled>) {
+    fn move_parts(&self, response: &Weak<Spooled>, worker: &Worker) {
         // The connection was closed, or everything was sent.
         let Some(spooled) = response.upgrade() else { return };
         for _ in 0..PARTS_A_TURN {
             match spooled.move_part() {
                 Moved::Part => {}
                 Moved::Nothing => return,
+                Moved::Failed(kind) => worker.log.about_peer(
+                    About::File,
+                    None,
+                    format_args!(
+                        "keeps a response to a slow client in memory: {kind} in temp_dir ({})",
+                        self.directory.display()
+                    ),
+                ),
                 Moved::NoRoom => {
                     let mut stalled = self.stalled.lock();
                     stalled.retain(|response| response.strong_count() > 0);

@@ -5,12 +5,15 @@
 
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::burst;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use rustix::event::{eventfd, EventfdFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
+
+/// Memory in use may exceed the total by this part (1/n) for a moment: until it shows which clients are slow.
+const LEEWAY_PART: u64 = 4;
 
 /// The two totals and the line.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct Totals {
     memory_bytes: u64,
     disk_bytes: u64,
     books: Mutex<Books>,
+    /// `memory` of the books, readable without the lock; written only while the lock is held.
+    memory: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +40,7 @@ pub(crate) struct Charge {
     totals: Arc<Totals>,
     bytes: u64,
     /// The same for its session.
-    _share: Option<Share>,
+    share: Option<Share>,
 }
 
 /// A place in the line.
@@ -59,10 +64,12 @@ impl Totals {
             memory_bytes,
             disk_bytes,
             books: Mutex::default(),
+            memory: AtomicU64::new(0),
         })
     }
 
-    /// Takes memory if there is enough and nobody waits for it.
+    /// Takes memory if there is enough and nobody waits for it. An eighth of the total is left for what can only be counted
+    /// when it is in use ([`Totals::count_memory`]).
     pub(crate) fn take_memory(self: &Arc<Self>, bytes: u64, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let mut books = self.books.lock();
         (books.line.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
@@ -74,8 +81,18 @@ impl Totals {
     }
 
     /// True if more memory is in use than there should be, because it was counted afterwards.
-    pub(crate) fn is_memory_exceeded(&self) -> bool {
-        self.books.lock().memory > self.memory_bytes
+    pub(crate) fn is_memory_exceeded(&self, comes_back: u64) -> bool {
+        self.memory().saturating_sub(comes_back) > self.memory_bytes
+    }
+
+    /// The same, by so much that nobody may be spared.
+    pub(crate) fn is_memory_far_exceeded(&self, comes_back: u64) -> bool {
+        self.memory().saturating_sub(comes_back) > self.memory_bytes + self.memory_bytes / LEEWAY_PART
+    }
+
+    /// Memory that is taken.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.load(SeqCst)
     }
 
     /// Joins the line for memory.
@@ -97,7 +114,7 @@ impl Totals {
 
     /// Whether so much memory is taken that more should go to the disk.
     pub(crate) fn is_memory_scarce(&self) -> bool {
-        self.books.lock().memory > self.memory_bytes / 2
+        self.memory() > self.memory_bytes / 2
     }
 
     /// Takes disk space, to be given back with [`Totals::free_disk`].
@@ -128,30 +145,36 @@ impl Totals {
     }
 
     fn fits(&self, books: &Books, bytes: u64) -> bool {
-        books.memory + bytes <= self.memory_bytes
+        let most = self.memory_bytes - self.memory_bytes / 8;
+        books.memory + bytes <= most.max(bytes.min(self.memory_bytes))
     }
 
     fn charge(self: &Arc<Self>, books: &mut Books, bytes: u64, budget: Option<&Arc<Budget>>) -> Charge {
-        books.memory += bytes;
-        books.peak = books.peak.max(books.memory);
+        self.change(books, |memory| memory + bytes);
         Charge {
             totals: Arc::clone(self),
             bytes,
-            _share: share(budget, bytes),
+            share: share(budget, bytes),
         }
     }
 
     /// Grants memory to those in line, in order, as far as it goes.
     fn serve_line(&self, books: &mut Books) {
         while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
-            books.memory += ticket.bytes;
+            let ticket = Arc::clone(ticket);
+            self.change(books, |memory| memory + ticket.bytes);
             ticket.is_granted.store(true, SeqCst);
             if let Some(signal) = &ticket.signal {
                 let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
             }
             books.line.pop_front();
         }
+    }
+
+    fn change(&self, books: &mut Books, change: impl FnOnce(u64) -> u64) {
+        books.memory = change(books.memory);
         books.peak = books.peak.max(books.memory);
+        self.memory.store(books.memory, SeqCst);
     }
 }
 
@@ -168,7 +191,7 @@ fn share(budget: Option<&Arc<Budget>>, bytes: u64) -> Option<Share> {
 impl Drop for Charge {
     fn drop(&mut self) {
         let mut books = self.totals.books.lock();
-        books.memory -= self.bytes;
+        self.totals.change(&mut books, |memory| memory - self.bytes);
         self.totals.serve_line(&mut books);
     }
 }
@@ -176,6 +199,20 @@ impl Drop for Charge {
 impl Charge {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Changes how much it is, even if that is too much.
+    pub(crate) fn set(&mut self, bytes: u64) {
+        let mut books = self.totals.books.lock();
+        self.totals.change(&mut books, |memory| memory - self.bytes + bytes);
+        if bytes < self.bytes {
+            self.totals.serve_line(&mut books);
+        }
+        drop(books);
+        self.bytes = bytes;
+        if let Some(share) = &mut self.share {
+            share.set(bytes);
+        }
     }
 }
 
@@ -186,7 +223,7 @@ impl Claim {
         self.ticket.is_granted.swap(false, SeqCst).then(|| Charge {
             totals: Arc::clone(&self.totals),
             bytes: self.ticket.bytes,
-            _share: share(budget, self.ticket.bytes),
+            share: share(budget, self.ticket.bytes),
         })
     }
 
@@ -205,7 +242,7 @@ impl Drop for Claim {
         let mut books = self.totals.books.lock();
         books.line.retain(|ticket| !Arc::ptr_eq(ticket, &self.ticket));
         if self.ticket.is_granted.swap(false, SeqCst) {
-            books.memory -= self.ticket.bytes;
+            self.totals.change(&mut books, |memory| memory - self.ticket.bytes);
         }
         self.totals.serve_line(&mut books);
     }
@@ -236,14 +273,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_counted_afterwards_exceeds_a_total_only_when_it_is_much() {
+        let totals = Totals::new(1_024, 0);
+        let parts: Vec<Charge> = std::iter::from_fn(|| totals.take_memory(64, None)).collect();
+        let few = totals.count_memory(128, None);
+        assert!(!totals.is_memory_exceeded(0));
+        let _more = totals.count_memory(1, None);
+        assert!(totals.is_memory_exceeded(0));
+        drop((parts, few));
+        assert!(totals.take_memory(1_024, None).is_none());
+    }
+
+    #[test]
     fn the_next_in_line_is_served_when_the_first_one_leaves() {
-        let totals = Totals::new(100, 0);
+        let totals = Totals::new(114, 0);
         let _most = totals.take_memory(80, None);
         let (large, small) = (totals.wait_for_memory(50), totals.wait_for_memory(20));
         assert!(!small.is_granted());
         drop(large);
         assert!(small.is_granted());
         assert!(totals.take_memory(1, None).is_none());
+    }
+
+    #[test]
+    fn a_charge_that_shrinks_serves_the_line() {
+        let totals = Totals::new(100, 0);
+        let mut charge = totals.count_memory(90, None);
+        charge.set(120);
+        assert!(totals.is_memory_exceeded(0) && !totals.is_memory_exceeded(20));
+        let claim = totals.wait_for_memory(50);
+        // An eighth is kept.
+        charge.set(39);
+        assert!(!claim.is_granted());
+        charge.set(38);
+        assert!(claim.is_granted());
+        drop((charge, claim));
+        assert!(totals.take_memory(100, None).is_some());
     }
 
     #[test]

@@ -1,0 +1,260 @@
+//! Look-ups in the public folder that may have to wait for a disk: those that wait for a thread, and those that run.
+//!
+//! A disk, or a server of files, that does not answer keeps every thread that asks it. So the look-ups of one client never
+//! run on more than half of the threads, and one thread is left for names that begin with another folder: a file system
+//! that is mounted there, or a disk behind it, may be well.
+
+use crate::clock::Millis;
+use crate::sync::{Condvar, Mutex};
+use crate::transport::poller::Key;
+use crate::work_queue::Turn;
+use fairlead_wire::content_encoding::Accepted;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many native threads look up.
+pub(crate) const THREADS: usize = 4;
+
+/// Most look-ups of one client that run at a time.
+const MOST_OF_ONE: usize = THREADS / 2;
+
+/// Most look-ups that run at a time and begin with the same folder.
+const MOST_IN_FOLDER: usize = THREADS - 1;
+
+/// Most look-ups that wait for a thread. When there are so many, the last one of the client with the most gives way.
+const MOST_WAITING: usize = 1024;
+
+/// A request waits for a look-up for this long, then it is answered without.
+pub(crate) const LOOK_UP_TIME: Duration = Duration::from_secs(5);
+
+/// One look-up, for the request of a connection that is parked meanwhile.
+#[derive(Debug)]
+pub(crate) struct LookUp {
+    pub(crate) key: Key,
+    pub(crate) client: Client,
+    /// The path of the request.
+    pub(crate) path: Vec<u8>,
+    pub(crate) accepted: Accepted,
+    /// Whether the path is known to be that of a file.
+    pub(crate) is_file: AtomicBool,
+}
+
+/// Who has asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    Address(IpAddr),
+    /// A client without an address.
+    Connection(Key),
+}
+
+impl LookUp {
+    /// The first name of the path.
+    fn top(&self) -> Option<&[u8]> {
+        let mut names = self.path.split(|byte| *byte == b'/').skip(1);
+        names.next().filter(|_| names.next().is_some())
+    }
+
+    /// Whether the path is known to be that of a file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.is_file.load(Relaxed)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct LookUps {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Arc<LookUp>>,
+    /// With their starts.
+    running: Vec<(Arc<LookUp>, Millis)>,
+    is_stopped: bool,
+}
+
+impl State {
+    /// Whether enough threads are left that are not among those of `count`.
+    fn leaves_threads(&self, look_up: &LookUp, counts: impl Fn(&(Arc<LookUp>, Millis)) -> bool) -> bool {
+        let running = || self.running.iter().filter(|one| counts(one));
+        let of_client = running().filter(|(other, _)| other.client == look_up.client).count();
+        let in_folder = running().filter(|(other, _)| other.top() == look_up.top()).count();
+        of_client < MOST_OF_ONE && in_folder < MOST_IN_FOLDER && running().count() < THREADS
+    }
+
+    /// Whether the connection that waits for it has gone, or does not wait any more.
+    fn forget_abandoned(&mut self) {
+        self.waiting.retain(|look_up| Arc::strong_count(look_up) > 1);
+    }
+
+    /// Whether there is room for one more of that client. Another client with more look-ups gives up its last one, which
+    /// nobody waits for longer than [`LOOK_UP_TIME`].
+    fn makes_room(&mut self, client: Client) -> bool {
+        if self.waiting.len() < MOST_WAITING {
+            return true;
+        }
+        self.forget_abandoned();
+        if self.waiting.len() < MOST_WAITING {
+            return true;
+        }
+        let mut counts = HashMap::new();
+        for look_up in &self.waiting {
+            *counts.entry(look_up.client).or_insert(0_usize) += 1;
+        }
+        let own = counts.get(&client).copied().unwrap_or(0);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let Some((greedy, _)) = most.filter(|(_, count)| *count > own + 1) else {
+            return false;
+        };
+        let last = self.waiting.iter().rposition(|look_up| look_up.client == greedy);
+        last.is_some_and(|last| self.waiting.remove(last).is_some())
+    }
+
+    fn take(&mut self, now: Millis) -> Option<Arc<LookUp>> {
+        self.forget_abandoned();
+        let next = self.waiting.iter().position(|one| self.leaves_threads(one, |_| true))?;
+        let look_up = self.waiting.remove(next)?;
+        self.running.push((Arc::clone(&look_up), now));
+        Some(look_up)
+    }
+}
+
+impl LookUps {
+    /// Leaves a look-up to the threads. False if that is in vain: those that it could have hang, too many others wait, or
+    /// the threads have ended.
+    pub(crate) fn push(&self, look_up: &Arc<LookUp>, now: Millis) -> bool {
+        let mut state = self.state.lock();
+        let hangs = |(_, since): &(Arc<LookUp>, Millis)| now - *since >= LOOK_UP_TIME;
+        if state.is_stopped || !state.leaves_threads(look_up, hangs) || !state.makes_room(look_up.client) {
+            return false;
+        }
+        state.waiting.push_back(Arc::clone(look_up));
+        self.wake.notify_one();
+        true
+    }
+
+    /// The next look-up that may run; waits for one, for at most `time`.
+    pub(crate) fn next(&self, time: Duration) -> Turn<Arc<LookUp>> {
+        let mut state = self.state.lock();
+        let mut next = state.take(Millis::now());
+        if next.is_none() && !state.is_stopped {
+            self.wake.wait_for(&mut state, time);
+            next = state.take(Millis::now());
+        }
+        match next {
+            _ if state.is_stopped => Turn::Over,
+            Some(look_up) => Turn::Of(look_up),
+            None => Turn::Idle,
+        }
+    }
+
+    /// A thread has done this one, and may take another.
+    pub(crate) fn ended(&self, look_up: &Arc<LookUp>) {
+        self.state.lock().running.retain(|(one, _)| !Arc::ptr_eq(one, look_up));
+    }
+
+    /// Ends the threads, as soon as what they have begun is over.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state.lock();
+        state.is_stopped = true;
+        state.waiting.clear();
+        self.wake.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look_up(client: Key, path: &str) -> Arc<LookUp> {
+        Arc::new(LookUp {
+            key: client,
+            client: Client::Connection(client),
+            path: path.as_bytes().to_vec(),
+            accepted: Accepted::none(),
+            is_file: AtomicBool::default(),
+        })
+    }
+
+    /// Starts those that may run; returns their paths.
+    fn start(look_ups: &LookUps) -> Vec<String> {
+        let started = std::iter::from_fn(|| match look_ups.next(Duration::ZERO) {
+            Turn::Of(look_up) => Some(String::from_utf8_lossy(&look_up.path).into_owned()),
+            _ => None,
+        });
+        started.collect()
+    }
+
+    #[test]
+    fn one_client_has_half_of_the_threads() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let wanted: Vec<_> = [(1, "/a"), (1, "/b"), (1, "/c"), (2, "/d"), (3, "/e/x")]
+            .into_iter()
+            .map(|(client, path)| look_up(client, path))
+            .collect();
+        assert!(wanted.iter().all(|one| look_ups.push(one, now)));
+        assert_eq!(start(&look_ups), ["/a", "/b", "/d", "/e/x"]);
+        look_ups.ended(&wanted[0]);
+        assert_eq!(start(&look_ups), ["/c"]);
+    }
+
+    #[test]
+    fn one_thread_is_left_for_other_folders() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let wanted: Vec<_> = (0..5).map(|client| look_up(client, "/mounted/x")).collect();
+        assert!(wanted.iter().all(|one| look_ups.push(one, now)));
+        let other = look_up(9, "/other/x");
+        assert!(look_ups.push(&other, now));
+        assert_eq!(start(&look_ups).len(), 4);
+        assert_eq!(look_ups.state.lock().waiting.len(), 2, "all of the mounted one");
+    }
+
+    #[test]
+    fn a_look_up_that_only_hanging_threads_could_do_is_refused() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let wanted: Vec<_> = (0..3).map(|client| look_up(client, "/mounted/x")).collect();
+        assert!(wanted.iter().all(|one| look_ups.push(one, now)));
+        assert_eq!(start(&look_ups).len(), 3);
+        let (next, later) = (look_up(5, "/mounted/y"), Millis::now() + LOOK_UP_TIME);
+        assert!(look_ups.push(&next, now), "they may still come back");
+        assert!(!look_ups.push(&next, later));
+        assert!(look_ups.push(&look_up(5, "/other/y"), later));
+        look_ups.ended(&wanted[1]);
+        assert!(look_ups.push(&next, later));
+    }
+
+    #[test]
+    fn nobody_looks_for_a_client_that_has_gone() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let (gone, here) = (look_up(1, "/a"), look_up(2, "/b"));
+        assert!(look_ups.push(&gone, now) && look_ups.push(&here, now));
+        drop(gone);
+        assert_eq!(start(&look_ups), ["/b"]);
+    }
+
+    #[test]
+    fn a_client_with_many_gives_way_to_others() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let greedy: Vec<_> = (0..=MOST_WAITING).map(|_| look_up(1, "/a")).collect();
+        let taken = greedy.iter().filter(|one| look_ups.push(one, now)).count();
+        assert_eq!(taken, MOST_WAITING);
+        let other = look_up(2, "/b");
+        assert!(look_ups.push(&other, now));
+        assert_eq!(look_ups.state.lock().waiting.len(), MOST_WAITING);
+        assert_eq!(start(&look_ups), ["/a", "/a", "/b"], "the oldest ones stay");
+        let last = &greedy[MOST_WAITING - 1];
+        assert_eq!(Arc::strong_count(last), 1, "the last one has given way");
+    }
+
+    #[test]
+    fn the_queue_is_bounded() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let wanted: Vec<_> = (0..=MOST_WAITING as Key).map(|client| look_up(client, "/a")).collect();
+        let taken = wanted.iter().filter(|one| look_ups.push(one, now)).count();
+        assert_eq!(taken, MOST_WAITING);
+    }
+}

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "open3"
+require_relative "waiting"
+
+module Fairlead
+  module Test
+    # A file system (FUSE) with a few files, which answers when it is told to. It speaks the protocol of the kernel
+    # (include/uapi/linux/fuse.h) over /dev/fuse, from a thread of the test.
+    class SlowDisk
+      include Waiting
+
+      # There is no FUSE here, or this user may not mount.
+      class Unavailable < StandardError; end
+
+      OPCODES = { 1 => :look_up, 3 => :attributes, 14 => :open, 15 => :read, 17 => :statistics, 18 => :closed, 25 => :closed,
+                  26 => :init, 27 => :open, 29 => :closed }.freeze
+      # FORGET, INTERRUPT and BATCH_FORGET have no reply.
+      SILENT = [2, 36, 42].freeze
+      ROOT = 1
+      # Look-ups in one folder do not wait for each other.
+      PARALLEL_LOOK_UPS = 1 << 18
+      # A request to write, with its head.
+      LONGEST = (1 << 17) + 4096
+      LONG_AGO = 1_700_000_000
+
+      # Mounts +files+ (name => content) on +folder+, which must exist. Everything is asked for each time.
+      def initialize(folder, files)
+        @folder = folder
+        @names = files.keys
+        @files = files
+        @stuck = []
+        @held = []
+        @lock = Mutex.new
+        @device = File.open("/dev/fuse", "r+b")
+        mount
+        @thread = Thread.new { serve }
+      rescue SystemCallError => e
+        raise Unavailable, "there is no FUSE: #{e.message}"
+      end
+
+      # From now on, no request of this kind about that file is answered: +:look_up+, +:attributes+, +:open+ or +:read+.
+      def stick(kind, name) = @lock.synchronize { @stuck << [kind, name] }
+
+      # Requests that wait.
+      def held = @lock.synchronize { @held.size }
+
+      # Waits until so many requests hang.
+      def wait_until_held(count = 1) = wait_until("#{count} requests to hang") { held >= count }
+
+      # Answers what hangs, and everything from now on.
+      def release
+        @lock.synchronize do
+          @stuck.clear
+          @held.each(&:call)
+          @held.clear
+        end
+      end
+
+      # Ends it: whoever still waits gets an error.
+      def stop
+        release
+        system("umount", "-l", @folder, err: File::NULL)
+        @thread.kill
+        @device.close
+      end
+
+      private
+
+      def mount
+        how = "fd=#{@device.fileno},rootmode=40755,user_id=#{Process.uid},group_id=#{Process.gid},allow_other"
+        _, error, status = Open3.capture3("mount", "-i", "-t", "fuse", "-o", how, "slow", @folder, @device => @device)
+        return if status.success?
+
+        @device.close
+        raise Unavailable, "a FUSE file system cannot be mounted here: #{error.strip}"
+      end
+
+      def serve
+        loop do
+          request = @device.sysread(LONGEST)
+          _, opcode, unique, node = request.unpack("L<L<Q<Q<")
+          next if SILENT.include?(opcode)
+
+          answer(OPCODES[opcode], unique, node, request.byteslice(40..))
+        end
+      rescue SystemCallError, IOError
+        nil
+      end
+
+      def answer(kind, unique, node, rest)
+        name = kind == :look_up ? rest.unpack1("Z*") : @names[node - ROOT - 1]
+        reply = -> { send_reply(unique, kind ? send(kind, node, name, rest) : Errno::ENOSYS::Errno) }
+        @lock.synchronize { @stuck.include?([kind, name]) ? @held << reply : reply.call }
+      end
+
+      # +body+: what follows the head, or the number of an error.
+      def send_reply(unique, body)
+        error, body = body.is_a?(Integer) ? [-body, ""] : [0, body]
+        @device.syswrite([16 + body.bytesize, error, unique].pack("L<l<Q<") + body)
+      rescue Errno::ENOENT, Errno::ENODEV, IOError
+        nil # The one who asked has gone.
+      end
+
+      def init(_, _, _) = [7, 31, 1 << 17, PARALLEL_LOOK_UPS, 16, 12, 1 << 17, 1, 0, 0, 0].pack("L<4S<2L<2S<2L<x28")
+
+      def look_up(_, name, _)
+        index = @names.index(name) or return Errno::ENOENT::Errno
+
+        [index + ROOT + 1, 0, 0, 0, 0, 0].pack("Q<4L<2") + attributes_of(index + ROOT + 1)
+      end
+
+      def attributes(node, _, _) = [0, 0, 0].pack("Q<L<2") + attributes_of(node)
+
+      def attributes_of(node)
+        size = node == ROOT ? 0 : @files.fetch(@names[node - ROOT - 1]).bytesize
+        mode = node == ROOT ? 0o040755 : 0o100644
+        [node, size, 1, LONG_AGO, LONG_AGO, LONG_AGO, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0].pack("Q<6L<10")
+      end
+
+      def open(_, _, _) = [0, 0, 0].pack("Q<L<2")
+
+      def read(_, name, rest)
+        _, offset, size = rest.unpack("Q<Q<L<")
+        @files.fetch(name).byteslice(offset, size) || ""
+      end
+
+      def statistics(_, _, _) = [0, 0, 0, 0, 0, 4096, 255, 4096].pack("Q<5L<3x28")
+
+      def closed(_, _, _) = ""
+    end
+  end
+end
