@@ -162,6 +162,14 @@ settings! {
         pub client_overflow: Overflow,
         /// Bytes of messages of all clients that may wait for the app; above it no client is read.
         pub messages_pending_bytes: usize,
+        /// Published messages that may wait for the blocks of a client; more make it overflow.
+        pub client_pending_messages: usize,
+        /// Subscriptions of a client, of all clients of the process, and different patterns among these; 0 for no limit.
+        pub max_subscriptions: usize,
+        /// See there.
+        pub max_subscriptions_total: usize,
+        /// See there.
+        pub max_patterns: usize,
         /// Seconds of silence after which a client gets a ping (or a comment); 0 for never.
         pub ping_interval: u32,
         /// Control frames that a client may send in a second (1008); 0 for no limit.

@@ -6,34 +6,63 @@
 pub(crate) use injection::{Fault, Faults};
 
 mod injection {
-    use parking_lot::Mutex;
+    use crate::sync::{Condvar, Mutex};
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Fault {
         Panic,
         Failure,
+        /// The thread waits for [`Faults::release`].
+        Hang,
     }
 
     /// The planned faults of an engine; each happens once.
     #[derive(Default)]
-    pub(crate) struct Faults(Mutex<Vec<(&'static str, Fault)>>);
+    pub(crate) struct Faults {
+        planned: Mutex<Vec<(&'static str, Fault)>>,
+        /// Threads that hang.
+        hanging: Mutex<usize>,
+        released: Condvar,
+    }
 
     impl Faults {
         pub(crate) fn plan(&self, point: &'static str, fault: Fault) {
-            self.0.lock().push((point, fault));
+            self.planned.lock().push((point, fault));
         }
 
         pub(crate) fn are_over(&self) -> bool {
-            self.0.lock().is_empty()
+            self.planned.lock().is_empty()
+        }
+
+        /// How many faults at that point are still to happen.
+        pub(crate) fn left(&self, point: &str) -> usize {
+            self.planned.lock().iter().filter(|(name, _)| *name == point).count()
+        }
+
+        pub(crate) fn hanging(&self) -> usize {
+            *self.hanging.lock()
+        }
+
+        /// Lets the threads that hang go on.
+        pub(crate) fn release(&self) {
+            *self.hanging.lock() = 0;
+            self.released.notify_all();
         }
 
         pub(crate) fn strike(&self, point: &'static str) -> bool {
-            let mut faults = self.0.lock();
+            let mut faults = self.planned.lock();
             let Some(index) = faults.iter().position(|(name, _)| *name == point) else {
                 return false;
             };
             let (_, fault) = faults.remove(index);
             drop(faults);
+            if fault == Fault::Hang {
+                let mut hanging = self.hanging.lock();
+                *hanging += 1;
+                while *hanging > 0 {
+                    self.released.wait(&mut hanging);
+                }
+            }
             assert!(fault != Fault::Panic, "as planned: {point}");
             true
         }

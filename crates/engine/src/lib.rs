@@ -59,6 +59,8 @@ pub mod pubsub;
 mod reactor;
 mod realtime;
 mod scheduler;
+#[cfg(test)]
+mod slow_disk;
 mod spool;
 mod stream;
 mod sync;
@@ -77,7 +79,7 @@ pub use config::{
     Scheme, Setting, Symlinks, TrustedProxies,
 };
 pub use engine::Engine;
-pub use exchange::{Coder, Exchange, Gone, Until, Wait, LONG_BYTES};
+pub use exchange::{Coder, Exchange, Gone, Search, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{ProxyVersions, TargetForm, Version};
@@ -89,7 +91,7 @@ pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
 pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol};
 pub use tls::{
-    CertificateSettings, ClientAuthentication, Details, Identity, Session, Source, TicketKeys, Tls, TlsSettings,
-    Verification,
+    CertificateSettings, ClientAuthentication, Details, Fingerprint, Identity, Session, Source, TicketKeys, Tls,
+    TlsSettings, Verification,
 };
 pub use transport::listener::{Listener, Origin};

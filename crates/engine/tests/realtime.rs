@@ -364,13 +364,78 @@ fn an_answer_goes_on_after_the_app_has_returned() {
     assert_eq!(stream.offer(b"second"), Offered::Taken);
     stream.close(None, "");
     assert_eq!(stream.offer(b"late"), Offered::Gone);
-    let mut everything = String::new();
-    client
-        .stream
-        .read_to_string(&mut everything)
-        .expect("the server ends the connection");
-    let (_, body) = everything.split_once("\r\n\r\n").expect("a head");
-    assert_eq!(body, "5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n");
+    let response = client.response();
+    assert!(!response.head.contains("connection:"), "{}", response.head);
+    assert_eq!(response.text(), "firstsecond");
+    // The connection goes on: the next request is served.
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream_of(&app).close(None, "");
+    let response = client.response();
+    assert!(response.head.contains("connection: close"), "{}", response.head);
+    assert_eq!(response.text(), "first");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn requests_that_arrive_during_a_stream_wait_for_its_end() {
+    let (server, app) = going();
+    let mut client = server.connect();
+    client.send(&"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(2));
+    let first = stream_of(&app);
+    client.send(&"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(2));
+    first.close(None, "");
+    assert_eq!(client.response().text(), "first");
+    for rest in ["a", "b", "c"] {
+        let stream = stream_of(&app);
+        assert_eq!(stream.offer(rest.as_bytes()), Offered::Taken);
+        stream.close(None, "");
+        assert_eq!(client.response().text(), format!("first{rest}"));
+    }
+    assert_eq!(server.engine.stats().connections, 1);
+    drop(client);
+    eventually("the place", || server.engine.stats().connections == 0);
+}
+
+#[test]
+fn a_client_that_has_ended_its_half_gets_the_rest() {
+    let (server, app) = going();
+    for head in ["HTTP/1.1\r\nHost: test\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
+        let mut client = server.connect();
+        client.send(&format!("GET / {head}"));
+        let stream = stream_of(&app);
+        client
+            .stream
+            .shutdown(std::net::Shutdown::Write)
+            .expect("an open socket");
+        let reader = std::thread::spawn(move || client.rest());
+        let piece = vec![b'x'; 60_000];
+        (0..100).for_each(|_| {
+            while stream.offer(&piece) == Offered::Full {
+                stream.wait_for_room();
+            }
+        });
+        stream.close(None, "");
+        let received = reader.join().expect("no panic");
+        assert_eq!(
+            received.iter().filter(|byte| **byte == b'x').count(),
+            6_000_000,
+            "{head}"
+        );
+        assert_eq!(received.ends_with(b"\r\n0\r\n\r\n"), head.starts_with("HTTP/1.1"));
+        eventually("the place", || server.engine.stats().connections == 0);
+    }
+}
+
+#[test]
+fn a_stream_whose_client_was_reset_is_gone_though_nothing_is_written() {
+    let (server, app) = going();
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\nGET ");
+    let stream = stream_of(&app);
+    // What was sent and not read makes the close a reset.
+    drop(client);
+    eventually("the end", || !stream.is_open());
+    eventually("the place", || server.engine.stats().connections == 0);
 }
 
 #[test]
@@ -386,19 +451,12 @@ fn a_stream_takes_no_more_than_its_client_does() {
         assert!(pieces < 10_000, "it takes everything");
     }
     assert_eq!(stream.offer(&piece), Offered::Full);
-    let reader = std::thread::spawn(move || {
-        let mut everything = Vec::new();
-        client.stream.read_to_end(&mut everything).map(|_| everything.len())
-    });
+    let reader = std::thread::spawn(move || client.response().body.len());
     while stream.offer(&piece) == Offered::Full {
         stream.wait_for_room();
     }
     stream.close(None, "");
-    let received = reader
-        .join()
-        .expect("no panic")
-        .expect("the server ends the connection");
-    assert!(received as u64 > (pieces + 1) * 60_000);
+    assert_eq!(reader.join().expect("no panic") as u64, (pieces + 1) * 60_000 + 5);
 }
 
 #[test]
@@ -437,6 +495,54 @@ fn a_socket_that_is_given_away_brings_what_was_read_ahead() {
     }
 }
 
+/// Has its clients subscribe to each message as a channel, and then as a pattern.
+struct Subscribing;
+
+impl App for Subscribing {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        if exchange.start_upgrade() {
+            let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+            exchange.end_upgrade();
+        }
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        if let Event::Message { data, .. } = event {
+            let kinds = [Match::Exact, Match::Glob];
+            let subscribed = kinds.map(|kind| client.subscribe(&data, kind, Delivery::Text).is_some());
+            client.write(format!("{subscribed:?}").as_bytes(), true);
+        }
+    }
+}
+
+#[test]
+fn a_client_gets_no_more_patterns_by_way_of_names_that_it_has() {
+    let limits = Config {
+        max_patterns: 2,
+        ..config()
+    };
+    let server = Server::run(&listen(), limits, None, Arc::new(Subscribing));
+    let mut client = WebSocket::connect(server.address);
+    let mut subscribe = |name: &[u8]| {
+        client.send(Opcode::Text, name);
+        client.receive()
+    };
+    assert_eq!(subscribe(b"a*"), text("[true, true]"));
+    assert_eq!(subscribe(b"b*"), text("[true, true]"));
+    assert_eq!(subscribe(b"c*"), text("[true, false]"));
+    assert_eq!(subscribe(b"c"), text("[true, true]"), "it is no pattern");
+    assert_eq!(
+        subscribe(b"b*"),
+        text("[true, true]"),
+        "as a channel it is no pattern meanwhile"
+    );
+    assert_eq!(
+        server.hub.stats().subscriptions,
+        4,
+        "the refused one is still a channel"
+    );
+}
+
 #[test]
 fn an_engine_that_is_stopped_lets_its_clients_go() {
     let (server, _) = chat(config(), Duration::ZERO);
@@ -445,6 +551,7 @@ fn an_engine_that_is_stopped_lets_its_clients_go() {
     assert_eq!(client.receive(), text("hello"));
     let engine: Arc<Engine> = Arc::clone(&server.engine);
     drop(server);
+    assert_eq!(client.receive(), Received::Close(Some(1001)));
     assert_eq!(client.receive(), Received::End);
     assert_eq!((engine.stats().connections, engine.stats().clients), (0, 0));
 }

@@ -40,7 +40,6 @@ pub enum Element {
 impl Pattern {
     /// `None` if the text is just a name.
     pub fn new(text: &[u8], kind: Match) -> Option<Pattern> {
-        let is_wild = |token: &[u8]| matches!(token, b"*" | b">");
         match kind {
             Match::Glob if text.iter().any(|byte| br"?*[\".contains(byte)) => Some(Pattern::Glob(read(text))),
             Match::Subject if tokens(text).any(is_wild) => Some(Pattern::Subject(text.into())),
@@ -55,6 +54,32 @@ impl Pattern {
             Pattern::Subject(text) => matches_subject(text, name),
         }
     }
+}
+
+/// The bytes with which every name begins that a pattern matches.
+pub fn literal_prefix(text: &[u8], kind: Match) -> &[u8] {
+    let end = match kind {
+        Match::Exact => None,
+        Match::Glob => text.iter().position(|byte| br"?*[\".contains(byte)),
+        Match::Subject => wildcard(text),
+    };
+    end.map_or(text, |end| &text[..end])
+}
+
+/// The position of the first token of a subject that is a wildcard.
+fn wildcard(subject: &[u8]) -> Option<usize> {
+    let mut start = 0;
+    for token in tokens(subject) {
+        if is_wild(token) {
+            return Some(start);
+        }
+        start += token.len() + 1;
+    }
+    None
+}
+
+fn is_wild(token: &[u8]) -> bool {
+    matches!(token, b"*" | b">")
 }
 
 /// Whether the whole of `name` matches a glob.
@@ -132,27 +157,27 @@ fn read(text: &[u8]) -> Box<[Element]> {
     elements.into()
 }
 
-/// Reads what follows `[`, up to the closing `]` or to the end. A `]` in the first position belongs to the class.
+/// Reads what follows `[`, up to the first `]` or to the end, as Redis does: `[]` matches nothing, the end of a range may
+/// be any byte, and `\` counts only where no range begins.
 fn read_class(rest: &mut &[u8]) -> [u64; 4] {
     let mut set = [0u64; 4];
     let inverted = rest.first() == Some(&b'^');
     if inverted {
         *rest = &rest[1..];
     }
-    let mut first = true;
     while let Some(byte) = next(rest) {
-        if byte == b']' && !first {
-            break;
-        }
-        first = false;
-        let from = unescape(byte, rest);
-        let mut to = from;
-        if let [b'-', end, ..] = **rest {
-            if end != b']' {
-                *rest = &rest[2..];
-                to = unescape(end, rest);
+        let (from, to) = match (byte, *rest) {
+            (b'\\', [escaped, after @ ..]) => {
+                *rest = after;
+                (*escaped, *escaped)
             }
-        }
+            (b']', _) => break,
+            (_, [b'-', end, after @ ..]) => {
+                *rest = after;
+                (byte, *end)
+            }
+            _ => (byte, byte),
+        };
         for byte in from.min(to)..=from.max(to) {
             set[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
@@ -218,10 +243,15 @@ mod tests {
                 ("h[^e]llo", &["hallo"], &["hello", "hllo"]),
                 ("h[a-c]llo", &["hallo", "hbllo", "hcllo"], &["hdllo", "h-llo"]),
                 ("h[c-a]llo", &["hbllo"], &["hdllo"]),
-                ("[a-]", &["a", "-"], &["b"]),
-                ("[]x]", &["]", "x"], &["[", ""]),
-                ("[^]x]", &["a"], &["]", "x"]),
+                // As in Redis 7.0.15.
+                ("[a-]", &["a", "]", "^"], &["b", "-"]),
+                ("h[]]x", &[], &["h]x", "hx"]),
+                ("[]x]", &[], &["]", "x", "x]"]),
+                ("[^]x]", &["ax]"], &["]", "x"]),
                 (r"[\]\-^]", &["]", "-", "^"], &["\\", "a"]),
+                (r"[\a-z]", &["a", "-", "z"], &["b", "\\"]),
+                (r"[a-\]z]", &["]z]", "az]"], &["z"]),
+                ("[^", &["a"], &["", "ab"]),
                 ("[ab", &["a", "b"], &["c", "[ab"]),
                 ("[", &[], &["[", ""]),
                 (r"h\*llo", &["h*llo"], &["hello", r"h\*llo"]),
@@ -257,6 +287,38 @@ mod tests {
         assert!((0..=255).all(|byte| pattern.matches(&[byte])));
         let inverted = Pattern::new(b"[^\x01-\xff]", Match::Glob).expect("a pattern");
         assert!(inverted.matches(b"\0") && !inverted.matches(b"\xff"));
+    }
+
+    #[test]
+    fn a_pattern_matches_only_names_that_begin_with_its_prefix() {
+        for (text, prefix) in [
+            ("news.*", "news."),
+            ("*", ""),
+            (r"a\*b", "a"),
+            ("a[bc]", "a"),
+            ("a?", "a"),
+            ("abc", "abc"),
+        ] {
+            assert_eq!(
+                literal_prefix(text.as_bytes(), Match::Glob),
+                prefix.as_bytes(),
+                "{text}"
+            );
+        }
+        for (text, prefix) in [
+            ("a.*.c", "a."),
+            ("a.b.>", "a.b."),
+            (">", ""),
+            ("*.a", ""),
+            ("a*.>b", "a*.>b"),
+            ("a.b", "a.b"),
+        ] {
+            assert_eq!(
+                literal_prefix(text.as_bytes(), Match::Subject),
+                prefix.as_bytes(),
+                "{text}"
+            );
+        }
     }
 
     #[test]

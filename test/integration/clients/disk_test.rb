@@ -23,6 +23,7 @@ class DiskTest < Minitest::Test
     FileUtils.mv(folder, "#{folder}-away")
 
     assert_equal 507, status_of_upload(server)
+    assert_logged("there is no temporary folder for the body", server)
     assert_equal "5", ask(server, "POST", "/", {}, "small").body
     FileUtils.mv("#{folder}-away", folder)
     assert_equal LARGE.bytesize.to_s, ask(server, "POST", "/", {}, LARGE).body
@@ -32,7 +33,7 @@ class DiskTest < Minitest::Test
     on_full_disk do |server|
       assert_equal 507, status_of_upload(server)
       assert_equal "5", ask(server, "POST", "/", {}, "small").body
-      assert_logged("refused 507", server)
+      assert_logged("refused 507 (no room for the body in the temporary folder)", server)
     end
   end
 
@@ -41,6 +42,16 @@ class DiskTest < Minitest::Test
       assert_equal 6_000_000, get(server, "/large").body.bytesize
       assert_equal 200, get(server).status
     end
+  end
+
+  def test_the_log_says_that_answers_stay_in_memory_while_their_folder_is_missing
+    server = serve(APP, "-t", 1, "--temp-dir", "spill", files: { "spill/.keep" => "" })
+    FileUtils.rm_r(server.path("spill"))
+    client = narrow_client(server)
+    client.request("GET", "/large")
+
+    assert_logged(/keeps a response to a slow client in memory: entity not found in temp_dir/, server)
+    assert_equal 6_000_000, client.answer.body.bytesize
   end
 
   private

@@ -43,7 +43,7 @@ class StreamThreadsTest < Minitest::Test
     assert_equal "forked", get(server).body
     server.write("go", "")
 
-    assert_equal "3\r\ntwo\r\n0\r\n\r\n", client.rest
+    assert_equal "3\r\ntwo\r\n0\r\n\r\n", client.read(13)
   end
 
   private

@@ -105,6 +105,25 @@ class Http2RealTimeTest < Minitest::Test
     assert_equal ["closed /events"], wait_for_notes(server, 1)
   end
 
+  def test_a_client_whose_on_shutdown_hangs_gets_a_close_frame
+    server = serve(unlinted(APP, setup: SETUP.sub("def on_close", "def on_shutdown(client) = sleep\n  def on_close")), "--shutdown-timeout", "1")
+    seen = node_meanwhile(server, <<~JS) { wait_until("the tunnel") { File.exist?(server.path("open")) } && server.signal(:TERM) }
+      #{TUNNEL}
+      session.on("error", () => {})
+      offered.then(() => {
+        const stream = tunnel("/hangs")
+        stream.on("error", () => {})
+        stream.on("data", data => {
+          if ((data[0] & 15) === 8) say([...data])
+          require("fs").writeFileSync("#{server.path("open")}", "")
+        })
+        stream.on("close", () => say("nothing"))
+      })
+    JS
+
+    assert_equal [0x88, 2, 3, 0xe9], seen
+  end
+
   private
 
   def serving = serve(unlinted(APP, setup: SETUP))

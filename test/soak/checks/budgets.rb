@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Clients that use up what all share, over HTTP/1 and HTTP/2: responses that nobody reads, heads, and uploads that stop. Others
-# are served meanwhile, upload meanwhile, and memory stays within the totals.
+# Clients that use up what all share, over HTTP/1 and HTTP/2: responses and event streams that nobody reads, heads, uploads that
+# stop, and messages of WebSockets that are not completed. Others are served meanwhile, upload meanwhile, and memory stays within
+# the totals.
 require_relative "support/disturbance"
 require_relative "support/steady_clients"
 
@@ -10,7 +11,11 @@ MEBIBYTE = 1 << 20
 TOTAL = 32
 
 # The connections of each attack: with HTTP/1 and with HTTP/2.
-ATTACKS = { "readers" => [300, 10], "pages" => [300, 30], "heads" => [300, 40], "uploads" => [200, 20] }.freeze
+ATTACKS = { "readers" => [300, 10], "pages" => [300, 30], "heads" => [300, 40], "uploads" => [200, 20],
+            "messages" => [268, 120], "events" => [500, 60] }.freeze
+
+# The attacks of clients that stay: there is memory for messages and heads of others meanwhile.
+CLIENTS = %w[messages events].freeze
 
 # Small requests in a second that are served to each kind of client, at least: each connection of an attacker has turns, too.
 LEAST = 0.25
@@ -18,17 +23,27 @@ LEAST = 0.25
 # Most seconds that an upload may take. It shares the disk with the responses that wait.
 UPLOAD = 10
 
-# Beside the totals of requests and responses: what each connection and stream takes itself, and what the allocator keeps.
+# Beside the totals of requests and responses, but with the total of clients that stay: what each connection and stream takes
+# itself, and what the allocator keeps.
 MARGIN = 192
 
 SCENARIO = Bench::Scenario.new(
   "budgets",
-  about: "A short answer after 5 ms, 170 kB at /page, 2 MB at /large, and the length of a body.",
+  about: "A short answer after 5 ms, 170 kB at /page, 2 MB at /large, the length of a body or message, and 1 MiB for event streams.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze
     PAGE = ("x" * 170_000).freeze
     LARGE = ("x" * 2_000_000).freeze
+    PIECE = ("x" * 65_536).freeze
+    module Talk
+      def self.on_open(client) = client.protocol == :sse && 16.times { client.write(PIECE) }
+      def self.on_message(client, data) = client.write(data.bytesize.to_s)
+    end
     run(lambda do |env|
+      if env["rack.upgrade?"]
+        env["rack.upgrade"] = Talk
+        next [200, {}, []]
+      end
       case env["PATH_INFO"]
       when "/page" then [200, { "content-length" => PAGE.bytesize.to_s }, [PAGE]]
       when "/large" then [200, { "content-length" => LARGE.bytesize.to_s }, [LARGE]]
@@ -56,19 +71,43 @@ ensure
   socket&.close
 end
 
+# Seconds until a message of 200 kB is answered that arrives in two parts, and a head of 60 kB. Nil if one of them is refused.
+def large_messages(running)
+  started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  socket = TCPSocket.new("127.0.0.1", running.port)
+  socket.write("GET /clients HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n",
+               "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+  socket.gets("\r\n\r\n")
+  socket.write([0x82, 0xff, 200_000, 0].pack("CCQ>L>"), "x" * 100_000)
+  sleep 0.1
+  socket.write("x" * 100_000)
+  return unless socket.read(8) == "\x81\x06200000".b
+
+  head = TCPSocket.new("127.0.0.1", running.port)
+  head.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: #{"y" * 60_000}\r\n\r\n")
+  head.read.start_with?("HTTP/1.1 200 ") ? Process.clock_gettime(Process::CLOCK_MONOTONIC) - started : nil
+rescue SystemCallError
+  nil
+ensure
+  [socket, head].each { |opened| opened&.close }
+end
+
 def judge(check, running, clients, name, (protocol, connections))
   before = running.group.memory_kib
-  stormy = uploaded = nil
+  stormy = uploaded = answered = nil
   most = peak_memory(running) do
     found = under_attack(running, "budget_attackers.rb", name, protocol, connections, seconds: SECONDS) do
       stormy = clients.rates(SECONDS)
       uploaded = upload(running)
+      answered = large_messages(running) if CLIENTS.include?(name)
     end
     check.show("#{name}, #{protocol}: how they ended", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
   end
   stormy.each { |of, rate| check.at_least("#{name}, #{protocol}: small requests with #{of}", rate, LEAST, "/s") }
   check.at_most("#{name}, #{protocol}: an upload", uploaded, UPLOAD, "s")
-  check.at_most("#{name}, #{protocol}: memory added (PSS)", (most - before) / 1024.0, (2 * TOTAL) + MARGIN, "MiB") if before && most
+  check.at_most("#{name}, #{protocol}: a large message and a large head", answered, UPLOAD, "s") if CLIENTS.include?(name)
+  aim = CLIENTS.include?(name) ? MARGIN : (2 * TOTAL) + MARGIN
+  check.at_most("#{name}, #{protocol}: memory added (PSS)", (most - before) / 1024.0, aim, "MiB") if before && most
 end
 
 Fairlead::Soak::Check.run("budgets") do |check|

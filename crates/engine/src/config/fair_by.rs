@@ -45,13 +45,18 @@ pub(crate) enum Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// The first 64 bits, as one subscriber usually has them all (RFC 6177); all of IPv4.
+    /// See [`network`].
     pub(crate) fn of_address(address: IpAddr) -> Mark<'static> {
-        Mark::Address(match address.to_canonical() {
-            // No network has this prefix: 0000::/8 is reserved (RFC 4291 §4).
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-        })
+        Mark::Address(network(address))
+    }
+}
+
+/// The network of one subscriber: the first 64 bits of an IPv6 address (RFC 6177), all of an IPv4 address.
+pub(crate) fn network(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        // No network has this prefix: 0000::/8 is reserved (RFC 4291 §4).
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
     }
 }
 

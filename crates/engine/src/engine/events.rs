@@ -102,6 +102,7 @@ impl Handler for Engine {
     }
 
     fn expire(&self, now: Millis) -> Millis {
+        self.keep_to_response_memory();
         let (expired, earliest) = self.connections.parked().take_expired(now);
         let realtime = &self.services.realtime;
         let next = earliest

@@ -1,16 +1,18 @@
 //! When a total of all clients is used up, the client with the largest share gives way (`limits/budget.rs`): a session of
-//! HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted.
+//! HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a WebSocket or an event stream unless it
+//! would soon be done. Of incomplete messages the one with the largest product of size and age gives way, of the address that
+//! has the largest one in sum.
 
 use super::Engine;
 use crate::clock::Millis;
 use crate::http2::{is_session, Session};
 use crate::limits::budget::{Budget, Kind};
-use parking_lot::Mutex;
+use crate::observe::excess::About;
+use crate::realtime::is_client;
+use crate::spool::GRACE;
+use crate::sync::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-
-/// A burst is over when nothing has happened for this long.
-const QUIET: Duration = Duration::from_millis(1_000);
 
 /// The streams of a session that was ended learn of it in the next turn of the poller. Until then nobody else has to give
 /// way, but not for longer than this.
@@ -18,6 +20,9 @@ const LEAVING: Duration = Duration::from_millis(100);
 
 /// A session that has taken no more than this always gets a request in.
 const SMALL_BYTES: u64 = 32 * 1024;
+
+/// Clients that give way in one go. Each may have little.
+const MOST_AT_A_TIME: usize = 32;
 
 #[derive(Default)]
 pub(super) struct GivingWay(Mutex<Inner>);
@@ -28,8 +33,8 @@ struct Inner {
     leaving: Option<(Weak<Budget>, Millis)>,
     /// What that session gives back, but for what others have been promised of it.
     left: u64,
-    /// When somebody last gave way, and when a stream was last refused.
-    last: [Option<Millis>; 2],
+    /// Sessions that have given way for their responses, and when: their memory comes back soon.
+    gone: Vec<(Weak<Budget>, Millis)>,
 }
 
 impl Inner {
@@ -40,17 +45,19 @@ impl Inner {
         now - *since < LEAVING && budget.upgrade().is_some_and(|budget| budget.used(kind) > 0)
     }
 
+    /// Memory for responses that comes back soon.
+    fn comes_back(&mut self, now: Millis) -> u64 {
+        self.gone
+            .retain(|(budget, since)| now - *since < LEAVING && budget.strong_count() > 0);
+        let budgets = self.gone.iter().filter_map(|(budget, _)| budget.upgrade());
+        budgets.map(|budget| budget.used(Kind::Responses)).sum()
+    }
+
     /// Promises some of what the leaving session gives back; false if there is not so much left.
     fn promise(&mut self, amount: u64) -> bool {
         let left = self.left.checked_sub(amount);
         self.left = left.unwrap_or(self.left);
         left.is_some()
-    }
-
-    /// Notes an event; true if it is the first one of a burst.
-    fn begins_burst(&mut self, number: usize, now: Millis) -> bool {
-        let last = self.last[number].replace(now);
-        last.is_none_or(|last| now - last >= QUIET)
     }
 }
 
@@ -61,27 +68,67 @@ fn option(kind: Kind) -> &'static str {
         Kind::Responses => "response_memory_total_bytes",
         Kind::Bodies => "the files for request bodies",
         Kind::Files => "the files for responses",
+        Kind::Messages => "the memory for incomplete messages",
     }
 }
 
 impl Engine {
     /// Called after unsent bytes were counted: they were there already.
-    pub(super) fn keep_to_response_memory(&self) {
-        if self.services.spool.is_memory_exceeded() {
-            self.make_largest_give_way(Kind::Responses, 0);
+    /// Whether somebody has given way.
+    pub(super) fn keep_to_response_memory(&self) -> bool {
+        let mut have_given_way = 0;
+        while have_given_way < MOST_AT_A_TIME && self.services.spool.is_memory_exceeded(self.comes_back()) {
+            if !self.make_largest_give_way(Kind::Responses, 0) {
+                break;
+            }
+            have_given_way += 1;
+        }
+        have_given_way > 0
+    }
+
+    fn comes_back(&self) -> u64 {
+        match self.services.spool.is_memory_exceeded(0) {
+            true => self.giving_way.0.lock().comes_back(Millis::now()),
+            false => 0,
         }
     }
 
     /// Makes the client with the largest share give way, if that is larger than `own`. Whether there is room now, or soon.
     pub(super) fn make_largest_give_way(&self, kind: Kind, own: u64) -> bool {
         let now = Millis::now();
-        if self.giving_way.0.lock().is_leaving(kind, now) {
+        if kind != Kind::Responses && self.giving_way.0.lock().is_leaving(kind, now) {
             return true;
         }
-        let mut keys = self.budgets.largest(kind).into_iter();
-        keys.any(|key| match is_session(key) {
-            true => self.end_largest_session(key, kind, own, now),
-            false => self.abort_largest_connection(key, kind, now),
+        let keys = self.budgets.largest(kind);
+        let gives_way = |key: u64| match key {
+            _ if is_client(key) => self.end_client(key, kind, Some(self.worker.write_timeout()), now),
+            _ if is_session(key) => self.end_largest_session(key, kind, own, now),
+            _ => self.abort_largest_connection(key, kind),
+        };
+        let has_given_way =
+            keys.iter().any(|key| gives_way(*key)) || kind == Kind::Responses && self.end_spared_client(&keys, now);
+        if has_given_way {
+            self.budgets.begin_again(kind);
+        }
+        has_given_way
+    }
+
+    /// Nobody is slow, or nobody has been for long enough to tell: that is looked at again soon, unless too much is at stake.
+    fn end_spared_client(&self, keys: &[u64], now: Millis) -> bool {
+        let mut clients = keys.iter().filter(|key| is_client(**key));
+        if !self.services.spool.is_memory_far_exceeded(self.comes_back()) {
+            self.worker.expect(now + GRACE);
+            return false;
+        }
+        clients.any(|key| self.end_client(*key, Kind::Responses, None, now))
+    }
+
+    /// Spares a client that would have taken everything within `limit`.
+    fn end_client(&self, key: u64, kind: Kind, limit: Option<Duration>, now: Millis) -> bool {
+        let client = self.services.realtime.clients().get(key);
+        client.is_some_and(|client| match kind {
+            Kind::Messages => client.give_message_up(),
+            _ => client.give_way(limit, now),
         })
     }
 
@@ -96,34 +143,40 @@ impl Engine {
             return false;
         };
         let mut inner = self.giving_way.0.lock();
-        inner.leaving = Some((Arc::downgrade(session.budget()), now));
-        inner.left = session.budget().used(kind);
-        let begins = inner.begins_burst(0, now);
-        drop(inner);
-        if begins {
-            let (peers, option) = (&session.peers, option(kind));
-            self.worker.log.error(format_args!(
-                "closed HTTP/2 connection from {peers}: it had the largest share of {option}, which is used up"
-            ));
+        let leaving = (Arc::downgrade(session.budget()), now);
+        if kind == Kind::Responses {
+            inner.gone.push(leaving);
+        } else {
+            inner.leaving = Some(leaving);
+            inner.left = session.budget().used(kind);
         }
+        drop(inner);
+        let (peers, option) = (&session.peers, option(kind));
+        self.worker.log.about_peer(
+            About::GaveWay,
+            peers.client(),
+            format_args!(
+                "closed HTTP/2 connection from {peers}: it had the largest share of {option}, which is used up"
+            ),
+        );
         session.give_way(now);
         self.forget_if_over(&session);
         true
     }
 
     /// A thread may have it; then another one gives way.
-    fn abort_largest_connection(&self, key: u64, kind: Kind, now: Millis) -> bool {
+    fn abort_largest_connection(&self, key: u64, kind: Kind) -> bool {
         let connection = self
             .connections
             .parked()
             .take_if(key, |connection| connection.is_flushing());
         let Some(connection) = connection else { return false };
-        if self.giving_way.0.lock().begins_burst(0, now) {
-            let (peers, option) = (&connection.stream.peers, option(kind));
-            self.worker.log.error(format_args!(
-                "aborted a response to {peers}: it had the largest share of {option}, which is used up"
-            ));
-        }
+        let (peers, option) = (&connection.stream.peers, option(kind));
+        self.worker.log.about_peer(
+            About::GaveWay,
+            peers.client(),
+            format_args!("aborted a response to {peers}: it had the largest share of {option}, which is used up"),
+        );
         self.abort(connection);
         true
     }
@@ -148,12 +201,15 @@ impl Engine {
         is_admitted
     }
 
+    /// One line about each session, until it has had no stream refused for a while.
     fn tell_of_refusal(&self, session: &Session, kind: Kind) {
-        if self.giving_way.0.lock().begins_burst(1, Millis::now()) {
+        if session.budget().begins_refusals(Millis::now()) {
             let (peers, option) = (&session.peers, option(kind));
-            self.worker.log.error(format_args!(
-                "refused streams of HTTP/2 connection from {peers}: its share of {option} is used up"
-            ));
+            self.worker.log.about_peer(
+                About::RefusedStreams,
+                peers.client(),
+                format_args!("refused streams of HTTP/2 connection from {peers}: its share of {option} is used up"),
+            );
         }
     }
 }
@@ -172,16 +228,5 @@ mod tests {
             [60, 60, 40, 1].map(|amount| inner.promise(amount)),
             [true, false, true, false]
         );
-    }
-
-    #[test]
-    fn a_burst_is_told_once() {
-        let mut inner = Inner::default();
-        let begin = Millis::START + Duration::from_secs(10);
-        let mut told = |number, milliseconds| inner.begins_burst(number, begin + Duration::from_millis(milliseconds));
-        assert!(told(0, 0));
-        assert!((1..20).all(|count| !told(0, count * 900)));
-        assert!(told(1, 17_200), "refusals are another burst");
-        assert!(told(0, 19 * 900 + 1_000));
     }
 }

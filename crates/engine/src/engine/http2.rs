@@ -195,6 +195,7 @@ impl Engine {
     /// Gives up the place of a session that has ended, and says why it has if that is of interest.
     fn bury(&self, session: &Session, mut place: Place, end: End) {
         session.line.clear();
+        session.budget().retire();
         let why = match end {
             End::Usual | End::Idle => None,
             End::Flood(flood) => {
@@ -219,7 +220,11 @@ impl Engine {
         if let Some(why) = why {
             let peers = &session.peers;
             let log = &self.worker.log;
-            log.about_peer(About::Session, format_args!("ended HTTP/2 with {peers} ({why})"));
+            log.about_peer(
+                About::Session,
+                peers.client(),
+                format_args!("ended HTTP/2 with {peers} ({why})"),
+            );
         }
         drop(place);
         session.look_later();

@@ -6,14 +6,16 @@ use crate::clock::{Millis, Nanos};
 use crate::config::fair_by::Party;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Outcome, Workspace};
-use crate::realtime::{Client, EventEnd, Host, ProcessSubscription, Scheduled};
+use crate::limits::budget::Kind;
+use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
 use crate::scheduler::{Queued, Scheduler, Workplace, PATIENCE};
+use crate::transport::poller::Interest;
 use crate::transport::Afterwards;
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What panicked, in the log.
@@ -69,6 +71,28 @@ impl Host for Engine {
         };
         self.scheduler.schedule(job, self);
     }
+
+    fn make_room(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Responses => self.keep_to_response_memory(),
+            _ => self.make_largest_give_way(kind, 0),
+        }
+    }
+}
+
+/// A connection that goes on when the client that uses it has ended.
+struct Loan(Weak<Engine>, Box<Connection>);
+
+impl Lender for Loan {
+    fn take_back(self: Box<Self>) {
+        let Loan(engine, mut connection) = *self;
+        if let Some(engine) = engine.upgrade().filter(|engine| engine.is_at_home()) {
+            connection.place().close();
+            // The poller goes on with it: this thread may have the lock of the language.
+            connection.respond_later(engine.after_response(false), Millis::now());
+            engine.park(connection, Interest::Write);
+        }
+    }
 }
 
 impl Engine {
@@ -114,7 +138,7 @@ impl Engine {
         self.count_waits(connection.stream.request.waits(), lock_wait);
         self.record(&connection, &ended, lock_wait);
         match outcome {
-            Outcome::Client(client) => self.open_client(connection, &client),
+            Outcome::Client { client, close } => self.open_client(connection, &client, close),
             Outcome::Hijacked => self.let_go(connection),
             Outcome::Gone => self.cut(connection),
             Outcome::Aborted => self.abort(connection),
@@ -126,17 +150,27 @@ impl Engine {
         }
     }
 
-    /// Turns a connection into a client, after the app has returned.
-    fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>) {
+    /// Turns a connection into a client, after the app has returned. `close`: whether it ends with that.
+    fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
         // The end of a response that goes on is still to be said.
         if !client.is_response() {
             connection.stream.transport().give_back(Afterwards::GivenAway);
         }
         let head = connection.stream.output.take_unsent();
+        let goes_on = client.is_response() && !close;
+        if goes_on && !connection.stream.transport().is_for_one_response() {
+            connection.lend();
+            let carrier = Carrier::Lent(Box::new(Loan(self.me.clone(), connection)));
+            return self.services.realtime.begin(client, carrier, head, Vec::new());
+        }
         let ahead = std::mem::take(&mut connection.stream.input);
         let count = connection.place().become_client();
         drop(connection);
-        self.services.realtime.begin(client, count, head, ahead);
+        let carrier = match goes_on {
+            true => Carrier::Foreign { _count: count },
+            false => Carrier::Own { _count: count },
+        };
+        self.services.realtime.begin(client, carrier, head, ahead);
     }
 
     fn run_event(&self, client: Arc<Client>, app: &impl App) {
@@ -287,7 +321,7 @@ impl Site for Engine {
     }
 
     fn is_polled(&self) -> bool {
-        self.reactor.is_locked()
+        self.reactor.is_held()
     }
 
     fn end_poll(&self) {

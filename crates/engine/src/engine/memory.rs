@@ -37,7 +37,12 @@ impl Engine {
     pub(super) fn look_after_memory(&self) {
         let connections = self.worker.counters().connections.load(Relaxed).max(0) as u64;
         let (counted, _) = self.worker.config.request_totals.used();
-        if self.memory.has_receded(connections * CONNECTION_BYTES + counted) {
+        let messages = self.services.realtime.intake().bytes() as u64;
+        let unsent = self.services.spool.memory();
+        if self
+            .memory
+            .has_receded(connections * CONNECTION_BYTES + counted + messages + unsent)
+        {
             self.trim_soon();
         }
     }

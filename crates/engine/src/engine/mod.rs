@@ -4,7 +4,7 @@
 //! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`, `challenges.rs`, `redirect.rs`: requests
 //!   that never reach the app.
 //! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
-//! * `file_sender.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
+//! * `look_ups.rs`, `file_sender.rs` and `send_queue.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
 //! * `giving_way.rs`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
 //! * `transfers.rs`: requests that come from other workers and go to them; `relays.rs`: those of connections that have to
@@ -21,12 +21,14 @@ mod handoff;
 mod handshakes;
 mod http2;
 mod jobs;
+mod look_ups;
 mod memory;
 mod moves;
 mod parties;
 mod record;
 mod redirect;
 mod relays;
+mod send_queue;
 mod static_files;
 mod stats;
 mod transfers;
@@ -39,7 +41,7 @@ use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
-use crate::files::Files;
+use crate::files::{Files, LookUps};
 use crate::http2::Sessions;
 use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
@@ -48,6 +50,7 @@ use crate::realtime::{Host, ProcessSubscription, Realtime};
 use crate::scheduler::states::Threads;
 use crate::scheduler::Scheduler;
 use crate::spool::{Relief, Spool};
+use crate::sync::{Condvar, Mutex, TryLock};
 use crate::transport::listener::{Endpoint, Listener};
 use crate::worker::Worker;
 use file_sender::FileSender;
@@ -56,7 +59,6 @@ use handoff::Handoff;
 use handshakes::Handshakes;
 use jobs::Job;
 use memory::Memory;
-use parking_lot::{Condvar, Mutex};
 use parties::Parties;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -76,10 +78,11 @@ pub struct Engine {
     /// Tells the parties of requests apart; `None` if neither turns by party nor paths with priority are set.
     parties: Option<Parties>,
     /// Locked by the one thread that polls.
-    reactor: Mutex<Reactor>,
+    reactor: TryLock<Reactor>,
     /// Those of the listeners, in the order that all workers share. The reactor has the sockets.
     endpoints: Vec<Arc<Endpoint>>,
     challenges: Option<Challenges>,
+    look_ups: Arc<LookUps>,
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
     uploads: Uploads,
@@ -118,11 +121,13 @@ impl Engine {
         let worker = Arc::new(Worker::new(config, logs, place)?);
         let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
             let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
+            let (spool, budgets) = (Spool::new(&worker.config), budgets(&worker.config));
+            let shared = (Arc::clone(&spool), Arc::clone(&budgets));
             let services = Services {
                 worker: Arc::clone(&worker),
-                spool: Spool::new(&worker.config),
+                spool,
                 files,
-                realtime: Realtime::new(Arc::clone(&worker), hub, host),
+                realtime: Realtime::new(Arc::clone(&worker), hub, shared, host),
                 relief,
             };
             Engine {
@@ -130,7 +135,7 @@ impl Engine {
                 sessions: Sessions::new(&services.spool),
                 services: Arc::new(services),
                 connections: Connections::new(Arc::clone(&worker)),
-                budgets: budgets(&worker.config),
+                budgets,
                 in_line: Arc::default(),
                 scheduler: Scheduler::new(worker.config.max_threads, &parties::order(&worker.config, ledger)),
                 parties,
@@ -140,7 +145,8 @@ impl Engine {
                     .iter()
                     .map(|listener| Arc::clone(listener.endpoint()))
                     .collect(),
-                reactor: Mutex::new(Reactor::new(listeners)),
+                reactor: TryLock::new(Reactor::new(listeners)),
+                look_ups: Arc::default(),
                 file_sender: Arc::default(),
                 handshakes: Arc::default(),
                 uploads: Uploads::default(),
@@ -255,5 +261,5 @@ fn budgets(config: &Config) -> Arc<Budgets> {
     let requests = config.request_totals.most_memory();
     let responses = config.response_memory_total_bytes;
     let (bodies, files) = (config.descriptors.most_bodies(), config.descriptors.most_files());
-    Budgets::new([requests, responses, bodies as u64, files as u64])
+    Budgets::new([requests, responses, bodies as u64, files as u64, 0])
 }

@@ -47,6 +47,8 @@ impl Engine {
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
+            Next::LookUp => self.hand_to_look_ups(connection),
+            Next::LookedInVain => self.go_on_without_file(connection),
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
         if waits_for_client {
@@ -71,7 +73,7 @@ impl Engine {
         }
     }
 
-    fn enqueue(&self, mut connection: Box<Connection>) {
+    pub(super) fn enqueue(&self, mut connection: Box<Connection>) {
         self.rank(&mut connection);
         if connection.stream.is_urgent {
             connection.end_turn();
@@ -96,8 +98,14 @@ impl Engine {
         self.counters().refused_requests.fetch_add(1, Relaxed);
         let (status, why, peers) = (refusal.status(), refusal.reason(), &connection.stream.peers);
         let log = &self.worker.log;
+        let about = if status >= 500 {
+            About::NoRoom
+        } else {
+            About::RefusedRequest
+        };
         log.about_peer(
-            About::RefusedRequest,
+            about,
+            peers.client(),
             format_args!("refused {status} ({why}) from {peers}"),
         );
         let plain = format!("{}\n", reason(status));
@@ -171,7 +179,9 @@ impl Relief for Engine {
         if self.services.spool.is_offer_due(now) {
             parked.offer_more();
         }
-        let worst = parked.take_worst(slowness);
+        let client = self.services.realtime.slowest(now, limit);
+        let is_slower = |slowness: &Slowness| client.as_ref().is_none_or(|(slowest, _)| slowness > slowest);
+        let worst = parked.take_worst(|connection| slowness(connection).filter(is_slower));
         drop(parked);
         match worst {
             Some((connection, _)) => {
@@ -179,6 +189,7 @@ impl Relief for Engine {
                 self.abort(connection);
                 Verdict::Relieved
             }
+            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now)) => Verdict::Relieved,
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
             None => Verdict::Wait,
         }

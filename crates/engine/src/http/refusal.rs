@@ -1,6 +1,7 @@
 //! Why the server refuses a request itself, without the app.
 
 use fairlead_wire::Error;
+use std::io::ErrorKind;
 
 /// See the head of this file: what the peer did wrong, or what is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +18,31 @@ pub(crate) enum Refusal {
     NoDescriptorForBody,
     NoDiskForBody,
     /// The body could not be written to the temporary folder.
-    BodyNotStored,
+    BodyNotStored(StoreFault),
     /// The temporary file of the body cannot be read.
     BodyNotReadable,
     /// Another worker had the request, and has ended without an answer.
     WorkerLost,
+}
+
+/// Why a body could not be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreFault {
+    NoRoom,
+    NoFolder,
+    NotAllowed,
+    Other,
+}
+
+impl From<ErrorKind> for StoreFault {
+    fn from(kind: ErrorKind) -> StoreFault {
+        match kind {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => StoreFault::NoRoom,
+            ErrorKind::NotFound | ErrorKind::NotADirectory => StoreFault::NoFolder,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => StoreFault::NotAllowed,
+            _ => StoreFault::Other,
+        }
+    }
 }
 
 impl Refusal {
@@ -36,7 +57,7 @@ impl Refusal {
             Refusal::MethodNotSupported => 501,
             Refusal::WorkerLost => 502,
             Refusal::NoMemoryForHead | Refusal::NoDescriptorForBody | Refusal::NoDiskForBody => 503,
-            Refusal::BodyNotStored => 507,
+            Refusal::BodyNotStored(_) => 507,
         }
     }
 
@@ -52,7 +73,16 @@ impl Refusal {
             Refusal::NoMemoryForHead => "no memory for such a large head",
             Refusal::NoDescriptorForBody => "no descriptor for the body's file",
             Refusal::NoDiskForBody => "request bodies have reached their disk limit",
-            Refusal::BodyNotStored => "no room for the body in the temporary folder",
+            Refusal::BodyNotStored(StoreFault::NoRoom) => "no room for the body in the temporary folder",
+            Refusal::BodyNotStored(StoreFault::NoFolder) => {
+                "there is no temporary folder for the body: create temp_dir, or change it"
+            }
+            Refusal::BodyNotStored(StoreFault::NotAllowed) => {
+                "the server may not write to the temporary folder: change the permissions of temp_dir, or change it"
+            }
+            Refusal::BodyNotStored(StoreFault::Other) => {
+                "the body could not be written to the temporary folder: a disk error, or too few descriptors"
+            }
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
             Refusal::WorkerLost => "the worker that had the request has ended",
         }

@@ -173,7 +173,7 @@ impl Request {
     /// The protocols that the client offers, if [`Request::offers_upgrade`]; over HTTP/2 that of an extended CONNECT (RFC 8441
     /// §4).
     pub fn offered_protocols(&self) -> impl Iterator<Item = &[u8]> {
-        let fields = self.fields().filter(|_| self.offers_upgrade());
+        let fields = self.offers_upgrade().then(|| self.fields()).into_iter().flatten();
         let offers = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"upgrade"));
         offers.flat_map(|(_, value)| fields::members(value))
     }

@@ -3,12 +3,19 @@
 //! turns, and its new streams are refused.
 //!
 //! Many clients within their budgets may still fill a total. Then the client with the largest share gives way. Shares are ranked by
-//! powers of two: a rank changes seldom, and nobody has to look at all clients to find the largest.
+//! powers of two: a rank changes seldom, and nobody has to look at all clients to find the largest. In a rank the share that has
+//! been there for longest is first: a client that takes what it is sent leaves its rank soon. Shares of incomplete messages are
+//! found by their owner: see `holders.rs`.
 
-use parking_lot::Mutex;
+use super::holders::{Holders, Owner};
+use crate::clock::{Millis, Nanos};
+use crate::sync::Mutex;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::SeqCst};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 /// The totals that are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,32 +28,56 @@ pub(crate) enum Kind {
     Bodies,
     /// Files with responses, or what is sent of them.
     Files,
+    /// Bytes of incomplete messages of WebSockets. The first is the one that has had most memory for longest, of the address
+    /// that has: neither those that are held for minutes, nor a flood of large ones, displace a message that is being sent.
+    Messages,
 }
 
-const KINDS: usize = 4;
+const KINDS: usize = 5;
 
 /// A session gets this part (1/n) of each total.
-const PARTS: [u64; KINDS] = [16, 8, 8, 8];
+const PARTS: [u64; KINDS] = [16, 8, 8, 8, 1];
 
 /// But at least so much.
-const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2];
+const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2, 2];
 
 /// A session with so few requests may begin another one, whatever waits for its client: one large response must not keep a
 /// browser from the rest of a site.
 const FEW: usize = 4;
 
-/// Smaller shares are not ranked: they never give way.
-const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2];
+/// A burst of refusals is over when there was none for this long.
+const QUIET: Duration = Duration::from_millis(1_000);
 
-/// Largest shares that are considered.
+/// Smaller shares are not ranked: they never give way.
+const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2, 1];
+
+/// Largest shares that are considered at a time.
 const CANDIDATES: usize = 8;
 
 /// The budgets of an engine.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     most: [u64; KINDS],
-    /// Ranks, with keys, per kind.
-    ranked: [Mutex<BTreeSet<(u8, u64)>>; KINDS],
+    ranked: [Mutex<Ranking>; KINDS],
+}
+
+/// The ranked shares of a kind.
+#[derive(Debug, Default)]
+struct Ranking {
+    places: BTreeSet<Place<u64>>,
+    /// The last candidate, if none of those so far could give way.
+    seen: Option<Place<u64>>,
+    /// Of messages; they have no places of their own.
+    holders: Holders,
+}
+
+/// A place in a ranking, with the key of its budget. The first one to give way is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place<K> {
+    pub(super) rank: u8,
+    /// See [`now`].
+    pub(super) since: Reverse<u64>,
+    pub(super) key: K,
 }
 
 /// Hears that a budget has become smaller than its limit.
@@ -59,9 +90,15 @@ pub(crate) trait Eased: Send + Sync {
 /// for its rank.
 pub(crate) struct Budget {
     key: u64,
+    owner: Owner,
     budgets: Arc<Budgets>,
     used: [AtomicU64; KINDS],
-    ranks: [AtomicU8; KINDS],
+    /// Rank (the lowest eight bits) and time of the place in each ranking.
+    places: [AtomicU64; KINDS],
+    /// Its connection has ended, and cannot give way.
+    is_retired: AtomicBool,
+    /// When a request was last refused.
+    refused: Mutex<Option<Millis>>,
     /// Requests that have begun and not ended.
     requests: AtomicUsize,
     eased: OnceLock<Weak<dyn Eased>>,
@@ -86,20 +123,72 @@ impl Budgets {
 
     /// A budget for the connection with that key.
     pub(crate) fn budget(self: &Arc<Self>, key: u64) -> Arc<Budget> {
+        self.budget_of(Owner::Key(key), key)
+    }
+
+    /// The same for one of those that `owner` may have.
+    pub(crate) fn budget_of(self: &Arc<Self>, owner: Owner, key: u64) -> Arc<Budget> {
         Arc::new(Budget {
             key,
+            owner,
             budgets: Arc::clone(self),
             used: Default::default(),
-            ranks: Default::default(),
+            places: Default::default(),
+            is_retired: AtomicBool::new(false),
+            refused: Mutex::default(),
             requests: AtomicUsize::new(0),
             eased: OnceLock::new(),
         })
     }
 
-    /// The keys of the largest shares, the largest first; each may be twice as large as the one before it.
+    /// The keys of the largest shares, the largest first; each may be twice as large as the one before it. The next call
+    /// returns those behind them, so that some which cannot give way protect no others, at a bounded cost of each call.
     pub(crate) fn largest(&self, kind: Kind) -> Vec<u64> {
-        let ranked = self.ranked[kind as usize].lock();
-        ranked.iter().rev().take(CANDIDATES).map(|(_, key)| *key).collect()
+        let mut ranking = self.ranked[kind as usize].lock();
+        if kind == Kind::Messages {
+            return ranking.holders.longest_held(now());
+        }
+        let behind = ranking.seen.map_or(Unbounded, Excluded);
+        let candidates = ranking.places.range((Unbounded, behind)).rev().take(CANDIDATES);
+        let candidates: Vec<Place<u64>> = candidates.copied().collect();
+        ranking.seen = candidates.last().copied().filter(|_| candidates.len() == CANDIDATES);
+        candidates.iter().map(|place| place.key).collect()
+    }
+
+    /// True if the share with this key is the first one to give way.
+    pub(crate) fn is_first(&self, kind: Kind, key: u64) -> bool {
+        self.largest(kind).first() == Some(&key)
+    }
+
+    /// One of the candidates has given way: the next call of [`Budgets::largest`] begins with the largest share again.
+    pub(crate) fn begin_again(&self, kind: Kind) {
+        self.ranked[kind as usize].lock().seen = None;
+    }
+
+    /// Smaller shares are not ranked. Those that may give way only if they are large must not hide a larger one.
+    fn least_ranked(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Requests | Kind::Bodies | Kind::Files => RANKED[kind as usize].max(self.most[kind as usize] / 2),
+            Kind::Responses | Kind::Messages => RANKED[kind as usize],
+        }
+    }
+}
+
+/// A moment in units of 16 ns: 56 bits are enough for thirty years.
+fn now() -> u64 {
+    Nanos::now().to_number() / 16
+}
+
+impl Ranking {
+    /// A share has another place now. One of rank 0 is none.
+    fn change(&mut self, kind: Kind, owner: Owner, before: Place<u64>, now: Place<u64>) {
+        if kind == Kind::Messages {
+            return self.holders.change(owner, before, now);
+        }
+        self.places.remove(&before);
+        if now.rank > 0 {
+            self.places.insert(now);
+        }
     }
 }
 
@@ -142,6 +231,12 @@ impl Budget {
         {
             self.ease();
         }
+    }
+
+    /// A request is refused. True for the first one after a while without any.
+    pub(crate) fn begins_refusals(&self, now: Millis) -> bool {
+        let last = self.refused.lock().replace(now);
+        last.is_none_or(|last| now - last >= QUIET)
     }
 
     /// The budget that is used up by responses that wait for the client. `None` if another request may begin.
@@ -195,24 +290,48 @@ impl Budget {
         }
     }
 
+    /// The connection has ended. What it still has, because requests of it run, does not come back by its end.
+    pub(crate) fn retire(&self) {
+        self.is_retired.store(true, SeqCst);
+        for kind in [
+            Kind::Requests,
+            Kind::Responses,
+            Kind::Bodies,
+            Kind::Files,
+            Kind::Messages,
+        ] {
+            self.rank(kind);
+        }
+    }
+
+    fn rank_of(&self, kind: Kind) -> u8 {
+        match self.used(kind) {
+            _ if self.is_retired.load(SeqCst) => 0,
+            used if used < self.budgets.least_ranked(kind) => 0,
+            used => (u64::BITS - used.leading_zeros()) as u8,
+        }
+    }
+
     /// Keeps the rank up to date.
     fn rank(&self, kind: Kind) {
-        let rank = || match self.used(kind) {
-            used if used < RANKED[kind as usize] => 0,
-            used => (u64::BITS - used.leading_zeros()) as u8,
-        };
-        let own = &self.ranks[kind as usize];
-        if rank() == own.load(SeqCst) {
+        let own = &self.places[kind as usize];
+        if self.rank_of(kind) == own.load(SeqCst) as u8 {
             return;
         }
-        let mut ranked = self.budgets.ranked[kind as usize].lock();
+        let mut ranking = self.budgets.ranked[kind as usize].lock();
         // Another thread may have changed it meanwhile; the last one to come here sees all changes.
-        let (rank, before) = (rank(), own.load(SeqCst));
-        ranked.remove(&(before, self.key));
-        if rank > 0 {
-            ranked.insert((rank, self.key));
+        let (rank, before) = (self.rank_of(kind), own.load(SeqCst));
+        if rank == before as u8 {
+            return;
         }
-        own.store(rank, SeqCst);
+        let place = |rank, since| Place {
+            rank,
+            since: Reverse(since),
+            key: self.key,
+        };
+        let since = now();
+        ranking.change(kind, self.owner, place(before as u8, before >> 8), place(rank, since));
+        own.store(since << 8 | u64::from(rank), SeqCst);
     }
 }
 
@@ -227,6 +346,10 @@ impl std::fmt::Debug for Budget {
 }
 
 impl Share {
+    pub(crate) fn amount(&self) -> u64 {
+        self.amount
+    }
+
     /// Changes how much it is, even if that is too much.
     pub(crate) fn set(&mut self, amount: u64) {
         if amount >= self.amount {
@@ -260,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_part_of_each_total_and_at_least_what_a_session_needs() {
-        let budget = Budgets::new([16 << 20, 80, 80, 80]).budget(1);
+        let budget = Budgets::new([16 << 20, 80, 80, 80, 0]).budget(1);
         assert!(budget.take(Kind::Requests, (1 << 20) + 1).is_none());
         let all = budget.take(Kind::Requests, 1 << 20).expect("a sixteenth");
         assert!(budget.is_used_up(Kind::Requests) && budget.take(Kind::Requests, 1).is_none());
@@ -268,6 +391,18 @@ mod tests {
         assert!(budget.take(Kind::Bodies, 10).is_some() && budget.take(Kind::Bodies, 11).is_none());
         drop(all);
         assert_eq!(budget.used(Kind::Requests), 0);
+    }
+
+    #[test]
+    fn a_burst_of_refusals_is_told_once_for_each_session() {
+        let budgets = Budgets::new([0; KINDS]);
+        let (one, other) = (budgets.budget(1), budgets.budget(2));
+        let begin = Millis::START + Duration::from_secs(10);
+        let told = |budget: &Budget, milliseconds| budget.begins_refusals(begin + Duration::from_millis(milliseconds));
+        assert!(told(&one, 0));
+        assert!((1..20).all(|count| !told(&one, count * 900)));
+        assert!(told(&other, 17_200), "it is another session");
+        assert!(told(&one, 19 * 900 + 1_000));
     }
 
     #[test]
@@ -297,5 +432,92 @@ mod tests {
         assert_eq!(budgets.largest(Kind::Responses), [1, 2, 3]);
         drop(shares);
         assert!(budgets.largest(Kind::Responses).is_empty());
+    }
+
+    #[test]
+    fn of_shares_of_one_rank_the_oldest_is_first() {
+        let budgets = Budgets::new([0; KINDS]);
+        let mut shares: Vec<Share> = [9, 5, 7]
+            .iter()
+            .map(|key| budgets.budget(*key).count(Kind::Responses, 70_000))
+            .collect();
+        assert_eq!(budgets.largest(Kind::Responses), [9, 5, 7]);
+        shares[0].set(100_000);
+        assert_eq!(budgets.largest(Kind::Responses), [9, 5, 7], "it is of the same rank");
+        // Its client has taken most of it, and is sent more.
+        shares[0].set(1);
+        shares[0].set(70_000);
+        assert_eq!(budgets.largest(Kind::Responses), [5, 7, 9]);
+    }
+
+    #[test]
+    fn messages_give_way_by_size_and_age() {
+        let budgets = Budgets::new([0; KINDS]);
+        let count = |key: u64, size: u64| {
+            std::thread::sleep(Duration::from_millis(20));
+            budgets.budget(key).count(Kind::Messages, size)
+        };
+        let held = count(1, 40_000);
+        let _sent = count(2, 40_000);
+        let _flood = (3..6).map(|key| count(key, 4_000_000)).collect::<Vec<_>>();
+        assert_eq!(budgets.largest(Kind::Messages), [3, 1], "the oldest of each size");
+        assert!(budgets.is_first(Kind::Messages, 3));
+        drop(held);
+        assert_eq!(budgets.largest(Kind::Messages)[1], 2);
+    }
+
+    #[test]
+    fn messages_of_one_address_give_way_together() {
+        let budgets = Budgets::new([0; KINDS]);
+        let count = |owner: Owner, key: u64, size: u64| budgets.budget_of(owner, key).count(Kind::Messages, size);
+        let _one = count(Owner::Network(1), 1, 1_000_000);
+        std::thread::sleep(Duration::from_millis(20));
+        let crowd: Vec<Share> = (2..202).map(|key| count(Owner::Network(2), key, 34_000)).collect();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(
+            budgets.largest(Kind::Messages),
+            [2, 1],
+            "the oldest of those that have more together"
+        );
+        drop(crowd);
+        assert_eq!(budgets.largest(Kind::Messages), [1]);
+    }
+
+    #[test]
+    fn shares_that_cannot_give_way_hide_no_others() {
+        let budgets = Budgets::new([0; KINDS]);
+        let count = |key: u64| budgets.budget(key).count(Kind::Responses, 70_000);
+        let _shares: Vec<Share> = (0..50).map(count).collect();
+        let find = |wanted: u64| (1..).find(|_| budgets.largest(Kind::Responses).contains(&wanted));
+        assert_eq!(find(49), Some(7), "each call returns others");
+        assert_eq!(budgets.largest(Kind::Responses)[0], 0, "all were considered");
+        budgets.begin_again(Kind::Responses);
+        assert_eq!(budgets.largest(Kind::Responses)[0], 0);
+    }
+
+    #[test]
+    fn shares_that_never_give_way_are_no_candidates() {
+        // Of requests a session may have 24 MiB, and gives way from 12 MiB on, which is no power of two.
+        let budgets = Budgets::new([384 << 20, 0, 0, 0, 0]);
+        let small: Vec<Arc<Budget>> = (10..30).map(|key| budgets.budget(key)).collect();
+        let _small: Vec<Share> = small
+            .iter()
+            .map(|budget| budget.count(Kind::Requests, 11 << 20))
+            .collect();
+        let _large = budgets.budget(1).count(Kind::Requests, 13 << 20);
+        assert_eq!(budgets.largest(Kind::Requests), [1]);
+    }
+
+    #[test]
+    fn connections_that_have_ended_are_no_candidates() {
+        let budgets = Budgets::new([0; KINDS]);
+        let (gone, here) = (budgets.budget(1), budgets.budget(2));
+        let _shares = [
+            gone.count(Kind::Responses, 1 << 20),
+            here.count(Kind::Responses, 1 << 18),
+        ];
+        gone.retire();
+        let _more = gone.count(Kind::Responses, 1 << 20);
+        assert_eq!(budgets.largest(Kind::Responses), [2]);
     }
 }

@@ -48,6 +48,11 @@ impl Meter {
         self.paid = self.paid + time;
     }
 
+    /// Excuses the time until then.
+    pub(crate) fn excuse_until(&mut self, then: Millis) {
+        self.paid = self.paid.max(then.into());
+    }
+
     /// When the peer is late, if nothing moves until then.
     pub(crate) fn deadline(&self, rate: Rate) -> Millis {
         (self.paid + rate.grace).rounded_up()

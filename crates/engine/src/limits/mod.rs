@@ -3,5 +3,6 @@
 pub(crate) mod budget;
 pub(crate) mod burst;
 pub(crate) mod descriptors;
+pub(crate) mod holders;
 pub(crate) mod meter;
 pub(crate) mod request_totals;

@@ -1,5 +1,6 @@
 //! The memory and disk that all requests of an engine together may take while they arrive, wait or run, and incomplete
-//! WebSocket messages. A limit per request alone would be multiplied by the number of clients.
+//! WebSocket messages. A limit per request alone would be multiplied by the number of clients. Messages may take half of the
+//! memory: clients decide how long they leave them incomplete.
 //!
 //! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
 //! whatever others do. If a connection has many requests at a time, that is for one of them.
@@ -10,6 +11,9 @@ use std::sync::Arc;
 
 /// Memory that a request may take without being counted.
 const FREE_BYTES: usize = 32 * 1024;
+
+/// Incomplete messages may take this part (1/n) of the memory.
+const MESSAGES_PART: u64 = 2;
 
 /// What a request takes apart from its bytes, about.
 const REQUEST_BYTES: usize = 2 * 1024;
@@ -44,6 +48,8 @@ impl Total {
 #[derive(Debug)]
 pub struct RequestTotals {
     memory: Total,
+    /// The part of `memory` that incomplete messages may take.
+    messages: Total,
     disk: Total,
     /// Requests that are not read because memory, disk or descriptors are short.
     waiting: AtomicUsize,
@@ -54,6 +60,7 @@ impl RequestTotals {
     pub fn new(memory_bytes: u64, disk_bytes: u64) -> Arc<RequestTotals> {
         Arc::new(RequestTotals {
             memory: Total::new(memory_bytes),
+            messages: Total::new(memory_bytes / MESSAGES_PART),
             disk: Total::new(disk_bytes),
             waiting: AtomicUsize::new(0),
         })
@@ -112,6 +119,8 @@ pub(crate) struct Taken {
     disk: u64,
     /// Whether even a little is counted, and what the request takes apart from its bytes.
     counts_all: bool,
+    /// Whether this is for an incomplete message.
+    is_message: bool,
 }
 
 impl Taken {
@@ -129,6 +138,25 @@ impl Taken {
         taken
     }
 
+    /// For the incomplete message of a WebSocket, and of a session that has this budget.
+    pub(crate) fn of_message(budget: Option<Arc<Budget>>) -> Taken {
+        let mut taken = Taken::of_session(budget);
+        taken.is_message = true;
+        taken
+    }
+
+    /// True if the session has no room for so many bytes in total, whatever others have.
+    pub(crate) fn is_beyond_budget(&self, bytes: usize) -> bool {
+        let more = self.weight(bytes).saturating_sub(self.memory);
+        let is_too_much = |budget: &Arc<Budget>| !budget.has_room(Kind::Requests, more);
+        more > 0 && self.budget.as_ref().is_some_and(is_too_much)
+    }
+
+    /// True if something is counted in memory.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.memory > 0
+    }
+
     fn weight(&self, bytes: usize) -> u64 {
         match bytes {
             _ if self.counts_all => (bytes + REQUEST_BYTES) as u64,
@@ -143,13 +171,14 @@ impl Taken {
         if wanted == self.memory {
             return true;
         }
-        let is_too_much = |budget: &Arc<Budget>| !budget.has_room(Kind::Requests, wanted - self.memory);
-        if wanted > self.memory && self.budget.as_ref().is_some_and(is_too_much) {
+        if self.is_beyond_budget(bytes) || (self.is_message && !totals.messages.change(self.memory, wanted)) {
             return false;
         }
         let is_there = totals.memory.change(self.memory, wanted);
         if is_there {
             self.have(totals, wanted);
+        } else if self.is_message {
+            totals.messages.change(wanted, self.memory);
         }
         is_there
     }
@@ -197,6 +226,9 @@ impl Drop for Taken {
     fn drop(&mut self) {
         if let Some(totals) = &self.totals {
             totals.memory.change(self.memory, 0);
+            if self.is_message {
+                totals.messages.change(self.memory, 0);
+            }
             totals.disk.change(self.disk, 0);
         }
     }
@@ -229,6 +261,21 @@ mod tests {
         assert!(!taken.memory(&totals, 10_000));
         drop(taken);
         assert_eq!(totals.used().0, 0);
+    }
+
+    #[test]
+    fn messages_leave_half_of_the_memory_to_requests() {
+        let totals = RequestTotals::new(200_000, 0);
+        let (mut one, mut other) = (Taken::of_message(None), Taken::of_message(None));
+        assert!(one.memory(&totals, 60_000) && !other.memory(&totals, 60_000));
+        let mut request = Taken::default();
+        assert!(request.memory(&totals, 140_000));
+        assert!(!other.memory(&totals, 40_000), "nothing is left");
+        drop(request);
+        assert!(other.memory(&totals, 40_000), "what was not there is not counted");
+        drop((one, other));
+        assert_eq!(totals.used().0, 0);
+        assert!(Taken::of_message(None).memory(&totals, 100_000));
     }
 
     #[test]

@@ -1,26 +1,42 @@
 //! Lines about what peers do: some of each kind in a second, then one that says how many were left out. A peer that has
-//! thousands of requests refused must not fill the disk, or hide lines of another kind.
+//! thousands of requests refused must not fill the disk, or hide lines of another kind or about other peers. Nor may one
+//! line be long: some quote what a peer has sent.
 
 use crate::clock::Millis;
-use std::fmt::Arguments;
+use std::collections::HashMap;
+use std::fmt::{self, Arguments, Write};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Most lines of a kind in a second.
 const LINES: u32 = 100;
 
+/// Most of them about one address.
+const LINES_OF_ONE: u32 = 50;
+
 const WINDOW: Duration = Duration::from_millis(1_000);
+
+/// Most bytes of a line.
+const LINE_BYTES: usize = 600;
 
 /// The kinds of such lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About {
     RefusedRequest,
+    /// A request was refused because the server has no room for it (5xx).
+    NoRoom,
     Handshake,
     Session,
     Client,
     SlowReader,
+    /// It had the largest share of something that is used up.
+    GaveWay,
+    /// Streams of a session that has used up its budget.
+    RefusedStreams,
+    File,
 }
 
-const KINDS: usize = About::SlowReader as usize + 1;
+const KINDS: usize = About::File as usize + 1;
 
 /// The lines of the last second, by kind.
 #[derive(Debug, Default)]
@@ -31,6 +47,8 @@ struct Burst {
     /// When the second began; `None` before the first line.
     since: Option<Millis>,
     lines: u32,
+    /// How many of the lines are about each address.
+    by_address: HashMap<IpAddr, u32>,
     left_out: Option<LeftOut>,
 }
 
@@ -40,29 +58,39 @@ struct LeftOut {
     /// When it is time to say so.
     due: Millis,
     first: String,
+    /// The address that the first one is about.
+    address: Option<IpAddr>,
     others: u64,
+    /// Whether others are about other addresses.
+    are_about_several: bool,
 }
 
 impl Excess {
-    /// Whether a line may be written now. If not, it is counted, and the first of them is kept.
-    pub(super) fn admit(&mut self, about: About, line: Arguments<'_>, now: Millis) -> bool {
+    /// Whether a line may be written now. If not, it is counted, and the first of them is kept. `address`: of the peer, if
+    /// it is known.
+    pub(super) fn admit(&mut self, about: About, address: Option<IpAddr>, line: Arguments<'_>, now: Millis) -> bool {
         let burst = &mut self.0[about as usize];
         let since = burst.since.filter(|since| now - *since < WINDOW);
         if since.is_none() {
             burst.lines = 0;
+            burst.by_address.clear();
         }
         let since = *burst.since.insert(since.unwrap_or(now));
-        if burst.lines < LINES {
-            burst.lines += 1;
+        if burst.has_place(address) {
             return true;
         }
         match &mut burst.left_out {
-            Some(left_out) => left_out.others += 1,
+            Some(left_out) => {
+                left_out.others += 1;
+                left_out.are_about_several |= left_out.address != address;
+            }
             None => {
                 burst.left_out = Some(LeftOut {
                     due: since + WINDOW,
                     first: line.to_string(),
+                    address,
                     others: 0,
+                    are_about_several: false,
                 });
             }
         }
@@ -79,11 +107,68 @@ impl Excess {
     pub(super) fn take(&mut self, now: Millis) -> Vec<String> {
         let bursts = self.0.iter_mut();
         let over = bursts.filter_map(|burst| burst.left_out.take_if(|left_out| left_out.due <= now));
-        over.map(|LeftOut { first, others, .. }| match others {
-            0 => first,
-            _ => format!("{first}, and {others} more like this"),
-        })
-        .collect()
+        over.map(|left_out| left_out.to_string()).collect()
+    }
+}
+
+impl Burst {
+    /// Takes one of the lines of this second.
+    fn has_place(&mut self, address: Option<IpAddr>) -> bool {
+        if self.lines == LINES {
+            return false;
+        }
+        if let Some(address) = address {
+            let own = self.by_address.entry(address).or_default();
+            if *own == LINES_OF_ONE {
+                return false;
+            }
+            *own += 1;
+        }
+        self.lines += 1;
+        true
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { first, others, .. } = self;
+        match (others, self.are_about_several) {
+            (0, _) => formatter.write_str(first),
+            (_, false) => write!(formatter, "{first}, and {others} more like this"),
+            (_, true) => write!(formatter, "{first}, and {others} more like this about several clients"),
+        }
+    }
+}
+
+/// A line, whose end is left out if it is too long.
+pub(super) struct Bounded<'a>(pub(super) Arguments<'a>);
+
+impl fmt::Display for Bounded<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut start = Start { out, left: LINE_BYTES };
+        match start.write_fmt(self.0) {
+            Err(_) if start.left == 0 => out.write_str(" …"),
+            written => written,
+        }
+    }
+}
+
+/// Writes the start of a text, then fails.
+struct Start<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    left: usize,
+}
+
+impl Write for Start<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() <= self.left {
+            self.left -= text.len();
+            return self.out.write_str(text);
+        }
+        let end = (0..=self.left).rev().find(|end| text.is_char_boundary(*end));
+        self.left = 0;
+        self.out.write_str(&text[..end.unwrap_or(0)])?;
+        Err(fmt::Error)
     }
 }
 
@@ -98,7 +183,7 @@ mod tests {
     #[test]
     fn a_burst_is_a_few_lines_and_one_about_the_others() {
         let mut excess = Excess::default();
-        let mut admit = |about, number: u32, now| excess.admit(about, format_args!("line {number}"), at(now));
+        let mut admit = |about, number: u32, now| excess.admit(about, None, format_args!("line {number}"), at(now));
         let admitted = (0..300)
             .filter(|number| admit(About::RefusedRequest, *number, 500))
             .count();
@@ -113,11 +198,43 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_never_long() {
+        let bounded = |text: &str| Bounded(format_args!("{text}{}", "")).to_string();
+        assert_eq!(bounded("short"), "short");
+        assert_eq!(bounded(&"x".repeat(LINE_BYTES)).len(), LINE_BYTES);
+        let long = bounded(&format!("x{}", "\u{e4}".repeat(60_000)));
+        assert!(long.len() <= LINE_BYTES + " …".len() && long.ends_with("\u{e4} …"));
+    }
+
+    #[test]
     fn a_single_line_that_was_left_out_comes_late() {
         let mut excess = Excess::default();
         let lines = 0..=LINES;
-        let admitted = lines.filter(|number| excess.admit(About::Client, format_args!("line {number}"), at(0)));
+        let admitted = lines.filter(|number| excess.admit(About::Client, None, format_args!("line {number}"), at(0)));
         assert_eq!(admitted.count(), LINES as usize);
         assert_eq!(excess.take(at(1_000)), ["line 100"]);
+    }
+
+    #[test]
+    fn one_client_hides_no_lines_about_others() {
+        let mut excess = Excess::default();
+        let mut admit = |host: u8, count: usize| {
+            let address = Some([10, 0, 0, host].into());
+            let lines = (0..count).filter(|_| excess.admit(About::Session, address, format_args!("of {host}"), at(0)));
+            lines.count()
+        };
+        assert_eq!(admit(1, 1_000), LINES_OF_ONE as usize);
+        assert_eq!(admit(2, 10), 10, "there are lines left");
+        assert_eq!((admit(3, 100), admit(4, 7)), (40, 0));
+        assert_eq!(
+            excess.take(at(1_000)),
+            ["of 1, and 1016 more like this about several clients"]
+        );
+        assert!(excess.admit(
+            About::Session,
+            Some([10, 0, 0, 1].into()),
+            format_args!("of 1"),
+            at(1_000)
+        ));
     }
 }

@@ -2,13 +2,14 @@
 //! delays a request. The thread starts with the first line. Lines that cannot be written, or not in time, are lost and
 //! counted; when lines are written again, one says how many were lost.
 
-use super::excess::{About, Excess};
+use super::excess::{About, Bounded, Excess};
 use crate::clock::{Millis, FAREWELL};
 use crate::config::{Format, Logs};
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use std::fmt::{Arguments, Write as _};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -110,11 +111,17 @@ impl LogWriter {
         );
     }
 
-    /// Adds an error line about what a peer has done, unless there are too many of its kind.
-    pub(crate) fn about_peer(&self, about: About, message: Arguments<'_>) {
+    /// Adds an error line about what a peer has done, unless there are too many of its kind or about its address.
+    pub(crate) fn about_peer(&self, about: About, peer: Option<SocketAddr>, message: Arguments<'_>) {
+        self.about_peer_bounded(about, peer, format_args!("{}", Bounded(message)));
+    }
+
+    fn about_peer_bounded(&self, about: About, peer: Option<SocketAddr>, message: Arguments<'_>) {
         let mut pending = self.shared.pending.lock();
         let was_due = pending.excess.due();
-        let is_admitted = pending.excess.admit(about, message, Millis::now());
+        let is_admitted = pending
+            .excess
+            .admit(about, peer.map(|peer| peer.ip()), message, Millis::now());
         if pending.excess.due() != was_due {
             // The writer sleeps until then.
             self.shared.changed.notify_one();
@@ -193,8 +200,8 @@ impl WriterState {
         self.changed.notify_one();
         let unwritten =
             |pending: &mut Pending| pending.writing || !pending.is_empty() || pending.excess.due().is_some();
-        let waited = self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
-        !waited.timed_out()
+        let still_unwritten = self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
+        !still_unwritten
     }
 }
 
@@ -367,11 +374,11 @@ mod tests {
     fn lines_about_peers_that_are_left_out_are_told_of_even_if_nothing_follows() {
         let (access, _) = pipe_with(PipeFlags::empty()).expect("a pipe");
         let (log, mut errors) = writer(kept(access), PipeFlags::empty());
-        (0..1_000).for_each(|number| log.about_peer(About::RefusedRequest, format_args!("{number}")));
+        (0..1_000).for_each(|number| log.about_peer(About::RefusedRequest, None, format_args!("{number}")));
         let lines: Vec<String> = (0..101).map(|_| line(&mut errors)).collect();
         assert_eq!(lines[99..], ["[7] 99\n", "[7] 100, and 899 more like this\n"]);
         // Another burst, and before its second is over the end of the log.
-        (0..1_000).for_each(|number| log.about_peer(About::Client, format_args!("{number}")));
+        (0..1_000).for_each(|number| log.about_peer(About::Client, None, format_args!("{number}")));
         drop(log);
         let last = errors.lines().nth(100).expect("a line").expect("text");
         assert_eq!(last, "[7] 100, and 899 more like this");

@@ -3,9 +3,10 @@
 //! The recipients of a channel are a list that is made when first needed, and dropped when they change. So the
 //! dispatcher delivers without the lock, and closing many subscribers of one channel costs each of them one look-up.
 
+use super::patterns::Patterns;
 use super::subscriber::{Delivery, Subscriber};
+use crate::sync::RwLock;
 use fairlead_wire::pattern::{Match, Pattern};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -18,16 +19,25 @@ pub(super) struct Channels {
     subscriptions: AtomicUsize,
 }
 
-#[derive(Default)]
 struct Texts {
     names: HashMap<Box<[u8]>, Members>,
-    globs: HashMap<Box<[u8]>, (Pattern, Members)>,
-    subjects: HashMap<Box<[u8]>, (Pattern, Members)>,
+    globs: Patterns,
+    subjects: Patterns,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Texts {
+            names: HashMap::new(),
+            globs: Patterns::new(Match::Glob),
+            subjects: Patterns::new(Match::Subject),
+        }
+    }
 }
 
 /// The subscribers of one name or pattern.
 #[derive(Default)]
-struct Members {
+pub(super) struct Members {
     by_id: HashMap<u64, Recipient, Ids>,
     /// The same as a list, made when needed.
     list: OnceLock<Recipients>,
@@ -58,6 +68,22 @@ impl Channels {
 
     pub(super) fn len(&self) -> usize {
         self.subscriptions.load(SeqCst)
+    }
+
+    /// How many patterns have subscribers.
+    pub(super) fn patterns(&self) -> usize {
+        let texts = self.texts.read();
+        texts.globs.len() + texts.subjects.len()
+    }
+
+    /// Whether a pattern has subscribers.
+    pub(super) fn has_pattern(&self, text: &[u8], kind: Match) -> bool {
+        let texts = self.texts.read();
+        match kind {
+            Match::Exact => false,
+            Match::Glob => texts.globs.get(text).is_some(),
+            Match::Subject => texts.subjects.get(text).is_some(),
+        }
     }
 
     /// Adds a subscription, replacing the subscriber's former one with the same text. Returns how many subscriptions
@@ -92,12 +118,8 @@ impl Channels {
     pub(super) fn find(&self, channel: &[u8], lists: &mut Vec<Recipients>) {
         let texts = self.texts.read();
         lists.extend(texts.names.get(channel).map(Members::list));
-        let patterns = texts.globs.values().chain(texts.subjects.values());
-        lists.extend(
-            patterns
-                .filter(|(p, _)| p.matches(channel))
-                .map(|(_, members)| members.list()),
-        );
+        lists.extend(texts.globs.matching(channel).map(Members::list));
+        lists.extend(texts.subjects.matching(channel).map(Members::list));
     }
 }
 
@@ -110,10 +132,7 @@ impl Texts {
                     Match::Subject => &mut self.subjects,
                     _ => &mut self.globs,
                 };
-                let (_, members) = patterns
-                    .entry(text.into())
-                    .or_insert_with(|| (pattern, Members::default()));
-                members
+                patterns.add(text, pattern)
             }
         }
     }
@@ -129,7 +148,7 @@ impl Texts {
             }
         }
         for patterns in [&mut self.globs, &mut self.subjects] {
-            let Some((_, members)) = patterns.get_mut(text) else {
+            let Some(members) = patterns.get_mut(text) else {
                 continue;
             };
             let removed = members.remove(id);
@@ -145,7 +164,7 @@ impl Texts {
 
     fn count(&self, text: &[u8]) -> usize {
         let of = |members: &Members| members.by_id.len();
-        let patterns = [&self.globs, &self.subjects].map(|map| map.get(text).map_or(0, |(_, members)| of(members)));
+        let patterns = [&self.globs, &self.subjects].map(|patterns| patterns.get(text).map_or(0, of));
         self.names.get(text).map_or(0, of) + patterns[0] + patterns[1]
     }
 }

@@ -9,8 +9,8 @@ use super::subscriber::{Delivery, Subscriber};
 use crate::clock::FAREWELL;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
-use fairlead_wire::pattern::Match;
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
+use fairlead_wire::pattern::{Match, Pattern};
 use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -138,6 +138,17 @@ impl Hub {
         // It closed in between, and may not have found this subscription.
         let left = self.shared.channels.unsubscribe(subscriber.id(), name);
         left.unwrap_or(count - 1)
+    }
+
+    /// How many subscriptions this process has.
+    pub fn subscriptions(&self) -> usize {
+        self.shared.channels.len()
+    }
+
+    /// Whether a subscription would add a pattern to `most` or more.
+    pub fn has_too_many_patterns(&self, name: &[u8], kind: Match, most: usize) -> bool {
+        let channels = &self.shared.channels;
+        Pattern::new(name, kind).is_some() && channels.patterns() >= most && !channels.has_pattern(name, kind)
     }
 
     /// Ends the subscription that the subscriber with that id made with the text `name`. Returns how many subscribers

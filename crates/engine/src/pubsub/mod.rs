@@ -8,7 +8,8 @@
 //!           └─> Bus ────────────────────> Mailbox ──> Dispatcher ──> Subscribers
 //! ```
 //!
-//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` has the subscriptions.
+//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` has the subscriptions,
+//!   `patterns.rs` those to patterns.
 //! * `queue.rs` holds what was published here; `dispatcher.rs` is the thread that delivers it to each [`Subscriber`],
 //!   as a [`Publication`] that makes each of its wire forms once.
 //! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
@@ -22,6 +23,7 @@ mod dispatcher;
 mod envelope;
 mod hub;
 mod mailbox;
+mod patterns;
 mod publication;
 mod queue;
 mod subscriber;
@@ -29,7 +31,7 @@ mod subscriber;
 pub use bus::Bus;
 pub use fairlead_wire::pattern::Match;
 pub use hub::{Hub, Posted, PubSubStats, Scope};
-pub use publication::{Publication, ENCODINGS};
+pub use publication::{Publication, WireForm, ENCODINGS};
 pub use subscriber::{Delivery, Subscriber};
 
 /// How long a publisher waits for a process that does not take messages.

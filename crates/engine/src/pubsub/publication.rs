@@ -1,10 +1,38 @@
 //! One published message, and its encoded forms: each is made once, for the first subscriber that needs it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// Number of wire forms of a publication. The subscribers agree on what each index means.
-pub const ENCODINGS: usize = 6;
+pub const ENCODINGS: usize = 8;
+
+/// A wire form, shared by all subscribers that have not sent it yet.
+pub struct WireForm {
+    bytes: Box<[u8]>,
+    receipt: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl WireForm {
+    /// The bytes to send.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Keeps what `count` returns for as long as the bytes are in memory: the first subscriber that has to wait for its
+    /// peer counts them for all.
+    pub fn count_once(&self, count: impl FnOnce() -> Box<dyn Any + Send + Sync>) {
+        self.receipt.get_or_init(count);
+    }
+}
+
+impl fmt::Debug for WireForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WireForm")
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// A message for the subscribers of a channel.
 pub struct Publication {
@@ -12,7 +40,7 @@ pub struct Publication {
     pub channel: Box<[u8]>,
     /// The message.
     pub message: Box<[u8]>,
-    encodings: [OnceLock<Arc<[u8]>>; ENCODINGS],
+    encodings: [OnceLock<Arc<WireForm>>; ENCODINGS],
 }
 
 impl Publication {
@@ -29,8 +57,13 @@ impl Publication {
     ///
     /// # Panics
     /// If `index` is not below [`ENCODINGS`].
-    pub fn encoded(&self, index: usize, make: impl FnOnce(&[u8]) -> Vec<u8>) -> &Arc<[u8]> {
-        self.encodings[index].get_or_init(|| make(&self.message).into())
+    pub fn encoded(&self, index: usize, make: impl FnOnce(&[u8]) -> Vec<u8>) -> &Arc<WireForm> {
+        self.encodings[index].get_or_init(|| {
+            Arc::new(WireForm {
+                bytes: make(&self.message).into(),
+                receipt: OnceLock::new(),
+            })
+        })
     }
 }
 
@@ -56,9 +89,9 @@ mod tests {
                 made += 1;
                 message.to_ascii_uppercase()
             });
-            assert_eq!(&bytes[..], b"HELLO");
+            assert_eq!(bytes.bytes(), b"HELLO");
         }
         assert_eq!(made, 1);
-        assert_eq!(&publication.encoded(0, <[u8]>::to_vec)[..], b"hello");
+        assert_eq!(publication.encoded(0, <[u8]>::to_vec).bytes(), b"hello");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::publication::Publication;
 use super::PATIENCE;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
@@ -100,7 +100,7 @@ impl Queue {
         let mut state = self.state.lock();
         let mut taken = state.taken;
         while state.phase == QueuePhase::Open && !state.has_room(publication) {
-            let late = self.room.wait_for(&mut state, PATIENCE).timed_out();
+            let late = self.room.wait_for(&mut state, PATIENCE);
             if late && state.taken == taken {
                 return false;
             }

@@ -3,25 +3,28 @@
 //! Nothing here blocks. A write hands the kernel as much as it takes at once; the poller sends the rest. What a client
 //! may leave unsent is bounded, and so are its messages that wait for the app.
 
+use super::carrier::Carrier;
 use super::clients::index;
 use super::ending::Ending;
 use super::inbox::{Event, Inbox};
 use super::outbox::Frames;
 use super::reader::Reader;
+use super::subscriptions::Subscriptions;
 use super::{Realtime, Scheduled};
 use crate::clock::{AtomicMillis, Millis};
-use crate::config::fair_by::Party;
+use crate::config::fair_by::{network, Party};
 use crate::http::own_chunks::OwnChunks;
+use crate::limits::budget::Budget;
+use crate::limits::holders::Owner;
 use crate::limits::meter::Meter;
-use crate::pubsub::{Delivery, Match};
+use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use crate::transport::Link;
 use crate::worker::Count;
 use fairlead_wire::websocket::{Deflate, Deflater};
-use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// The protocol of a client.
@@ -75,8 +78,8 @@ pub(super) struct Outbox {
     pub(super) transport: Option<Link>,
     /// As a client, until it is released.
     pub(super) count: Option<Count>,
-    /// As a connection. `None` also for a stream of a session, which is counted itself.
-    pub(super) connection: Option<Count>,
+    /// `None` until the client has begun, and once it is released.
+    pub(super) carrier: Option<Carrier>,
     pub(super) frames: Frames,
     /// When the socket last took something, or was first offered what it has not taken.
     pub(super) moved: Millis,
@@ -87,14 +90,23 @@ pub(super) struct Outbox {
     pub(super) writes: bool,
     /// Whether something was written since the app last got [`Event::Drained`].
     pub(super) owes_drained: bool,
-    /// Made when first needed, if the context is kept between messages.
-    pub(super) deflater: Option<Box<Deflater>>,
     /// Finds the data in a response that the app frames itself.
     pub(super) own_chunks: Option<Box<OwnChunks>>,
+    /// Bytes that are missing of a response whose length was announced.
+    pub(super) missing: Option<u64>,
     pub(super) ending: Option<Ending>,
 }
 
 impl Outbox {
+    /// The part of `data` that belongs to a response with an announced length; all of it for others.
+    pub(super) fn within_length<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
+        let Some(missing) = &mut self.missing else { return data };
+        let most = usize::try_from(*missing).unwrap_or(usize::MAX);
+        let data = &data[..data.len().min(most)];
+        *missing -= data.len() as u64;
+        data
+    }
+
     /// Called before something is queued. If nothing waits, the time-outs of writing start now.
     pub(super) fn begin(&mut self) {
         if self.frames.is_empty() {
@@ -115,6 +127,9 @@ pub struct Client {
     /// Whom its events count for, if turns go by party.
     pub(crate) party: Option<Party>,
     pub(super) realtime: Weak<Realtime>,
+    budget: OnceLock<Arc<Budget>>,
+    /// Whose incomplete messages count together with its own.
+    owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
     /// Whether the poller does not read because the app does not keep up.
@@ -128,11 +143,18 @@ pub struct Client {
     /// When the peer was last heard, and when it was last sent a ping.
     pub(super) heard: AtomicMillis,
     pub(super) pinged: AtomicMillis,
+    /// When an incomplete message was due, and when reading was last resumed: a pause is not the peer's fault.
+    pub(super) message_due: AtomicMillis,
+    pub(super) resumed: AtomicMillis,
+    /// Made when first needed, if the context is kept between messages. Locked before the outbox, until what was
+    /// compressed is queued.
+    pub(super) deflater: Mutex<Option<Box<Deflater>>>,
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
-    /// Names, and the ids that their events carry.
-    subscriptions: Mutex<Vec<(Box<[u8]>, u64)>>,
+    pub(super) subscriptions: Mutex<Subscriptions>,
+    /// Whether the app does not keep up with what is published for its blocks, and that was logged.
+    pub(super) lags: AtomicBool,
 }
 
 impl std::fmt::Debug for Client {
@@ -158,6 +180,16 @@ pub(super) struct Beginning {
     pub(super) timeout: u32,
 }
 
+impl Beginning {
+    fn owner(&self) -> Owner {
+        let session = || self.transport.budget().map_or(self.key, |session| session.key());
+        match self.peer {
+            Some(peer) => Owner::Network(network(peer.ip())),
+            None => Owner::Key(session()),
+        }
+    }
+}
+
 /// Ids of subscribers, unique in the process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -177,6 +209,8 @@ impl Client {
             peer: beginning.peer,
             party: beginning.party,
             realtime,
+            budget: OnceLock::new(),
+            owner: beginning.owner(),
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             paused: AtomicBool::new(false),
@@ -185,6 +219,9 @@ impl Client {
             timeout: AtomicU32::new(beginning.timeout),
             heard: AtomicMillis::new(now),
             pinged: AtomicMillis::new(now),
+            message_due: AtomicMillis::new(Millis::NEVER),
+            resumed: AtomicMillis::new(now),
+            deflater: Mutex::default(),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
                 beginning.protocol,
@@ -193,19 +230,20 @@ impl Client {
             outbox: Mutex::new(Outbox {
                 transport: Some(beginning.transport),
                 count: Some(beginning.count),
-                connection: None,
+                carrier: None,
                 frames: Frames::default(),
                 moved: now,
                 meter: Meter::begin(now),
                 reads: false,
                 writes: false,
                 owes_drained: false,
-                deflater: None,
                 own_chunks: None,
+                missing: None,
                 ending: None,
             }),
             inbox: Mutex::default(),
             subscriptions: Mutex::default(),
+            lags: AtomicBool::new(false),
         })
     }
 
@@ -219,14 +257,34 @@ impl Client {
         self.protocol
     }
 
+    /// Its own budget: for its rank, if it is no stream of a session, and for its incomplete message.
+    pub(super) fn budget(&self, realtime: &Realtime) -> &Arc<Budget> {
+        self.budget
+            .get_or_init(|| realtime.budgets.budget_of(self.owner, self.key))
+    }
+
     /// Whether it is the rest of a response, whose end has to be told from a breach.
     pub(crate) fn is_response(&self) -> bool {
         matches!(self.protocol, Protocol::Stream { .. })
     }
 
+    pub(super) fn is_web_socket(&self) -> bool {
+        self.protocol == Protocol::WebSocket
+    }
+
+    /// Whether its connection was lent for it: the next request may come there, even now. Also after it was given back.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_lent)
+    }
+
     /// The app frames the rest of the response itself, in chunks.
     pub(crate) fn decode_chunks(&self, chunks: Box<OwnChunks>) {
         self.outbox.lock().own_chunks = Some(chunks);
+    }
+
+    /// So many bytes of the response are missing; `None` if its length was not announced.
+    pub(crate) fn expect_bytes(&self, missing: Option<u64>) {
+        self.outbox.lock().missing = missing;
     }
 
     /// Whether something that is written now may still arrive.
@@ -285,48 +343,6 @@ impl Client {
     /// Announces that the client has another handler: the app gets this before any waiting event.
     pub fn replaced(&self) {
         self.tell(Event::Replaced);
-    }
-
-    /// Subscribes to a channel, or to those that match a pattern. Returns how many subscribers of that name this
-    /// process has and, if the client had subscribed to it before, the former id; `None` if the client is not open.
-    pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, Option<u64>)> {
-        let (realtime, me) = (self.realtime.upgrade()?, self.me.upgrade()?);
-        let mut subscriptions = self.subscriptions.lock();
-        if !self.is_open() {
-            return None;
-        }
-        let id = match delivery {
-            Delivery::Event(id) => id,
-            _ => 0,
-        };
-        let before = match subscriptions.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, known)) => Some(std::mem::replace(known, id)),
-            None => {
-                subscriptions.push((name.into(), id));
-                None
-            }
-        };
-        Some((realtime.hub.subscribe(me, name, kind, delivery), before))
-    }
-
-    /// Ends a subscription. Returns how many subscribers of that name are left in this process, and the id of its
-    /// events; `None` if there was no subscription.
-    pub fn unsubscribe(&self, name: &[u8]) -> Option<(usize, u64)> {
-        let realtime = self.realtime.upgrade()?;
-        let mut subscriptions = self.subscriptions.lock();
-        let index = subscriptions.iter().position(|(known, _)| **known == *name)?;
-        let (_, id) = subscriptions.swap_remove(index);
-        realtime.hub.unsubscribe(self.id, name).map(|left| (left, id))
-    }
-
-    /// Ends all subscriptions; returns the names that have no subscriber left in this process.
-    pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
-        let subscriptions = std::mem::take(&mut *self.subscriptions.lock());
-        subscriptions
-            .into_iter()
-            .filter(|(name, _)| realtime.hub.unsubscribe(self.id, name) == Some(0))
-            .map(|(name, _)| name)
-            .collect()
     }
 
     pub(super) fn state(&self) -> State {

@@ -4,20 +4,15 @@
 use super::client::{Client, State};
 use super::inbox::{Event, LastWord};
 use super::reader::{ReadTurn, Reader};
+use super::unfinished::NO_MEMORY;
 use super::Realtime;
 use crate::clock::Millis;
-use crate::limits::request_totals::Taken;
 use fairlead_wire::websocket::{Failure, Incoming, Limits};
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Most fragments of one message.
 const MOST_FRAGMENTS: usize = 1 << 18;
-
-/// The failure of a peer whose message grows while the messages of others take all the memory for them.
-const NO_MEMORY: Failure = Failure {
-    code: 1013,
-    reason: "no memory for a message as large",
-};
 
 /// A control frame: concerns the connection, not the app.
 enum Remark {
@@ -59,6 +54,8 @@ impl Client {
         let mut remarks = Vec::new();
         let keeps = self.keeps_messages();
         let mut room = self.room(realtime);
+        let before = decoder.unfinished();
+        let mut has_message = false;
         let fed = decoder.feed_while(bytes, &limits, &mut |incoming| {
             let (text, data) = match incoming {
                 Incoming::Text(data) => (true, data),
@@ -68,6 +65,7 @@ impl Client {
                     return ControlFlow::Continue(());
                 }
             };
+            has_message = true;
             turn.decoded += data.len();
             if keeps {
                 let data = data.into_owned();
@@ -81,8 +79,9 @@ impl Client {
                 ControlFlow::Continue(())
             }
         });
-        let unfinished = decoder.unfinished();
-        let has_room = reader.taken.memory(&realtime.worker.config.request_totals, unfinished);
+        let (left, held) = (decoder.unfinished(), decoder.held());
+        let more = if has_message { left } else { left.saturating_sub(before) };
+        let has_room = self.keep_unfinished(reader, held, (more, has_message), realtime, now);
         let fed = fed.and_then(|taken| has_room.then_some(taken).ok_or(NO_MEMORY));
         let (schedule, is_sound) = self.pass_on(reader, messages, &remarks, fed.map(|_| ()), realtime, now);
         let taken = if is_sound {
@@ -112,8 +111,8 @@ impl Client {
         let failed = fed.and(heard).err();
         reader.is_done |= failed.is_some() || matches!(remarks.last(), Some(Remark::Close(_)));
         if let Some(failure) = failed {
-            reader.decoder = None;
-            reader.taken = Taken::default();
+            reader.forget_message();
+            self.message_due.store(Millis::NEVER, Relaxed);
             self.receive_last(LastWord::Failure(failure));
         } else if let Some(Remark::Close(code)) = remarks.last() {
             self.receive_last(LastWord::Close(*code));
@@ -156,7 +155,7 @@ impl Client {
     }
 
     /// Answers a last word after all earlier messages.
-    fn receive_last(&self, last_word: LastWord) {
+    pub(super) fn receive_last(&self, last_word: LastWord) {
         let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
         if !waits {
             self.answer_last(last_word);

@@ -1,6 +1,6 @@
 //! Encodes messages for the wire. A publication is encoded once for all clients with the same form.
 
-use crate::pubsub::{Publication, ENCODINGS};
+use crate::pubsub::{Publication, WireForm, ENCODINGS};
 use fairlead_wire::event_stream;
 use fairlead_wire::websocket::{frame, Deflate, Deflater, Opcode};
 use std::cell::RefCell;
@@ -14,12 +14,25 @@ const DEFLATED_TEXT: usize = 2;
 const DEFLATED_BINARY: usize = 3;
 const CHUNKED_EVENT: usize = 4;
 const EVENT: usize = 5;
+const NARROW_TEXT: usize = 6;
+const NARROW_BINARY: usize = 7;
 
-const _: () = assert!(EVENT < ENCODINGS);
+const _: () = assert!(NARROW_BINARY < ENCODINGS);
 
-/// The window of messages that are compressed once for all clients (RFC 7692 §7.1.2.1). For a client that negotiated a
-/// smaller one, they are compressed separately.
-const SHARED_BITS: u8 = 15;
+/// The window of messages that are compressed once for all clients (RFC 7692 §7.1.2.1).
+const USUAL_BITS: u8 = 15;
+
+/// The same for all clients that have negotiated a smaller window: this one is no larger than any of theirs.
+const NARROW_BITS: u8 = 9;
+
+/// The window for messages to a client that has negotiated one of `2^bits` bytes.
+fn window(bits: u8) -> u8 {
+    if bits < USUAL_BITS {
+        NARROW_BITS
+    } else {
+        USUAL_BITS
+    }
+}
 
 /// Text has to be UTF-8 (RFC 6455 §5.6).
 pub(super) fn opcode(data: &[u8], text: bool) -> Opcode {
@@ -31,7 +44,7 @@ pub(super) fn opcode(data: &[u8], text: bool) -> Opcode {
 }
 
 pub(super) fn plain(opcode: Opcode, data: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(data.len() + 10);
+    let mut bytes = Vec::new();
     frame(&mut bytes, opcode, false, data);
     bytes
 }
@@ -39,13 +52,12 @@ pub(super) fn plain(opcode: Opcode, data: &[u8]) -> Vec<u8> {
 /// Compresses a message by itself: reading it needs no earlier message.
 pub(super) fn deflated(opcode: Opcode, data: &[u8], bits: u8) -> Vec<u8> {
     thread_local! {
-        static DEFLATER: RefCell<Option<(u8, Deflater)>> = const { RefCell::new(None) };
+        static DEFLATERS: RefCell<[Option<Deflater>; 2]> = const { RefCell::new([None, None]) };
     }
-    DEFLATER.with_borrow_mut(|kept| {
-        let deflater = match kept {
-            Some((known, deflater)) if *known == bits => deflater,
-            _ => &mut kept.insert((bits, Deflater::new(bits))).1,
-        };
+    let bits = window(bits);
+    DEFLATERS.with_borrow_mut(|kept| {
+        let deflater = &mut kept[usize::from(bits == NARROW_BITS)];
+        let deflater = deflater.get_or_insert_with(|| Deflater::new(bits));
         compress(deflater, opcode, data, false)
     })
 }
@@ -58,35 +70,38 @@ pub(super) fn deflated_with(deflater: &mut Deflater, opcode: Opcode, data: &[u8]
 fn compress(deflater: &mut Deflater, opcode: Opcode, data: &[u8], keep_context: bool) -> Vec<u8> {
     let mut payload = Vec::with_capacity(data.len() / 2 + 16);
     deflater.message(data, keep_context, &mut payload);
-    let mut bytes = Vec::with_capacity(payload.len() + 10);
+    let mut bytes = Vec::new();
     frame(&mut bytes, opcode, true, &payload);
     bytes
 }
 
 /// Whether a client can read messages that are compressed once for all.
 pub(super) fn can_share(deflate: Deflate) -> bool {
-    deflate.server_no_context && deflate.server_bits == SHARED_BITS
+    deflate.server_no_context
 }
 
-pub(super) fn shared_message(publication: &Publication, text: bool, compressed: bool) -> Arc<[u8]> {
-    let index = match (text, compressed) {
-        (true, false) => TEXT,
-        (false, false) => BINARY,
-        (true, true) => DEFLATED_TEXT,
-        (false, true) => DEFLATED_BINARY,
+/// A message for all clients with such a window; `None`: it is not compressed.
+pub(super) fn shared_message(publication: &Publication, text: bool, bits: Option<u8>) -> Arc<WireForm> {
+    let bits = bits.map(window);
+    let index = match (text, bits) {
+        (true, None) => TEXT,
+        (false, None) => BINARY,
+        (true, Some(USUAL_BITS)) => DEFLATED_TEXT,
+        (false, Some(USUAL_BITS)) => DEFLATED_BINARY,
+        (true, Some(_)) => NARROW_TEXT,
+        (false, Some(_)) => NARROW_BINARY,
     };
-    let bytes = publication.encoded(index, |message| {
+    let form = publication.encoded(index, |message| {
         let opcode = opcode(message, text);
-        if compressed {
-            deflated(opcode, message, SHARED_BITS)
-        } else {
-            plain(opcode, message)
+        match bits {
+            Some(bits) => deflated(opcode, message, bits),
+            None => plain(opcode, message),
         }
     });
-    Arc::clone(bytes)
+    Arc::clone(form)
 }
 
-pub(super) fn shared_event(publication: &Publication, chunked: bool) -> Arc<[u8]> {
+pub(super) fn shared_event(publication: &Publication, chunked: bool) -> Arc<WireForm> {
     let index = if chunked { CHUNKED_EVENT } else { EVENT };
     Arc::clone(publication.encoded(index, |message| event(message, chunked)))
 }
@@ -135,4 +150,44 @@ fn piece_of(bytes: Vec<u8>, chunked: bool) -> Vec<u8> {
     } else {
         bytes
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlead_wire::websocket::{Decoder, Incoming, Limits, Role};
+
+    #[test]
+    fn clients_with_small_windows_share_a_form_that_all_of_them_can_read() {
+        let message: Vec<u8> = (0..100_000u32)
+            .flat_map(|number| (number % 997).to_le_bytes())
+            .collect();
+        let publication = Publication::new(*b"channel", message.clone());
+        let forms: Vec<_> = (9..=15)
+            .map(|bits| shared_message(&publication, false, Some(bits)))
+            .collect();
+        assert!(forms[..6].iter().all(|form| Arc::ptr_eq(form, &forms[0])));
+        assert!(!Arc::ptr_eq(&forms[0], &forms[6]), "the usual window is used in full");
+        let limits = Limits {
+            message_bytes: 1 << 24,
+            fragments: 1,
+        };
+        for form in [&forms[0], &forms[6]] {
+            let mut got = Vec::new();
+            let fed =
+                Decoder::new(Role::Client, Some(DEFLATE)).feed(&mut form.bytes().to_vec(), &limits, &mut |incoming| {
+                    if let Incoming::Binary(data) = incoming {
+                        got = data.into_owned();
+                    }
+                });
+            assert!(fed.is_ok() && got == message);
+        }
+    }
+
+    const DEFLATE: Deflate = Deflate {
+        server_no_context: true,
+        client_no_context: true,
+        server_bits: NARROW_BITS,
+        client_bits: 15,
+    };
 }

@@ -5,22 +5,26 @@
 //!     ├────fault──▶ Failed ───the peer hangs up───────────▲
 //!     └── error, end of input, silence, time-out ─────────┘
 //! ```
+//! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as any other write.
+//!
 //! The end of input ends nothing while the peer's own last word waits for its answer: browsers end their half of a stream
 //! of HTTP/2 with their close frame. The last frame is sent, then the server's half of the connection is closed. What the
 //! peer still sends is discarded for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
 
+use super::carrier::{Carrier, Lender};
 use super::client::{Client, Outbox, Protocol, State};
 use super::encoding;
 use super::inbox::{Event, LastWord};
 use super::outbox::Frame;
+use super::turns::GOING_AWAY;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
 use crate::http::own_chunks::UNFINISHED;
 use crate::observe::excess::About;
+use crate::sync::MutexGuard;
 use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
 use fairlead_wire::websocket::{close_frame, Opcode};
-use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -36,12 +40,44 @@ const TRY_AGAIN_LATER: u16 = 1013;
 /// The state of an end that has begun.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// Nothing is waited for after this.
+    /// Time for the peer once the kernel has everything.
+    patience: Duration,
+    /// Nothing is waited for after this; [`Millis::NEVER`] until the kernel has everything.
     deadline: Millis,
     /// Whether the peer has sent its close frame.
     peer_is_done: bool,
     /// Whether the server's half of the connection is closed.
     is_shut: bool,
+    /// Whether a response is complete and with the kernel, so that another request may follow.
+    is_complete: bool,
+}
+
+impl Outbox {
+    /// Sends as much as the kernel takes at once.
+    fn send_now(&mut self) {
+        let Some(transport) = &self.transport else { return };
+        let (mut taken, mut before) = (0, usize::MAX);
+        while taken != before {
+            before = taken;
+            if self.frames.flush(&**transport, &mut taken).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Whether the end of what is queued comes before the end that was announced.
+    fn is_short(&self) -> bool {
+        self.missing.is_some_and(|missing| missing > 0)
+    }
+
+    /// After a complete response, who gets the connection back.
+    fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
+        let is_complete = self.ending.as_ref().is_some_and(|ending| ending.is_complete);
+        match self.carrier.take_if(|carrier| is_complete && carrier.is_lent())? {
+            Carrier::Lent(lender) => Some(lender),
+            Carrier::Own { .. } | Carrier::Foreign { .. } => None,
+        }
+    }
 }
 
 impl Client {
@@ -52,6 +88,9 @@ impl Client {
             return self.abort(outbox, UNFINISHED);
         }
         if self.advance(State::Closing) {
+            if outbox.is_short() {
+                self.tell_of_end(format_args!("its body is shorter than the announced content-length"));
+            }
             self.send_last(outbox, code, reason, CLOSE, false);
         }
     }
@@ -79,33 +118,26 @@ impl Client {
         }
     }
 
+    /// The peer does not take what it is sent.
+    pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>) {
+        self.fail(outbox, TRY_AGAIN_LATER, "does not take what it is sent");
+    }
+
     /// The peer has violated the protocol: sends a close code, and discards what it still sends.
-    pub(super) fn fail(&self, outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
-        self.fail_within(outbox, code, reason, LINGER);
-    }
-
-    /// The peer does not take what it is sent. It may not take the close frame soon either.
-    pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>, realtime: &Realtime) {
-        let patience = realtime.worker.write_timeout().max(LINGER);
-        self.fail_within(outbox, TRY_AGAIN_LATER, "does not take what it is sent", patience);
-    }
-
-    fn fail_within(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str, patience: Duration) {
+    pub(super) fn fail(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
+        if self.is_response() {
+            // Without what is dropped, a last chunk would pass for the end of the response.
+            return self.abort(outbox, reason);
+        }
         if !self.advance(State::Failed) {
             return;
         }
-        if let Some(realtime) = self.realtime.upgrade() {
-            let log = &realtime.worker.log;
-            log.about_peer(
-                About::Client,
-                format_args!("closed {} ({code}: {reason})", self.describe()),
-            );
-        }
+        self.tell_of_end(format_args!("{code}: {reason}"));
         // After a close frame nothing may follow, and the frame itself must still be sent.
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
         }
-        self.send_last(outbox, Some(code), reason, patience, false);
+        self.send_last(outbox, Some(code), reason, LINGER, false);
     }
 
     fn send_last(
@@ -116,25 +148,32 @@ impl Client {
         patience: Duration,
         peer_is_done: bool,
     ) {
-        let now = Millis::now();
         let has_spoken = outbox.ending.is_some();
         outbox.ending = Some(Ending {
-            deadline: now + patience,
+            patience: self.patience(&outbox, patience),
+            deadline: Millis::NEVER,
             peer_is_done,
             is_shut: false,
+            is_complete: false,
         });
         if !has_spoken {
             outbox.begin();
             let last = self.closing_bytes(&outbox, code, reason);
             outbox.frames.push(Frame::Own(last));
         }
-        if let Some(realtime) = self.realtime.upgrade() {
-            realtime.expect(now + patience);
-        }
         self.flush_locked(outbox);
         // What the peer still sends does not go to the app, so reading need not wait for the app.
         if let Some(realtime) = self.realtime.upgrade() {
             self.resume(&realtime);
+        }
+    }
+
+    /// `usual`, or longer for a peer that has not taken earlier frames: when the kernel has the last one, its buffer is
+    /// still full of them.
+    fn patience(&self, outbox: &Outbox, usual: Duration) -> Duration {
+        match self.realtime.upgrade() {
+            Some(realtime) if outbox.writes => realtime.worker.write_timeout().max(usual),
+            _ => usual,
         }
     }
 
@@ -151,18 +190,33 @@ impl Client {
         bytes
     }
 
-    /// The kernel has everything. If that includes the last frame, closes the server's half of the connection, unless
-    /// the peer's close frame is awaited. True if the client has ended.
+    /// The kernel has everything. If that includes the last frame, the deadline begins. Closes the server's half of the
+    /// connection, unless the peer's close frame is awaited or another request may follow. True if the client has ended.
     pub(super) fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
-        let Some(ending) = &mut outbox.ending else { return false };
-        if ending.peer_is_done {
+        let is_short = outbox.is_short();
+        // Before the client has begun, its carrier is unknown.
+        let (Some(ending), Some(carrier)) = (&mut outbox.ending, &outbox.carrier) else {
+            return false;
+        };
+        let goes_on = carrier.goes_on() && !is_short;
+        ending.is_complete = goes_on && carrier.is_lent();
+        if ending.peer_is_done || ending.is_complete {
             return true;
+        }
+        if ending.deadline == Millis::NEVER {
+            ending.deadline = Millis::now() + ending.patience;
+            if let Some(realtime) = self.realtime.upgrade() {
+                realtime.expect(ending.deadline);
+            }
         }
         let awaits_response = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
         if !awaits_response && !std::mem::replace(&mut ending.is_shut, true) {
             if let Some(transport) = &outbox.transport {
                 if self.is_response() {
-                    transport.give_back(Afterwards::Close);
+                    transport.give_back(match goes_on {
+                        true => Afterwards::NextRequest,
+                        false => Afterwards::Close,
+                    });
                 }
                 let is_gone = transport.shut_down(Shutdown::Write).is_err();
                 // The stream of a session has nothing to tell after the end of both halves.
@@ -193,6 +247,11 @@ impl Client {
             return false;
         }
         let mut outbox = self.outbox.lock();
+        if let Some(lender) = outbox.take_lender() {
+            drop(outbox);
+            lender.take_back();
+            return true;
+        }
         outbox.frames.clear();
         if let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) {
             if realtime.worker.is_at_home() {
@@ -203,20 +262,46 @@ impl Client {
         true
     }
 
+    /// The server ends before the app has closed the client: sends the last frame, as far as the kernel takes it at once.
+    /// A response that is cut gets none.
+    pub(super) fn say_goodbye(&self) {
+        let mut outbox = self.outbox.lock();
+        outbox.send_now();
+        let lost = outbox.frames.bytes();
+        if !self.is_response() && self.advance(State::Closing) {
+            outbox.frames.forget_whole_frames();
+            let last = self.closing_bytes(&outbox, Some(GOING_AWAY), "");
+            outbox.frames.push(Frame::Own(last));
+            outbox.send_now();
+        }
+        drop(outbox);
+        if lost > 0 {
+            self.tell_of_end(format_args!("the server ended before it took {lost} bytes"));
+        }
+    }
+
+    fn tell_of_end(&self, why: std::fmt::Arguments<'_>) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            let log = &realtime.worker.log;
+            log.about_peer(
+                About::Client,
+                self.peer,
+                format_args!("closed {} ({why})", self.describe()),
+            );
+        }
+    }
+
     /// Resets the connection without a last frame, so that the kernel does not keep, for minutes, data that the peer
     /// does not read.
     pub(super) fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
-        if let Some(realtime) = self.realtime.upgrade() {
-            let log = &realtime.worker.log;
-            log.about_peer(About::Client, format_args!("closed {} ({why})", self.describe()));
-        }
+        self.tell_of_end(format_args!("{why}"));
         if self.end_by(|transport| transport.reset()) {
             self.tell(Event::Close);
         }
     }
 
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let kind = match self.protocol() {
             Protocol::WebSocket => "a WebSocket",
             Protocol::EventStream { .. } => "an event stream",
@@ -230,8 +315,8 @@ impl Client {
 
     /// Does what is due; returns when to call it again.
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
+        let mut next = self.look_after_message(realtime, now);
         let outbox = self.outbox.lock();
-        let mut next = Millis::NEVER;
         if self.state() == State::Closed {
             return Millis::NEVER;
         }
@@ -291,19 +376,22 @@ impl Client {
                     // The peer may have sent something: the server does not read.
                     return now + period;
                 }
-                let heard = self.heard.load(Relaxed);
-                let gone = heard + period * SILENT_PERIODS;
-                if gone <= now {
-                    self.abort(outbox, "it does not answer pings");
-                    return Millis::NEVER;
-                }
-                let due = heard + period;
+                let due = self.heard.load(Relaxed) + period;
                 if due > now {
                     return due;
                 }
-                if self.pinged.load(Relaxed) < due {
+                // The peer's time begins with the ping: the process may have stood still since the peer was heard.
+                let pinged = self.pinged.load(Relaxed);
+                let time = period * (SILENT_PERIODS - 1);
+                if pinged < due {
                     self.pinged.store(now, Relaxed);
                     self.send_quietly(outbox, encoding::plain(Opcode::Ping, b""));
+                    return now + time;
+                }
+                let gone = pinged + time;
+                if gone <= now {
+                    self.abort(outbox, "it does not answer pings");
+                    return Millis::NEVER;
                 }
                 gone
             }
@@ -318,10 +406,12 @@ impl Client {
         realtime.intake.remove(unheard, &realtime.worker.poller);
         let mut outbox = self.outbox.lock();
         let transport = outbox.transport.take();
-        let counts = (outbox.count.take(), outbox.connection.take());
-        outbox.deflater = None;
+        let counts = (outbox.count.take(), outbox.carrier.take());
         outbox.own_chunks = None;
         drop(outbox);
+        if let Some(mut deflater) = self.deflater.try_lock() {
+            *deflater = None;
+        }
         drop(transport);
         realtime.clients.release(self.key);
         drop(counts);

@@ -135,6 +135,15 @@ impl Inbox {
         !self.room(most_bytes).is_empty()
     }
 
+    /// Whether a published message fits, if so many messages and bytes may wait.
+    pub(super) fn takes_published(&self, most_messages: usize, most_bytes: usize) -> bool {
+        self.events.len() < most_messages && self.bytes < most_bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
     /// Whether the last event was added.
     pub(super) fn is_closed(&self) -> bool {
         self.closed

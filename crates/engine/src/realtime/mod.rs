@@ -2,11 +2,15 @@
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
-//!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes; `outbox.rs` keeps what the
+//!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes, `unfinished.rs`
+//!   incomplete messages; `outbox.rs` keeps what the
 //!   peer has not taken yet; `encoding.rs` makes frames.
+//! * `carrier.rs` is the connection under a client, which may go on afterwards.
+//! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
+mod carrier;
 mod client;
 mod clients;
 mod decoding;
@@ -18,8 +22,11 @@ mod outbox;
 mod process;
 mod reader;
 mod sending;
+mod subscriptions;
 mod turns;
+mod unfinished;
 
+pub(crate) use carrier::{Carrier, Lender};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
@@ -28,11 +35,14 @@ pub use sending::Offered;
 pub(crate) use turns::EventEnd;
 
 use crate::clock::Millis;
+use crate::limits::budget::{Budgets, Kind};
 use crate::pubsub::Hub;
+use crate::spool::{Slowness, Spool};
 use crate::worker::Worker;
 use clients::Clients;
 use intake::Intake;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// The clients of one engine, and what they need of it.
 pub(crate) struct Realtime {
@@ -41,13 +51,18 @@ pub(crate) struct Realtime {
     hub: Arc<Hub>,
     clients: Clients,
     intake: Intake,
+    spool: Arc<Spool>,
+    budgets: Arc<Budgets>,
     host: Weak<dyn Host>,
 }
 
-/// Gives clients their turns.
+/// Gives clients their turns, and room.
 pub(crate) trait Host: Send + Sync {
     /// Puts a turn into the ready queue.
     fn schedule(&self, turn: Scheduled);
+
+    /// Makes the client give way whose share of this is first to go; false if there is none.
+    fn make_room(&self, kind: Kind) -> bool;
 }
 
 /// What gets a turn on a thread of the app.
@@ -60,13 +75,20 @@ pub(crate) enum Scheduled {
 
 impl Realtime {
     /// No clients yet. `hub` has their subscriptions.
-    pub(crate) fn new(worker: Arc<Worker>, hub: Arc<Hub>, host: Weak<dyn Host>) -> Arc<Realtime> {
+    pub(crate) fn new(
+        worker: Arc<Worker>,
+        hub: Arc<Hub>,
+        (spool, budgets): (Arc<Spool>, Arc<Budgets>),
+        host: Weak<dyn Host>,
+    ) -> Arc<Realtime> {
         Arc::new_cyclic(|me| Realtime {
             me: me.clone(),
             intake: Intake::new(worker.config.messages_pending_bytes),
             worker,
             hub,
             clients: Clients::default(),
+            spool,
+            budgets,
             host,
         })
     }
@@ -87,6 +109,19 @@ impl Realtime {
         if let Some(host) = self.host.upgrade() {
             host.schedule(turn);
         }
+    }
+
+    /// Makes a client give way; not to be called with the lock of an outbox.
+    fn make_room(&self, kind: Kind) -> bool {
+        self.host.upgrade().is_some_and(|host| host.make_room(kind))
+    }
+
+    /// The slowest client that would not be done within `limit`.
+    pub(crate) fn slowest(&self, now: Millis, limit: Duration) -> Option<(Slowness, Arc<Client>)> {
+        let all = self.clients.all().into_iter();
+        let slow = all.filter_map(|client| Some((client.slowness(now)?, client)));
+        slow.filter(|(slowness, _)| slowness.is_too_much(limit))
+            .max_by_key(|(slowness, _)| *slowness)
     }
 
     /// Makes sure that the clients are checked at `deadline`.

@@ -1,6 +1,13 @@
 //! The frames that a client has not taken yet, in order. Frames for many clients are shared, and all that wait are sent
 //! in as few system calls as possible.
+//!
+//! Memory is counted only while a client is waited for: its own frames for itself; shared ones once, by the first client
+//! that is waited for. Shared frames nevertheless belong to the share of each client that decides which one gives way.
 
+use crate::clock::Millis;
+use crate::limits::budget::{Budget, Kind, Share};
+use crate::pubsub::WireForm;
+use crate::spool::{Charge, Pace, Slowness, Spool};
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
@@ -16,18 +23,39 @@ const TURN_BYTES: usize = 1024 * 1024;
 /// The capacity that an empty outbox keeps.
 const SPARE_PLACES: usize = 8;
 
+/// What a frame takes beside its bytes, about.
+const FRAME_BYTES: usize = 64;
+
+/// Memory is counted in steps of this size, rounded down.
+const STEP: usize = 4 * 1024;
+
 /// A complete frame, chunk or piece of a stream.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Own(Vec<u8>),
-    Shared(Arc<[u8]>),
+    Shared(Arc<WireForm>),
 }
 
 impl Frame {
     fn bytes(&self) -> &[u8] {
         match self {
             Frame::Own(bytes) => bytes,
-            Frame::Shared(bytes) => bytes,
+            Frame::Shared(form) => form.bytes(),
+        }
+    }
+
+    /// Memory that it takes for this client alone.
+    fn own_memory(&self) -> usize {
+        match self {
+            Frame::Own(bytes) => FRAME_BYTES + bytes.capacity(),
+            Frame::Shared(_) => FRAME_BYTES,
+        }
+    }
+
+    fn shared_memory(&self) -> usize {
+        match self {
+            Frame::Own(_) => 0,
+            Frame::Shared(form) => form.bytes().len(),
         }
     }
 }
@@ -50,6 +78,24 @@ pub(crate) struct Frames {
     bytes: usize,
     /// Whether the transport has taken something that the kernel does not have.
     has_rest: bool,
+    /// Memory of all frames: for this client alone, and shared with others.
+    own: usize,
+    shared: usize,
+    /// The last frames, of which the shared ones may not be counted yet.
+    uncounted: usize,
+    held: Option<Held>,
+    /// Bytes that the transport has taken since the client was last waited for.
+    progress: u64,
+    pace: Pace,
+}
+
+/// Memory that is counted.
+#[derive(Debug)]
+struct Held {
+    /// In the total of all responses.
+    own: Charge,
+    /// Own and shared memory, in the budget of the session or of the client.
+    share: Share,
 }
 
 impl Frames {
@@ -70,9 +116,55 @@ impl Frames {
     pub(crate) fn push(&mut self, frame: Frame) {
         let length = frame.bytes().len();
         if length > 0 {
-            self.bytes += length;
+            self.add(&frame);
+            self.uncounted += 1;
             self.frames.push_back(frame);
         }
+    }
+
+    fn add(&mut self, frame: &Frame) {
+        self.bytes += frame.bytes().len();
+        self.own += frame.own_memory();
+        self.shared += frame.shared_memory();
+    }
+
+    /// The client is waited for: counts what waits. True if that is more than before.
+    pub(crate) fn count(&mut self, spool: &Arc<Spool>, budget: impl FnOnce() -> Arc<Budget>) -> bool {
+        if self.frames.is_empty() {
+            self.held = None;
+            return false;
+        }
+        let new = self.uncounted.min(self.frames.len());
+        for frame in self.frames.range(self.frames.len() - new..) {
+            if let Frame::Shared(form) = frame {
+                form.count_once(|| Box::new(spool.count_memory(form.bytes().len(), None)));
+            }
+        }
+        self.uncounted = 0;
+        let steps = |bytes: usize| (bytes / STEP * STEP) as u64;
+        let (own, all) = (steps(self.own), steps(self.own + self.shared));
+        match &mut self.held {
+            None if all > 0 => {
+                self.held = Some(Held {
+                    own: spool.count_memory(own as usize, None),
+                    share: budget().count(Kind::Responses, all),
+                });
+                true
+            }
+            Some(held) if held.share.amount() != all || held.own.bytes() != own => {
+                let is_more = all > held.share.amount();
+                held.own.set(own);
+                held.share.set(all);
+                is_more
+            }
+            _ => false,
+        }
+    }
+
+    /// How slow the client is; `None` if it takes everything at once.
+    pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
+        self.held.as_ref()?;
+        self.pace.slowness(now, self.progress, self.bytes as u64)
     }
 
     /// Puts a frame before all others, of which nothing may have been sent.
@@ -80,7 +172,8 @@ impl Frames {
         let length = frame.bytes().len();
         if length > 0 {
             debug_assert_eq!(self.sent, 0);
-            self.bytes += length;
+            self.add(&frame);
+            self.uncounted = self.frames.len() + 1;
             self.frames.push_front(frame);
         }
     }
@@ -88,7 +181,9 @@ impl Frames {
     /// Drops every frame of which nothing was sent; one that was begun must be completed.
     pub(crate) fn forget_whole_frames(&mut self) {
         self.frames.truncate(usize::from(self.sent > 0));
-        self.bytes = self.frames.iter().map(|frame| frame.bytes().len()).sum::<usize>() - self.sent;
+        let sum = |of: fn(&Frame) -> usize| self.frames.iter().map(of).sum::<usize>();
+        self.bytes = sum(|frame| frame.bytes().len()) - self.sent;
+        (self.own, self.shared) = (sum(Frame::own_memory), sum(Frame::shared_memory));
     }
 
     pub(crate) fn clear(&mut self) {
@@ -97,6 +192,16 @@ impl Frames {
 
     /// Gives the kernel what it takes without blocking. Adds the number of bytes it took to `taken`.
     pub(crate) fn flush(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
+        let flushed = self.flush_frames(transport, taken)?;
+        if flushed == Flushed::Part {
+            self.pace.note_full(Millis::now(), self.progress);
+        } else if self.held.take().is_some() || self.progress > 0 {
+            (self.progress, self.pace) = (0, Pace::default());
+        }
+        Ok(flushed)
+    }
+
+    fn flush_frames(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
         let mut turn = 0;
         while !self.frames.is_empty() {
             match self.send(transport) {
@@ -143,12 +248,15 @@ impl Frames {
     fn advance(&mut self, count: usize) {
         self.bytes -= count;
         self.sent += count;
+        self.progress += count as u64;
         while let Some(first) = self.frames.front() {
             let length = first.bytes().len();
             if self.sent < length {
                 break;
             }
             self.sent -= length;
+            self.own -= first.own_memory();
+            self.shared -= first.shared_memory();
             self.frames.pop_front();
         }
     }
@@ -157,6 +265,7 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pubsub::Publication;
     use crate::transport::Socket;
     use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
     use std::io::Read;
@@ -178,7 +287,7 @@ mod tests {
             frames.push(if number % 2 == 0 {
                 Frame::Own(bytes)
             } else {
-                Frame::Shared(bytes.into())
+                Frame::Shared(Arc::clone(Publication::new(*b"", bytes).encoded(0, <[u8]>::to_vec)))
             });
         }
         assert_eq!(frames.bytes(), expected.len());

@@ -4,7 +4,7 @@
 use super::client::next_id;
 use super::{Realtime, Scheduled};
 use crate::pubsub::{Delivery, Publication, Subscriber};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -20,7 +20,7 @@ struct Backlog {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     scheduled: bool,
-    /// Whether the last message was dropped.
+    /// Whether a message was dropped since the app had caught up last.
     drops: bool,
 }
 
@@ -102,7 +102,7 @@ impl ProcessSubscription {
         realtime.worker.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {
             realtime.worker.log.error(format_args!(
-                "a subscription of the process does not keep up with what is published; messages are dropped"
+                "the application does not keep up with what is published for a subscription of the process; messages are dropped"
             ));
         }
     }
@@ -119,7 +119,9 @@ impl Subscriber for ProcessSubscription {
             Self::drop_one(&mut waiting);
             return false;
         }
-        waiting.drops = false;
+        if waiting.publications.is_empty() {
+            waiting.drops = false;
+        }
         waiting.bytes += publication.message.len();
         waiting.publications.push_back(Arc::clone(publication));
         let schedule = !std::mem::replace(&mut waiting.scheduled, true);

@@ -1,17 +1,28 @@
 //! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
 //! send nothing; for them only the end of their input counts.
 
-use super::client::{Client, Events, Protocol, State};
+use super::client::{Client, Events, Outbox, Protocol, State};
+use super::encoding;
 use super::inbox::Room;
 use super::Realtime;
 use crate::clock::Millis;
+use crate::limits::budget::Share;
+use crate::limits::meter::Meter;
 use crate::limits::request_totals::Taken;
+use crate::sync::MutexGuard;
 use crate::transport::Link;
 use crate::transport::READ_TURN;
 use fairlead_wire::websocket::{Decoder, Deflate, Role};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::net::sockopt;
 use std::mem::take;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
+
+/// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
+/// socket that was closed, by default.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 pub(super) struct Reader {
     /// `None` once the client is released.
@@ -24,6 +35,10 @@ pub(super) struct Reader {
     pub(super) is_done: bool,
     /// Counts the memory of an incomplete message.
     pub(super) taken: Taken,
+    /// Its place among those of all clients, once it takes memory.
+    pub(super) standing: Option<Share>,
+    /// Measures how fast it grows.
+    pub(super) meter: Meter,
     /// The current second, and the control frames in it.
     second: u64,
     controls: u32,
@@ -57,22 +72,37 @@ impl ReadTurn {
     }
 }
 
+/// Whether the connection was reset, even behind bytes that were not received.
+fn is_gone(transport: &Link) -> bool {
+    let mut polled = [PollFd::new(transport, PollFlags::empty())];
+    let ended = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(ended)
+}
+
 impl Reader {
     /// Releases everything.
     pub(super) fn end(&mut self) {
         self.transport = None;
-        self.decoder = None;
         self.rest = Rest::default();
+        self.forget_message();
+    }
+
+    /// Gives back the memory of an incomplete message.
+    pub(super) fn forget_message(&mut self) {
+        self.decoder = None;
         self.taken = Taken::default();
+        self.standing = None;
     }
 
     pub(super) fn new(transport: Link, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
         Reader {
+            taken: Taken::of_message(transport.budget().cloned()),
+            standing: None,
+            meter: Meter::begin(Millis::now()),
             transport: Some(transport),
             decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
             rest: Rest::default(),
             is_done: false,
-            taken: Taken::default(),
             second: 0,
             controls: 0,
         }
@@ -98,6 +128,11 @@ impl Client {
         let Some(transport) = reader.transport.clone() else {
             return false;
         };
+        if self.is_lent() {
+            drop(reader);
+            self.look_for_end(&transport);
+            return false;
+        }
         if self.keeps_messages() && realtime.intake.room() == 0 {
             self.pause(realtime);
         }
@@ -108,9 +143,9 @@ impl Client {
         }
         while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
             match transport.receive(scratch) {
-                Ok(0) if reader.is_done => {
+                Ok(0) if reader.is_done || !self.is_web_socket() => {
                     drop(reader);
-                    self.end_when_answered();
+                    self.end_when_answered(&transport);
                     return schedule;
                 }
                 Ok(0) => {
@@ -163,15 +198,53 @@ impl Client {
         }
     }
 
-    /// The peer has ended its half of the connection after its last word, and may wait for the answer. Until that is
-    /// sent, nothing is read.
-    fn end_when_answered(&self) {
+    /// The peer has ended its half of the connection: after its last word, or after a request whose response goes on. It
+    /// may wait for the rest. Until that is sent, nothing is read.
+    fn end_when_answered(&self, transport: &Link) {
         let mut outbox = self.outbox.lock();
         if outbox.ending.is_some() && outbox.frames.is_empty() {
             drop(outbox);
-            self.end();
-        } else if take(&mut outbox.reads) {
+            return self.end();
+        }
+        if take(&mut outbox.reads) {
             self.watch(&mut outbox);
+        }
+        self.probe(outbox, transport);
+    }
+
+    /// Finds out whether a peer that has ended its half still receives: one that has closed its socket answers the next
+    /// bytes with a reset. An event stream takes a comment for that. What the app sends on another stream is for the app to
+    /// decide, so the kernel asks for it: a socket is forgotten some time after it was closed.
+    fn probe(&self, outbox: MutexGuard<'_, Outbox>, transport: &Link) {
+        match self.protocol() {
+            Protocol::EventStream { chunked } if self.is_open() => {
+                self.send_quietly(outbox, encoding::comment(chunked));
+            }
+            Protocol::Stream { .. } => {
+                let _ = sockopt::set_socket_keepalive(transport, true);
+                let _ = sockopt::set_tcp_keepidle(transport, KEEPALIVE);
+                let _ = sockopt::set_tcp_keepintvl(transport, KEEPALIVE);
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks for the end of the peer without receiving anything: what it sends is its next request.
+    fn look_for_end(&self, transport: &Link) {
+        let received = transport.has_received();
+        if matches!(received, Err(Errno::AGAIN | Errno::INTR)) {
+            return;
+        }
+        if received.is_err() || is_gone(transport) {
+            return self.end();
+        }
+        let mut outbox = self.outbox.lock();
+        if !take(&mut outbox.reads) {
+            return;
+        }
+        self.watch(&mut outbox);
+        if received == Ok(false) {
+            self.probe(outbox, transport);
         }
     }
 
@@ -260,7 +333,9 @@ impl Client {
         let mut outbox = self.outbox.lock();
         self.paused.store(false, SeqCst);
         // What the peer has sent during the pause has not been read yet.
-        self.heard.store(Millis::now(), Relaxed);
+        let now = Millis::now();
+        self.heard.store(now, Relaxed);
+        self.resumed.store(now, Relaxed);
         outbox.reads = true;
         self.watch(&mut outbox);
         drop(outbox);

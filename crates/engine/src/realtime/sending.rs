@@ -7,12 +7,15 @@ use super::inbox::Event;
 use super::outbox::{Flushed, Frame};
 use crate::clock::Millis;
 use crate::config::Overflow;
+use crate::limits::budget::Kind;
 use crate::pubsub::{Delivery, Publication, Subscriber};
+use crate::spool::Slowness;
+use crate::sync::MutexGuard;
 use fairlead_wire::websocket::{Deflater, Opcode};
-use parking_lot::MutexGuard;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The result of offering a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +32,29 @@ impl Client {
     /// Sends a message: a text or binary frame, or an event without a name. Text that is not UTF-8 is sent as binary.
     /// False if the client is not open, or does not take what it was sent before.
     pub fn write(&self, data: &[u8], text: bool) -> bool {
-        let mut outbox = self.outbox.lock();
         if !self.is_open() {
             return false;
         }
-        let frame = match self.protocol {
-            Protocol::WebSocket => self.message(&mut outbox, data, text),
-            Protocol::EventStream { chunked } => encoding::event(data, chunked),
-            Protocol::Stream { chunked } => encoding::piece(data, chunked),
-        };
-        self.send(outbox, Frame::Own(frame))
+        match self.protocol {
+            Protocol::WebSocket => self.write_message(data, text),
+            Protocol::EventStream { chunked } => self.send_if_open(encoding::event(data, chunked)),
+            Protocol::Stream { chunked } => self.send_if_open(encoding::piece(data, chunked)),
+        }
+    }
+
+    /// Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
+    fn write_message(&self, data: &[u8], text: bool) -> bool {
+        let (frame, context) = self.message(data, text);
+        let is_sent = self.send_if_open(frame);
+        if !is_sent {
+            forget(context);
+        }
+        is_sent
+    }
+
+    fn send_if_open(&self, frame: Vec<u8>) -> bool {
+        let outbox = self.outbox.lock();
+        self.is_open() && self.send(outbox, Frame::Own(frame))
     }
 
     /// Sends one event; see [`fairlead_wire::event_stream::event`]. A WebSocket gets the data as text.
@@ -46,12 +62,7 @@ impl Client {
         let Protocol::EventStream { chunked } = self.protocol else {
             return self.write(data, true);
         };
-        let outbox = self.outbox.lock();
-        self.is_open()
-            && self.send(
-                outbox,
-                Frame::Own(encoding::named_event(data, name, id, retry, chunked)),
-            )
+        self.is_open() && self.send_if_open(encoding::named_event(data, name, id, retry, chunked))
     }
 
     /// Sends the next piece of a stream, if the client has taken enough of the earlier ones.
@@ -66,7 +77,7 @@ impl Client {
             return Offered::Full;
         }
         let piece = match outbox.own_chunks.as_mut().map(|chunks| chunks.decode(data)) {
-            None => encoding::piece(data, chunked),
+            None => encoding::piece(outbox.within_length(data), chunked),
             Some(Ok(data)) => encoding::piece(&data, chunked),
             Some(Err(fault)) => {
                 self.abort(outbox, fault);
@@ -75,9 +86,7 @@ impl Client {
         };
         outbox.begin();
         outbox.frames.push(Frame::Own(piece));
-        if !outbox.writes {
-            self.flush_locked(outbox);
-        }
+        self.flush_or_count(outbox);
         Offered::Taken
     }
 
@@ -98,21 +107,22 @@ impl Client {
         self.flush_locked(self.outbox.lock());
     }
 
-    fn message(&self, outbox: &mut Outbox, data: &[u8], text: bool) -> Vec<u8> {
+    /// A message as a frame, and the context that it is a part of: to be kept until the frame is queued, or forgotten if
+    /// it is not. While another thread compresses, messages are sent as they are (RFC 7692 §6).
+    fn message(&self, data: &[u8], text: bool) -> (Vec<u8>, Option<Context<'_>>) {
         let opcode = encoding::opcode(data, text);
-        match self.deflate {
-            Some(deflate) if self.is_worth_deflating(data) => {
-                if deflate.server_no_context {
-                    encoding::deflated(opcode, data, deflate.server_bits)
-                } else {
-                    let deflater = outbox
-                        .deflater
-                        .get_or_insert_with(|| Box::new(Deflater::new(deflate.server_bits)));
-                    encoding::deflated_with(deflater, opcode, data)
-                }
-            }
-            _ => encoding::plain(opcode, data),
+        let deflate = self.deflate.filter(|_| self.is_worth_deflating(data));
+        let Some(deflate) = deflate else {
+            return (encoding::plain(opcode, data), None);
+        };
+        if deflate.server_no_context {
+            return (encoding::deflated(opcode, data, deflate.server_bits), None);
         }
+        let Some(mut context) = self.deflater.try_lock() else {
+            return (encoding::plain(opcode, data), None);
+        };
+        let deflater = context.get_or_insert_with(|| Box::new(Deflater::new(deflate.server_bits)));
+        (encoding::deflated_with(deflater, opcode, data), Some(context))
     }
 
     fn is_worth_deflating(&self, data: &[u8]) -> bool {
@@ -139,9 +149,56 @@ impl Client {
                 }
             }
         }
+        self.flush_or_count(outbox);
+        true
+    }
+
+    /// Something was queued: gives it to the kernel, or counts it if the peer is waited for already.
+    fn flush_or_count(&self, mut outbox: MutexGuard<'_, Outbox>) {
         if !outbox.writes {
-            self.flush_locked(outbox);
+            return self.flush_locked(outbox);
         }
+        let is_too_much = self.count_waiting(&mut outbox);
+        drop(outbox);
+        if is_too_much {
+            self.make_room();
+        }
+    }
+
+    /// Counts what waits for the peer. True if a client has to give way for it, once the outbox is unlocked.
+    fn count_waiting(&self, outbox: &mut Outbox) -> bool {
+        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
+            return false;
+        };
+        let budget = || Arc::clone(transport.budget().unwrap_or_else(|| self.budget(&realtime)));
+        outbox.frames.count(&realtime.spool, budget) && realtime.spool.is_memory_exceeded(0)
+    }
+
+    fn make_room(&self) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            realtime.make_room(Kind::Responses);
+        }
+    }
+
+    /// How slow the peer is; `None` if it takes everything at once, or a thread writes to it now.
+    pub(super) fn slowness(&self, now: Millis) -> Option<Slowness> {
+        self.outbox.try_lock()?.frames.slowness(now)
+    }
+
+    /// Gives up what waits for the peer, and the client. False if nothing waits, a thread writes to it now, or it would be
+    /// done within `limit`.
+    pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> bool {
+        let Some(outbox) = self.outbox.try_lock() else {
+            return false;
+        };
+        let slowness = outbox.frames.slowness(now);
+        if slowness.is_none_or(|slowness| limit.is_some_and(|limit| !slowness.is_too_much(limit))) {
+            return false;
+        }
+        if let Some(realtime) = self.realtime.upgrade() {
+            realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
+        }
+        self.abort(outbox, "others need its share of response_memory_total_bytes");
         true
     }
 
@@ -173,7 +230,7 @@ impl Client {
             }
             Overflow::Close => {
                 realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
-                self.fail_slow(outbox, &realtime);
+                self.fail_slow(outbox);
             }
         }
         false
@@ -200,7 +257,14 @@ impl Client {
             }
         }
         match flushed {
-            Ok(Flushed::Part) => self.watch_writes(&mut outbox, true),
+            Ok(Flushed::Part) => {
+                self.watch_writes(&mut outbox, true);
+                let is_too_much = self.count_waiting(&mut outbox);
+                drop(outbox);
+                if is_too_much {
+                    self.make_room();
+                }
+            }
             Ok(Flushed::Everything) => {
                 self.watch_writes(&mut outbox, false);
                 let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
@@ -252,37 +316,23 @@ impl Client {
         self.state() != State::Closed
     }
 
-    fn published(&self, publication: &Arc<Publication>, delivery: Delivery, outbox: &mut Outbox) -> Frame {
+    fn published(&self, publication: &Arc<Publication>, delivery: Delivery) -> (Frame, Option<Context<'_>>) {
         let message = &publication.message;
-        match self.protocol {
+        let frame = match self.protocol {
             Protocol::EventStream { chunked } => Frame::Shared(encoding::shared_event(publication, chunked)),
             Protocol::Stream { chunked } => Frame::Own(encoding::piece(message, chunked)),
             Protocol::WebSocket => {
                 let text = delivery != Delivery::Binary;
-                match self.deflate {
-                    Some(deflate) if self.is_worth_deflating(message) => {
-                        if encoding::can_share(deflate) {
-                            Frame::Shared(encoding::shared_message(publication, text, true))
-                        } else {
-                            Frame::Own(self.message(outbox, message, text))
-                        }
-                    }
-                    _ => Frame::Shared(encoding::shared_message(publication, text, false)),
+                let deflate = self.deflate.filter(|_| self.is_worth_deflating(message));
+                if deflate.is_some_and(|deflate| !encoding::can_share(deflate)) {
+                    let (frame, context) = self.message(message, text);
+                    return (Frame::Own(frame), context);
                 }
+                let bits = deflate.map(|deflate| deflate.server_bits);
+                Frame::Shared(encoding::shared_message(publication, text, bits))
             }
-        }
-    }
-
-    /// Adds an event for the app. If the app does not keep up, the client overflows as if it did not read.
-    fn publish_event(&self, publication: &Arc<Publication>, id: u64) {
-        let inbox = self.inbox.lock();
-        if !inbox.has_room(self.most_bytes()) {
-            drop(inbox);
-            self.overflow(self.outbox.lock());
-            return;
-        }
-        drop(inbox);
-        self.tell(Event::Published(id, Arc::clone(publication)));
+        };
+        (frame, None)
     }
 
     pub(super) fn pong(&self, data: &[u8]) {
@@ -302,9 +352,17 @@ impl Client {
     pub(super) fn send_quietly(&self, mut outbox: MutexGuard<'_, Outbox>, frame: Vec<u8>) {
         outbox.begin();
         outbox.frames.push(Frame::Own(frame));
-        if !outbox.writes {
-            self.flush_locked(outbox);
-        }
+        self.flush_or_count(outbox);
+    }
+}
+
+/// The compressor of a client whose messages refer to earlier ones.
+type Context<'a> = MutexGuard<'a, Option<Box<Deflater>>>;
+
+/// A message was not sent: the next one must not refer to it.
+fn forget(context: Option<Context<'_>>) {
+    if let Some(mut context) = context {
+        *context = None;
     }
 }
 
@@ -324,12 +382,18 @@ impl Subscriber for Client {
         if !self.is_open() {
             return false;
         }
-        let frame = self.published(publication, delivery, &mut outbox);
+        let (frame, context) = self.published(publication, delivery);
         if let Err(frame) = self.queue(&mut outbox, frame) {
-            self.send(outbox, frame);
+            if !self.send(outbox, frame) {
+                forget(context);
+            }
             return false;
         }
-        !outbox.writes
+        let is_waited_for = outbox.writes;
+        if is_waited_for {
+            self.flush_or_count(outbox);
+        }
+        !is_waited_for
     }
 
     fn flush(&self) {

@@ -1,6 +1,7 @@
 //! The turns of a client in the ready queue: it begins, has a turn for each of its events, one at a time and in order,
 //! and ends.
 
+use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
 use super::inbox::Event;
 use super::outbox::Frame;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
-const GOING_AWAY: u16 = 1001;
+pub(super) const GOING_AWAY: u16 = 1001;
 
 /// What follows a turn of a client.
 #[derive(Debug)]
@@ -59,10 +60,9 @@ impl Realtime {
         client
     }
 
-    /// The client takes over the socket, and `count` if that is a connection of its own: `head` is sent first, and `ahead`
-    /// was already read from the peer.
-    pub(crate) fn begin(&self, client: &Arc<Client>, count: Option<Count>, head: Vec<u8>, mut ahead: Vec<u8>) {
-        client.outbox.lock().connection = count;
+    /// The client takes over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
+    pub(crate) fn begin(&self, client: &Arc<Client>, carrier: Carrier, head: Vec<u8>, mut ahead: Vec<u8>) {
+        client.outbox.lock().carrier = Some(carrier);
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
         // starts to read only after `ahead` was decoded.
         let is_there = client.inbox.lock().push(Event::Open);
@@ -143,6 +143,7 @@ impl Realtime {
     }
 
     fn end_client(&self, client: &Client) {
+        client.say_goodbye();
         client.end_now();
         client.release(self);
     }

@@ -77,9 +77,16 @@ impl Stream {
         self.peers.client()
     }
 
-    /// What TLS has agreed on with the client, here or in front of a proxy that speaks for it.
+    /// What TLS has agreed on with the client: in our own handshake, or in front of a proxy that speaks for it. A header
+    /// that anybody may have sent never stands for what a handshake has proved.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
-        self.peers.session().or_else(|| self.transport.session())
+        self.transport.session().or_else(|| self.peers.session())
+    }
+
+    /// What a trusted proxy says that it has agreed on, beside our own handshake with the proxy.
+    pub(crate) fn claimed_session(&self) -> Option<&Arc<Session>> {
+        self.transport.session()?;
+        self.peers.session().filter(|_| self.peers.is_vouched())
     }
 
     /// Whether the client has used https, as far as is known.

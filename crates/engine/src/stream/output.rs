@@ -10,22 +10,18 @@ use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::descriptors::Counted;
-use crate::spool::{Charge, Claim, Slowness, Spool, Spooled};
+use crate::spool::{Charge, Claim, Pace, Slowness, Spool, Spooled};
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Most bytes of a file that one connection sends before others get their turn.
 const FILE_SLICE: u64 = 512 * 1024;
 
 /// From this size on, a copy to the buffer costs more than a separate write, and a buffer is worth spooling.
 const WRITE_THROUGH: usize = 64 * 1024;
-
-/// What a client has taken before this says little about how fast it is.
-const LATELY: Duration = Duration::from_millis(500);
 
 /// The capacity up to which an empty buffer is kept.
 pub(crate) const KEPT_CAPACITY: usize = 32 * 1024;
@@ -79,6 +75,8 @@ enum Segment {
     /// The bytes from `offset` to `end` of a file that is served.
     File {
         file: Arc<Counted<File>>,
+        /// The number of the device that it is on.
+        device: u64,
         offset: u64,
         end: u64,
     },
@@ -97,24 +95,13 @@ pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
-    /// Since the socket was first full.
-    full: Option<Full>,
+    pace: Pace,
     /// The place of the thread that writes here in the line for memory.
     claim: Option<Claim>,
     /// Counts what the buffer holds while the client takes its time.
     counted: Option<Charge>,
     /// Memory of the whole output, for the rank of an HTTP/1 connection. A session has a budget for all its streams.
     held: Option<Share>,
-}
-
-/// Speed of the client. The kernel's buffer grows at first, whatever the client does, so only what was
-/// taken lately says something about the client.
-#[derive(Clone, Copy, Debug)]
-struct Full {
-    since: Millis,
-    /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the progress until then.
-    before: (Millis, u64),
-    last: (Millis, u64),
 }
 
 impl Output {
@@ -142,6 +129,14 @@ impl Output {
         }
     }
 
+    /// The device of the file that is sent next, if it is one that is served.
+    pub(crate) fn disk(&self) -> Option<u64> {
+        match self.segments.front() {
+            Some(Segment::File { device, .. }) => Some(*device),
+            _ => None,
+        }
+    }
+
     /// Bytes that are in memory or in a temporary file.
     pub(crate) fn pending(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| match segment {
@@ -164,9 +159,7 @@ impl Output {
 
     /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
-        let Full { since, before, .. } = self.full?;
-        let lately = (self.progress - before.1, now - before.0);
-        Some(Slowness::new(now - since, lately, self.pending()))
+        self.pace.slowness(now, self.progress, self.pending())
     }
 
     /// Whether this holds memory that others could use.
@@ -287,10 +280,15 @@ impl Output {
         Ok(taken)
     }
 
-    /// Adds a file, to be sent from `offset` to `end` without being copied to user space.
-    pub(crate) fn push_file(&mut self, file: Arc<Counted<File>>, offset: u64, end: u64) {
+    /// Adds a file, which is on that device, to be sent from `offset` to `end` without being copied to user space.
+    pub(crate) fn push_file(&mut self, file: Arc<Counted<File>>, device: u64, offset: u64, end: u64) {
         if offset < end {
-            self.segments.push_back(Segment::File { file, offset, end });
+            self.segments.push_back(Segment::File {
+                file,
+                device,
+                offset,
+                end,
+            });
         }
     }
 
@@ -322,16 +320,7 @@ impl Output {
     }
 
     fn note_full(&mut self) {
-        let last = (Millis::now(), self.progress);
-        let full = self.full.get_or_insert(Full {
-            since: last.0,
-            before: last,
-            last,
-        });
-        if last.0 - full.last.0 >= LATELY {
-            full.before = full.last;
-            full.last = last;
-        }
+        self.pace.note_full(Millis::now(), self.progress);
     }
 
     fn forget_buffer(&mut self) {
@@ -403,7 +392,7 @@ impl Output {
             return Ok(Flush::Pending);
         }
         self.progress = 0;
-        self.full = None;
+        self.pace = Pace::default();
         self.counted = None;
         self.held = None;
         Ok(Flush::Done)
@@ -419,7 +408,7 @@ impl Segment {
                 *sent += taken;
                 Ok((taken as u64, *sent < bytes.len()))
             }
-            Segment::File { file, offset, end } => transport.send_part(file, offset, *end, most),
+            Segment::File { file, offset, end, .. } => transport.send_part(file, offset, *end, most),
             Segment::Spooled(spooled) => spooled.send(transport, most),
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Peers {
     speaker: Option<SocketAddr>,
     /// Whether fields of the speaker count.
     is_trusted: bool,
+    /// Whether the settings name the peer of the socket as a proxy.
+    is_vouched: bool,
     /// The header of the PROXY protocol, if it says anything that counts. It goes with the connection to other workers.
     introduction: Vec<u8>,
     /// What TLS has agreed on in front of the proxy.
@@ -43,6 +45,7 @@ impl Peers {
             socket,
             speaker,
             is_trusted: config.trusted_proxies.include(socket),
+            is_vouched: config.trusted_proxies.include(socket),
             ..Peers::default()
         }
     }
@@ -80,6 +83,11 @@ impl Peers {
     /// What the proxy in front has agreed on with the client.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.session.as_ref()
+    }
+
+    /// Whether the settings name the peer of the socket as a proxy.
+    pub(super) fn is_vouched(&self) -> bool {
+        self.is_vouched
     }
 
     /// The scheme that the client has used, if proxies tell it.

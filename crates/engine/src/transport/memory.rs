@@ -2,7 +2,7 @@
 //! Its descriptor is readable while there is something to receive, and always writable.
 
 use super::{Shutdown, Transport};
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -215,7 +215,7 @@ impl Read for Peer {
     fn read(&mut self, space: &mut [u8]) -> std::io::Result<usize> {
         let mut state = self.shared.state.lock();
         while state.to_peer.is_empty() && !state.engine_has_ended && !state.was_reset {
-            if self.shared.changed.wait_for(&mut state, self.patience).timed_out() {
+            if self.shared.changed.wait_for(&mut state, self.patience) {
                 return Err(std::io::ErrorKind::TimedOut.into());
             }
         }

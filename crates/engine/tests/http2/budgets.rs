@@ -6,7 +6,7 @@ use crate::support::http2::{get as get_request, request, Http2Client};
 use crate::support::*;
 use fairlead_engine::{Config, Descriptors, Exchange, RequestTotals};
 use rustix::net::sockopt::set_socket_send_buffer_size;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::Duration;
 
@@ -404,4 +404,55 @@ fn uploads_of_a_session_that_has_its_files_wait_for_each_other() {
         assert_eq!(client.response(upload).expect("a response").text(), "10000");
     }
     eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+/// An upload of so many bytes in parts that windows have room for.
+fn upload_part(client: &mut FrameClient, path: &str, length: usize, ends: bool) {
+    client.send(&post(1, path));
+    for begin in (0..length).step_by(16_000) {
+        let part = vec![b'x'; 16_000.min(length - begin)];
+        let is_last = begin + 16_000 >= length;
+        client.send(&frame(DATA, if is_last && ends { END_STREAM } else { 0 }, 1, &part));
+        client.ping();
+    }
+}
+
+#[test]
+fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
+    const ENDED: usize = 8;
+    let is_held = Arc::new(AtomicBool::new(true));
+    let hold = Arc::clone(&is_held);
+    let config = Config {
+        min_threads: ENDED + 1,
+        max_threads: ENDED + 1,
+        request_totals: RequestTotals::new(1 << 20, 1 << 30),
+        body_memory_bytes: 120_000,
+        head_max_bytes: 65_536,
+        ..config()
+    };
+    let server = Server::start(config, move |exchange| {
+        if path(exchange) == "/hold" {
+            eventually("leave to go on", || !hold.load(SeqCst));
+        }
+        reply(exchange, "ok");
+    });
+    let mut large = FrameClient::connect(server.address);
+    large.ping();
+    for number in 1..=ENDED {
+        let mut client = FrameClient::connect(server.address);
+        upload_part(&mut client, "/hold", 115_000, true);
+        eventually("it runs", || server.engine.stats().busy_threads == number as i64);
+    }
+    eventually("the sessions have ended", || server.engine.stats().connections == 1);
+    upload_part(&mut large, "/", 100_000, false);
+    assert!(server.totals.used().0 > 1_000_000, "{:?}", server.totals.used());
+    let mut good = Http2Client::connect(server.address);
+    let mut long = get_request("/");
+    let value = http::HeaderValue::from_bytes(&[b'y'; 45_000]).expect("a value");
+    long.headers_mut().insert("x-long", value);
+    let asked = good.ask(long, false);
+    assert_eq!(good.response(asked).expect("a response").status, 200);
+    assert_eq!(large.goaway(), Some(ENHANCE_YOUR_CALM));
+    is_held.store(false, SeqCst);
+    eventually("all is given back", || server.totals.used().0 == 0);
 }

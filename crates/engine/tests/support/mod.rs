@@ -117,6 +117,10 @@ pub fn config() -> Config {
         client_pending_bytes: 1 << 20,
         client_overflow: Overflow::Close,
         messages_pending_bytes: 64 << 20,
+        client_pending_messages: 4096,
+        max_subscriptions: 10_000,
+        max_subscriptions_total: 1_000_000,
+        max_patterns: 10_000,
         ping_interval: 40,
         max_pings: 100,
         deflate: Some(Context::PerMessage),
@@ -320,7 +324,7 @@ impl<S: Read + Write> Client<S> {
         self.response()
     }
 
-    /// The next response; it must have a content-length.
+    /// The next response; it must have a content-length or come in chunks.
     pub fn response(&mut self) -> Response {
         self.response_to("GET")
     }
@@ -344,6 +348,11 @@ impl<S: Read + Write> Client<S> {
         let end = text.find("\r\n\r\n")? + 4;
         let head = text[..end].to_string();
         let status = head[9..12].parse().expect("a status");
+        if has_body && head.contains("\r\ntransfer-encoding: chunked\r\n") {
+            let (body, length) = chunks(&self.buffer[end..])?;
+            self.buffer.drain(..end + length);
+            return Some(Response { status, head, body });
+        }
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("content-length: ").filter(|_| has_body))
@@ -374,6 +383,23 @@ impl<S: Read + Write> Client<S> {
 
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
+    }
+}
+
+/// The data of a complete body in chunks, and its length with the framing.
+fn chunks(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let (mut data, mut done) = (Vec::new(), 0);
+    loop {
+        let line = bytes[done..].windows(2).position(|end| end == b"\r\n")?;
+        let size = std::str::from_utf8(&bytes[done..done + line]).expect("a size");
+        let size = usize::from_str_radix(size, 16).expect("a size");
+        done += line + 2;
+        data.extend_from_slice(bytes.get(done..done + size)?);
+        assert_eq!(bytes.get(done + size..done + size + 2)?, b"\r\n");
+        done += size + 2;
+        if size == 0 {
+            return Some((data, done));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A WebSocket client that speaks to a test's engine.
 
 use super::PATIENCE;
-use fairlead_wire::websocket::{masked_frame, Decoder, Deflater, Incoming, Limits, Opcode, Role};
+use fairlead_wire::websocket::{masked_frame, Decoder, Deflate, Deflater, Incoming, Limits, Opcode, Role};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -34,11 +34,38 @@ impl WebSocket {
         WebSocket::open(address, HANDSHAKE, ahead)
     }
 
+    /// A client that has this line among the fields of its handshake.
+    pub fn connect_with_field(address: SocketAddr, line: &str) -> WebSocket {
+        let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{line}\r\n\r\n"));
+        WebSocket::open(address, &handshake, &[])
+    }
+
     /// A client that may compress what it sends. Short answers come as they are.
     pub fn connect_deflating(address: SocketAddr) -> WebSocket {
         let extension = "Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover\r\n\r\n";
         let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{extension}"));
         WebSocket::open(address, &handshake, &[])
+    }
+
+    /// A client that takes compressed messages, with a window of `2^bits` bytes.
+    pub fn connect_with_window(address: SocketAddr, bits: Option<u8>) -> WebSocket {
+        let window = bits.map_or(String::new(), |bits| format!("; server_max_window_bits={bits}"));
+        let extension = format!("Sec-WebSocket-Extensions: permessage-deflate{window}\r\n\r\n");
+        let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{extension}"));
+        WebSocket::open(address, &handshake, &[])
+    }
+
+    /// A client that inflates what it is sent, with the context of earlier messages.
+    pub fn connect_inflating(address: SocketAddr) -> WebSocket {
+        let mut client = WebSocket::connect_with_window(address, None);
+        let deflate = Deflate {
+            server_no_context: false,
+            client_no_context: false,
+            server_bits: 15,
+            client_bits: 15,
+        };
+        client.decoder = Decoder::new(Role::Client, Some(deflate));
+        client
     }
 
     fn open(address: SocketAddr, handshake: &str, ahead: &[u8]) -> WebSocket {

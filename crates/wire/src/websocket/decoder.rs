@@ -121,9 +121,14 @@ impl Decoder {
         }
     }
 
-    /// Bytes kept of an incomplete message.
+    /// Bytes of an incomplete message that have arrived, as they were sent.
     pub fn unfinished(&self) -> usize {
         self.message.bytes.len()
+    }
+
+    /// Memory that is kept for them.
+    pub fn held(&self) -> usize {
+        self.message.bytes.capacity()
     }
 
     /// Decodes the next bytes, which are unmasked in place, and passes everything complete to `on`, in order. Messages

@@ -18,9 +18,10 @@ mod word;
 pub(crate) use in_app::InApp;
 pub(crate) use slice::Gvl;
 
+use crate::protect::check_interrupts_of_method;
 use fairlead_engine::Engine;
 use in_app::HANDS_OVER;
-use magnus::Ruby;
+use magnus::{Error, Ruby};
 use rb_sys::{rb_nogvl, rb_unblock_function_t, RB_NOGVL_INTR_FAIL};
 use std::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -58,6 +59,21 @@ pub(crate) fn wait_without_gvl(ruby: &Ruby, mut code: impl FnMut() + Send) {
     // SAFETY: RUBY_UBF_IO is this number, which Ruby compares and never calls.
     let unblock = unsafe { std::mem::transmute::<isize, rb_unblock_function_t>(-1) };
     call_without_gvl(ruby, &mut code, unblock, std::ptr::null_mut());
+}
+
+/// The same for `code` that only computes: nothing ends it early, and it is run in any case, unless an exception for this
+/// thread comes first.
+pub(crate) fn compute_without_gvl<T: Send>(ruby: &Ruby, code: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let mut code = Some(code);
+    let mut result = None;
+    loop {
+        let mut run = || result = code.take().map(|code| code());
+        call_without_gvl(ruby, &mut run, None, std::ptr::null_mut());
+        if let Some(result) = result {
+            return Ok(result);
+        }
+        check_interrupts_of_method(ruby)?;
+    }
 }
 
 /// What the engine wants to have run without the GVL.

@@ -77,7 +77,9 @@ impl ThreadTemplate<'_> {
         let mut values = Slots::new();
         let has_host = self.push_shared(ruby, exchange, lent, &mut values);
         let of_session = match exchange.session() {
-            Some(session) => self.session.push(ruby, session, &mut values),
+            Some(session) => self
+                .session
+                .push(ruby, session, exchange.claimed_session(), &mut values),
             None => 0,
         };
         let kind = Kind::of(request, has_host, exchange.is_secure(), of_session);

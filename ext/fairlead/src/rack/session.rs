@@ -8,7 +8,7 @@ use crate::objects;
 use crate::strings::{frozen, interned, strings};
 use fairlead_engine::{Session, Verification};
 use magnus::Ruby;
-use rb_sys::{rb_ary_entry, rb_ary_push, Qnil, VALUE};
+use rb_sys::{rb_ary_entry, rb_ary_push, rb_obj_freeze, Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -29,6 +29,12 @@ const IDENTITY: u8 = 3;
 /// In a number of values: the one behind those that every session has is the name that a proxy tells of the client.
 const NAMED: u8 = 0x80;
 
+/// In a number of values: one more is what a trusted proxy says of its own TLS with the client.
+const CLAIMED: u8 = 0x40;
+
+/// The key of that value: a Hash, whose keys are those of a session of ours.
+const CLAIM: &[u8] = b"fairlead.proxy_tls";
+
 /// The values of the session that a thread has last served. On its stack, where the collector sees them.
 pub(super) struct LastSession {
     session: RefCell<Option<Arc<Session>>>,
@@ -45,7 +51,13 @@ impl LastSession {
     }
 
     /// Adds the values of [`push_keys`]. How many there are. Inside `protect`.
-    pub(super) fn push(&self, ruby: &Ruby, session: &Arc<Session>, slots: &mut Slots) -> u8 {
+    pub(super) fn push(
+        &self,
+        ruby: &Ruby,
+        session: &Arc<Session>,
+        claim: Option<&Arc<Session>>,
+        slots: &mut Slots,
+    ) -> u8 {
         let count = count(session);
         let is_last = matches!(&*self.session.borrow(), Some(last) if Arc::ptr_eq(last, session));
         if !is_last {
@@ -57,8 +69,23 @@ impl LastSession {
             // SAFETY: the GVL is held; a live Array.
             slots.push(unsafe { rb_ary_entry(self.values.get(), index.into()) });
         }
-        count
+        let Some(claim) = claim else { return count };
+        slots.push(told(ruby, claim));
+        count | CLAIMED
     }
+}
+
+/// What a proxy tells, as a Hash. Inside `protect`.
+fn told(ruby: &Ruby, session: &Session) -> VALUE {
+    let (hash, values, mut keys) = (objects::new_hash(ruby), values(ruby, session), Slots::new());
+    push_keys(ruby, count(session), &mut keys);
+    for (index, key) in keys.iter().enumerate() {
+        // SAFETY: the GVL is held; a live Array, and as many values as keys.
+        let value = unsafe { rb_ary_entry(values, index as _) };
+        objects::set(ruby, hash, key, value);
+    }
+    // SAFETY: the GVL is held; a live Hash.
+    unsafe { rb_obj_freeze(hash) }
 }
 
 /// How many values a session has, which says which ones.
@@ -86,14 +113,18 @@ pub(super) fn push_keys(ruby: &Ruby, count: u8, slots: &mut Slots) {
         keys.ssl_client_i_dn,
         keys.ssl_client_serial,
     ];
+    let number = usize::from(count & !(NAMED | CLAIMED));
     if count & NAMED != 0 {
         all.iter().take(ALWAYS.into()).for_each(|key| slots.push(*key));
-        return slots.push(interned(ruby, b"SSL_CLIENT_S_DN_CN"));
+        slots.push(interned(ruby, b"SSL_CLIENT_S_DN_CN"));
+    } else {
+        all.iter().take(number).for_each(|key| slots.push(*key));
+        for name in CHAIN.iter().take(number.saturating_sub(all.len())) {
+            slots.push(interned(ruby, name));
+        }
     }
-    let count = usize::from(count);
-    all.iter().take(count).for_each(|key| slots.push(*key));
-    for name in CHAIN.iter().take(count.saturating_sub(all.len())) {
-        slots.push(interned(ruby, name));
+    if count & CLAIMED != 0 {
+        slots.push(interned(ruby, CLAIM));
     }
 }
 

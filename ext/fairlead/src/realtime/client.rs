@@ -3,6 +3,7 @@
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
+use crate::gvl::wait_without_gvl;
 use crate::objects::set;
 use crate::strings::{bytes, strings};
 use fairlead_engine::{forks, Client, Protocol};
@@ -15,6 +16,9 @@ use magnus::{
 use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::Arc;
+
+/// Messages from this length on are written without the GVL.
+const LONG_BYTES: usize = 64 * 1024;
 
 /// Longest time that [`set_timeout`] takes, in seconds.
 const LONGEST_TIMEOUT: i64 = 255;
@@ -216,7 +220,7 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
 fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     if let [data] = arguments {
         if let Some(string) = RString::from_value(*data) {
-            return Ok(write_string(ruby, &this, string));
+            return write_string(ruby, &this, string);
         }
     }
     let parsed = scan_args::<(Value,), (), (), (), RHash, ()>(arguments)?;
@@ -230,20 +234,44 @@ fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bo
     let part = |value: Option<Value>| value.filter(|value| !value.is_nil()).map(text).transpose();
     let (event, id, retry) = (part(options.0)?, part(options.1)?, options.2);
     if event.is_none() && id.is_none() && retry.is_none() {
-        return Ok(write_string(ruby, &this, string));
+        return write_string(ruby, &this, string);
     }
     let Some(client) = this.at_home() else {
         return Ok(false);
     };
-    // SAFETY: the Strings are on the stack, and no Ruby runs while their bytes are used.
-    let written = unsafe {
-        client.write_event(
-            bytes(ruby, string.as_raw()),
-            event.as_ref().map(|event| bytes(ruby, event.as_raw())),
-            id.as_ref().map(|id| bytes(ruby, id.as_raw())),
-            retry,
-        )
-    };
+    write_apart(ruby, string, |string| {
+        // SAFETY: the Strings are on the stack, and no Ruby runs while their bytes are read.
+        let own = |part: &Option<RString>| part.map(|part| unsafe { bytes(ruby, part.as_raw()) }.to_vec());
+        let (event, id) = (own(&event), own(&id));
+        move || client.write_event(string, event.as_deref(), id.as_deref(), retry)
+    })
+}
+
+/// Calls what `writes` makes of the bytes of a String: without the GVL if they are many, since to compress and to copy them
+/// takes long.
+fn write_apart<'a, W: FnMut() -> bool + Send>(
+    ruby: &'a Ruby,
+    string: RString,
+    writes: impl FnOnce(&'a [u8]) -> W,
+) -> Result<bool, Error> {
+    // SAFETY: the String is on the stack.
+    let is_long = unsafe { bytes(ruby, string.as_raw()) }.len() >= LONG_BYTES;
+    let mut raw = string.as_raw();
+    if is_long {
+        // A String that shares the bytes, and keeps them when other threads change the first one.
+        // SAFETY: a live String, the GVL is held; what is raised is stopped, and goes on as magnus' error.
+        raw = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_str_new_frozen(raw) })?;
+    }
+    // SAFETY: the String is on the stack until the end of this function; no Ruby runs while its bytes are used, unless
+    // nobody can change them.
+    let mut write = writes(unsafe { bytes(ruby, raw) });
+    let mut written = None;
+    if is_long {
+        wait_without_gvl(ruby, || written = Some(write()));
+    }
+    // Without the first, Ruby wanted this thread back before it began.
+    let written = written.unwrap_or_else(&mut write);
+    std::hint::black_box(raw);
     Ok(written)
 }
 
@@ -258,15 +286,17 @@ fn text(value: Value) -> Result<RString, Error> {
     }
 }
 
-fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> bool {
-    let Some(client) = this.at_home() else { return false };
+fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> Result<bool, Error> {
+    let Some(client) = this.at_home() else {
+        return Ok(false);
+    };
     let raw = string.as_raw();
-    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-    unsafe {
-        let is_text = rb_sys::rb_enc_get_index(raw) == rb_sys::rb_utf8_encindex()
-            || rb_sys::rb_enc_get_index(raw) == rb_sys::rb_usascii_encindex();
-        client.write(bytes(ruby, raw), is_text)
-    }
+    // SAFETY: the String is on the stack, the GVL is held.
+    let is_text = unsafe {
+        rb_sys::rb_enc_get_index(raw) == rb_sys::rb_utf8_encindex()
+            || rb_sys::rb_enc_get_index(raw) == rb_sys::rb_usascii_encindex()
+    };
+    write_apart(ruby, string, |bytes| move || client.write(bytes, is_text))
 }
 
 /// `close(code = nil, reason = nil)`: closes the connection after what is queued.

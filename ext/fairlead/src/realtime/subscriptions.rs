@@ -23,7 +23,7 @@ impl NativeClient {
 }
 
 /// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns
-/// the number of this process's subscribers of that name, nil when the client is closed.
+/// the number of this process's subscribers of that name, nil when the client is closed or has too many subscriptions.
 pub(super) fn subscribe(
     ruby: &Ruby,
     this: Obj<NativeClient>,
@@ -41,10 +41,8 @@ pub(super) fn subscribe(
     };
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
     let subscribed = client.subscribe(unsafe { bytes(ruby, name.as_raw()) }, pattern, delivery);
-    match (subscribed, delivery) {
-        (Some((_, Some(before))), _) => forget_block(ruby, &this, before)?,
-        (None, Delivery::Event(id)) => forget_block(ruby, &this, id)?,
-        _ => {}
+    if let Delivery::Event(new) = delivery {
+        settle_block(ruby, &this, new, subscribed.map(|(_, id)| id), block)?;
     }
     Ok(subscribed.map(|(count, _)| count))
 }
@@ -76,6 +74,25 @@ fn keep_block(ruby: &Ruby, this: &Obj<NativeClient>, block: Value) -> Result<u64
     });
     blocks.aset(id, block)?;
     Ok(id)
+}
+
+/// Moves the block from its new number to the one that its events carry: messages that wait for the former block of the
+/// same name then run this one.
+fn settle_block(
+    ruby: &Ruby,
+    this: &Obj<NativeClient>,
+    new: u64,
+    carried: Option<u64>,
+    block: Value,
+) -> Result<(), Error> {
+    if carried == Some(new) {
+        return Ok(());
+    }
+    forget_block(ruby, this, new)?;
+    match (carried, this.blocks(ruby)) {
+        (Some(id), Some(blocks)) => blocks.aset(id, block),
+        _ => Ok(()),
+    }
 }
 
 fn forget_block(ruby: &Ruby, this: &NativeClient, id: u64) -> Result<(), Error> {

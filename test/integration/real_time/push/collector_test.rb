@@ -24,7 +24,13 @@ class CollectorTest < Minitest::Test
   end
 
   def test_while_objects_move
+    skip "this Ruby cannot move objects" unless GC.respond_to?(:compact)
+    converse(pushing(HANDLER, "-t", 2), %w[/a /b /c], before: "GC.compact; GC.start")
+  end
+
+  def test_while_objects_move_by_themselves
     skip "this Ruby cannot move objects" unless GC.respond_to?(:auto_compact=)
+    skip "Ruby 3.1 may find a freed class in its own table then (T_NONE); the cause is not known" if RUBY_VERSION < "3.2"
     converse(pushing(HANDLER, "-t", 2), %w[/a /b /c], before: "GC.auto_compact = true; GC.compact; GC.start")
   end
 

@@ -78,6 +78,21 @@ class RealTimeShutdownTest < Minitest::Test
     assert_operator seconds_of { server.stop }, :>=, 0.9
   end
 
+  def test_clients_whose_on_shutdown_hangs_get_a_close_frame_after_the_shutdown_timeout
+    [["-t", 1], ["-w", 1, "-t", 4]].each do |arguments|
+      server = pushing("def on_shutdown(client) = (client.write('last words'); sleep)", "--shutdown-timeout", 1, *arguments)
+      clients = Array.new(3) { web_socket(server) }
+      streams = Array.new(3) { event_stream(server) }
+      server.signal(:TERM)
+
+      heard = clients.map { |client| [(client.wait_for("the end") { client.over? } && client.closing)&.first, client.ended?] }
+      assert_equal [[1001, true]], heard.uniq
+      assert_operator clients.flat_map(&:messages), :include?, [:text, "last words"]
+      assert_equal [:last_chunk], streams.map(&:end_of_stream).uniq
+      assert_equal 0, server.wait_exit.exitstatus
+    end
+  end
+
   def test_who_comes_late_is_told_at_once
     server = pushing(FAREWELL)
     idle = TCPSocket.new("127.0.0.1", server.port)

@@ -26,6 +26,48 @@ class CompressionTest < Minitest::Test
     assert_nil client["sec-websocket-extensions"]
   end
 
+  # 24 MB take a quarter of a second to compress. Another thread counts the milliseconds in which it can run meanwhile.
+  LARGE = <<~RUBY
+    def on_message(client, data)
+      message = Random.new(1).bytes(12_000_000).unpack1("H*")
+      runs = 0
+      counter = Thread.new { loop { sleep 0.001; runs += 1 } }
+      sleep 0.01 until runs > 0
+      before = runs
+      client.write(message)
+      meanwhile = runs - before
+      counter.kill
+      client.write(meanwhile.to_s)
+    end
+  RUBY
+
+  def test_other_threads_run_while_a_large_message_is_compressed
+    %w[message context].each do |deflate|
+      client = web_socket(pushing(LARGE, "--deflate", deflate, "--time-slice", 0, "--client-pending-bytes", "64m"), deflate: true).send_text("go")
+      message = client.receive.last
+      runs = client.receive.last.to_i
+
+      assert_equal 24_000_000, message.bytesize
+      # With the lock kept, one at most: between the last look and the write.
+      assert_operator runs, :>=, 5, deflate
+    end
+  end
+
+  def test_a_message_that_another_thread_changes_meanwhile_arrives_as_it_was
+    client = web_socket(pushing(<<~RUBY), deflate: true).send_text("go")
+      def on_message(client, data)
+        message = "a" * 30_000_000
+        changer = Thread.new { loop { message.setbyte(message.bytesize - 1, 98); sleep 0.001 } }
+        client.write(message)
+        changer.kill
+      end
+    RUBY
+    message = client.receive.last
+
+    assert_equal 29_999_999, message[..-2].count("a")
+    assert_includes %w[a b], message[-1]
+  end
+
   def test_it_can_be_switched_off
     client = web_socket(pushing(ECHO, "--deflate", "none"), deflate: true)
 

@@ -37,6 +37,28 @@ module Greed
 
   def uploads_http1 = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900000\r\n\r\n#{PART * 16}"
 
+  WEB_SOCKET = "host: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" \
+               "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+  # All but the end of a message, with a mask of zeros.
+  def message(length) = [0x82, 0xff, length + 1, 0].pack("CCQ>L>") + ("x" * length)
+
+  def messages_http1 = "GET /clients HTTP/1.1\r\n#{WEB_SOCKET}#{message(1_000_000)}"
+
+  def messages_http2
+    head = field(":method", "CONNECT") + field(":protocol", "websocket") + field(":scheme", "http") + field(":path", "/clients") +
+           field(":authority", "localhost") + field("sec-websocket-version", "13")
+    six = (0...6).map { |number| (2 * number) + 1 }
+    opening + six.map { |id| frame(:headers, 4, id, head) + message(40_000).scan(/.{1,16000}/m).map { |part| frame(:data, 0, id, part) }.join }.join
+  end
+
+  def events_http1 = "GET /events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n"
+
+  def events_http2
+    eight = (0...8).map { |number| (2 * number) + 1 }
+    opening + eight.map { |id| frame(:headers, 5, id, block("GET", "/events") + field("accept", "text/event-stream")) }.join
+  end
+
   # As much as the window of all bodies has room for at once.
   def uploads_http2 = opening + streams { |id| post(id, field("content-length", "900000")) } + streams { |id| frame(:data, 0, id, PART[0, 2_000]) }
 end
@@ -48,14 +70,17 @@ class Greedy
     @bytes = bytes
     @tally = tally
     @opened = {}
+    @unsent = {}
     count.times { open }
   end
 
   # Waits for connections that have ended, and replaces them.
   def work
+    @opened.each_key { |socket| send_more(socket) }
     ended = @opened.keys.reject { |socket| open?(socket) }
     ended.each do |socket|
       @tally.ended("closed", now - @opened.delete(socket))
+      @unsent.delete(socket)
       socket.close
       open
     end
@@ -75,10 +100,23 @@ class Greedy
     socket = Socket.new(:INET, :STREAM)
     socket.setsockopt(:SOCKET, :RCVBUF, 4_096)
     socket.connect(Addrinfo.tcp("127.0.0.1", @port))
-    socket.write_nonblock(@bytes, exception: false)
+    @unsent[socket] = @bytes
     @opened[socket] = now
+    send_more(socket)
   rescue SystemCallError
     socket&.close
+  end
+
+  def send_more(socket)
+    return unless (rest = @unsent[socket])
+
+    sent = socket.write_nonblock(rest, exception: false)
+    return if sent == :wait_writable
+
+    rest = rest.byteslice(sent..)
+    rest.empty? ? @unsent.delete(socket) : @unsent[socket] = rest
+  rescue SystemCallError
+    @unsent.delete(socket)
   end
 
   # Nothing is read, so only the state of the socket tells (tcp_states.h).

@@ -52,6 +52,8 @@ impl Session {
     pub(super) fn deadline_of(&self, core: &Core) -> Millis {
         match core.state {
             State::Closing(since) => since + LINGER,
+            // A client that has not taken all responses is not idle, although their streams are over.
+            _ if self.stuck_since().is_some() => self.slow_deadline(core),
             _ => self.idle_deadline().min(self.slow_deadline(core)),
         }
     }
@@ -76,8 +78,12 @@ impl Session {
             _ => self.pipe.inside_since(),
         };
         let after = |since: Option<Millis>, time| since.map_or(Millis::NEVER, |since| since + time);
-        let stuck = self.pipe.blocked_since().or_else(|| self.pipe.unsent.since());
-        after(inside, config.head_timeout).min(after(stuck, config.write_timeout))
+        after(inside, config.head_timeout).min(after(self.stuck_since(), config.write_timeout))
+    }
+
+    /// Since when the client has taken nothing, if it has something to take.
+    fn stuck_since(&self) -> Option<Millis> {
+        self.pipe.blocked_since().or_else(|| self.pipe.unsent.since())
     }
 
     /// Ends the session, because it has more than others of what is short. Its streams learn of it in the poller's next

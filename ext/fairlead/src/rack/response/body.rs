@@ -5,20 +5,19 @@
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
 use crate::classes::LOAN;
+use crate::gvl::wait_without_gvl;
 use crate::objects::{call, responds};
-use crate::protect::{protect, take_error};
+use crate::protect::{check_interrupts, protect, take_error};
 use crate::rack::loan::{Access, Loan, LoanGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
-use fairlead_engine::{Exchange, Gone, Until, LONG_BYTES};
+use fairlead_engine::{Exchange, Gone, Search, Until, LONG_BYTES};
 use magnus::Ruby;
 use rb_sys::{
     rb_block_call, rb_cArray, rb_check_array_type, rb_eStandardError, rb_get_path, ruby_value_type::*, Qnil,
     RARRAY_LEN, RB_TYPE_P, VALUE,
 };
-use std::ffi::{c_int, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::c_int;
 
 const NO_STRINGS: Stop = Stop::Type(c"the body must yield Strings");
 
@@ -29,8 +28,9 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
         response.with(|exchange| exchange.end_head_for_hijack());
         return switch::give_away(response, response.hijacker.get());
     }
-    if response.with(|exchange| exchange.names_a_file()) {
-        response.with(|exchange| exchange.send_named_file());
+    if let Some(search) = response.with(|exchange| exchange.search_named()) {
+        let found = search_apart(response, search)?;
+        response.with(|exchange| exchange.send_found(found));
         return Ok(());
     }
     let body = response.body.get();
@@ -185,17 +185,31 @@ pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> R
 }
 
 /// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes;
-/// see [`fairlead_engine::Exchange::send_path`].
+/// see [`fairlead_engine::Exchange::send_found`].
 fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     let named = call(response.ruby, body, ids().to_path, &[]);
     let mut path = Qnil as VALUE;
     // SAFETY: a live object, the GVL is held, exceptions are stopped.
     let is_path = unless_raised(response.ruby, || path = unsafe { rb_get_path(named) })?;
-    Ok(is_path
-        && response.with(|exchange| {
-            // SAFETY: a String on the stack, and no Ruby runs while its bytes are used.
-            exchange.send_path(Path::new(OsStr::from_bytes(unsafe { bytes(response.ruby, path) })))
-        }))
+    if !is_path || response.with(|exchange| exchange.has_own_framing()) {
+        return Ok(false);
+    }
+    // SAFETY: a String on the stack, and no Ruby runs while its bytes are used.
+    let search = response.with(|exchange| exchange.search_path(unsafe { bytes(response.ruby, path) }));
+    let found = search_apart(response, search)?;
+    Ok(response.with(|exchange| exchange.send_found(found)))
+}
+
+/// Searches for a file: without the GVL if that means to wait for a disk.
+fn search_apart(response: &Response<'_, '_>, mut search: Search) -> Result<Search, Stop> {
+    if search.glance() {
+        return Ok(search);
+    }
+    while !search.is_over() {
+        wait_without_gvl(response.ruby, || search.run());
+        check_interrupts(response.ruby).map_err(Stop::Jump)?;
+    }
+    Ok(search)
 }
 
 /// The block that a body gets.

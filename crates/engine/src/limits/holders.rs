@@ -1,0 +1,179 @@
+//! Who holds most of a total for longest, if one client may have any number of connections: each [`Owner`] with the sum of its
+//! shares. An owner counts as one share of that sum, as old as its shares are on average. So many small shares of one address
+//! protect each other no better than a large one does, and many addresses with little that is held for minutes do not
+//! displace a client that is sending.
+//!
+//! A share counts with its rank, a power of two: the sums change as seldom as ranks do, and no operation looks at all owners.
+
+use super::budget::Place;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+/// Whose shares count together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Owner {
+    /// The clients of one network: of an address, mostly.
+    Network(u64),
+    /// A connection or session without an address.
+    Key(u64),
+}
+
+/// The owners of shares of a kind.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    of: HashMap<Owner, Holder>,
+    ranked: BTreeSet<Place<Owner>>,
+}
+
+/// The shares of one owner.
+#[derive(Debug, Default)]
+struct Holder {
+    shares: BTreeSet<Place<u64>>,
+    sum: u64,
+    /// The times since which it has had them, each as often as its size says: with the sum it makes their average.
+    times: u128,
+}
+
+impl Holder {
+    fn place(&self, owner: Owner) -> Option<Place<Owner>> {
+        let since = self.times.checked_div(self.sum.into())?;
+        Some(Place {
+            rank: (u64::BITS - self.sum.leading_zeros()) as u8,
+            since: Reverse(since as u64),
+            key: owner,
+        })
+    }
+
+    fn add(&mut self, share: Place<u64>) {
+        self.sum += size(share.rank);
+        self.times += u128::from(size(share.rank)) * u128::from(share.since.0);
+        self.shares.insert(share);
+    }
+
+    fn remove(&mut self, share: Place<u64>) {
+        if self.shares.remove(&share) {
+            self.sum -= size(share.rank);
+            self.times -= u128::from(size(share.rank)) * u128::from(share.since.0);
+        }
+    }
+}
+
+/// More than the shares of a rank have, and at most twice as much.
+fn size(rank: u8) -> u64 {
+    1 << rank.min(48)
+}
+
+impl Holders {
+    /// A share of the owner has another place now. One of rank 0 is none.
+    pub(super) fn change(&mut self, owner: Owner, before: Place<u64>, now: Place<u64>) {
+        let holder = self.of.entry(owner).or_default();
+        let former = holder.place(owner);
+        holder.remove(before);
+        if now.rank > 0 {
+            holder.add(now);
+        }
+        let place = holder.place(owner);
+        if let Some(former) = former {
+            self.ranked.remove(&former);
+        }
+        match place {
+            Some(place) => _ = self.ranked.insert(place),
+            None => _ = self.of.remove(&owner),
+        }
+    }
+
+    /// Keys of shares, the first one to give way first: owners and the shares of each in the order of size times age.
+    pub(super) fn longest_held(&self, now: u64) -> Vec<u64> {
+        let owners = longest_held(&self.ranked, now).into_iter();
+        let shares = owners.filter_map(|owner| Some(longest_held(&self.of.get(&owner)?.shares, now)));
+        shares.flatten().collect()
+    }
+}
+
+/// The oldest place of each rank, in the order of size times age.
+fn longest_held<K: Copy + Ord>(places: &BTreeSet<Place<K>>, now: u64) -> Vec<K> {
+    let mut oldest = Vec::new();
+    let mut last = places.last();
+    while let Some(place) = last {
+        let weight = (1u128 << place.rank) * u128::from(now.saturating_sub(place.since.0));
+        oldest.push((weight, place.key));
+        let before_its_rank = Place {
+            since: Reverse(u64::MAX),
+            ..*place
+        };
+        last = places.range(..before_its_rank).next_back();
+    }
+    oldest.sort_unstable_by(|one, other| other.cmp(one));
+    oldest.into_iter().map(|(_, key)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Place<u64> = place(0, 0, 0);
+
+    const fn place(rank: u8, since: u64, key: u64) -> Place<u64> {
+        Place {
+            rank,
+            since: Reverse(since),
+            key,
+        }
+    }
+
+    #[test]
+    fn an_owner_with_many_small_shares_gives_way_before_one_with_a_large_share() {
+        let mut holders = Holders::default();
+        let (crowd, one) = (Owner::Network(1), Owner::Network(2));
+        holders.change(one, NONE, place(20, 1_000, 999));
+        for key in 0..100 {
+            holders.change(crowd, NONE, place(16, 2_000 + key, key));
+        }
+        // The large one is the older one, too; the sum of the others is six times as large.
+        assert_eq!(holders.longest_held(10_000), [0, 999]);
+        for key in 0..98 {
+            holders.change(crowd, place(16, 2_000 + key, key), NONE);
+        }
+        assert_eq!(holders.longest_held(10_000), [999, 98]);
+    }
+
+    #[test]
+    fn of_one_owner_the_share_with_most_for_longest_is_first() {
+        let mut holders = Holders::default();
+        let owner = Owner::Key(7);
+        for share in [place(16, 100, 1), place(16, 50, 2), place(20, 190, 3), place(18, 20, 4)] {
+            holders.change(owner, NONE, share);
+        }
+        assert_eq!(holders.longest_held(200), [4, 3, 2]);
+    }
+
+    #[test]
+    fn many_owners_that_hold_a_little_do_not_displace_one_that_sends() {
+        let mut holders = Holders::default();
+        holders.change(Owner::Network(1), NONE, place(20, 9_000, 1));
+        for key in 2..50 {
+            holders.change(Owner::Network(key), NONE, place(16, 1_000, key));
+        }
+        assert_eq!(holders.longest_held(9_100)[1], 1, "it has more, but not for long");
+    }
+
+    #[test]
+    fn nothing_is_left_of_owners_without_shares() {
+        let mut holders = Holders::default();
+        let mut places: Vec<_> = (0..300).map(|key| place(10 + (key % 30) as u8, key, key)).collect();
+        let owner = |key: u64| Owner::Network(key % 7);
+        for share in &places {
+            holders.change(owner(share.key), NONE, *share);
+        }
+        for share in &mut places {
+            let grown = place(share.rank + 1, share.since.0 + 500, share.key);
+            holders.change(owner(share.key), *share, grown);
+            *share = grown;
+        }
+        assert_eq!((holders.of.len(), holders.ranked.len()), (7, 7));
+        for share in &places {
+            holders.change(owner(share.key), *share, NONE);
+        }
+        assert!(holders.of.is_empty() && holders.ranked.is_empty());
+    }
+}

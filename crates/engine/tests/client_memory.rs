@@ -1,0 +1,495 @@
+//! Memory that WebSockets and event streams take together: of messages that they do not complete, and of what they do not
+//! read. Some of them give way, others are served, and the memory is returned.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use fairlead_engine::pubsub::{Delivery, Match, Scope};
+use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Overflow, RemoteAddress, RequestTotals};
+use fairlead_wire::websocket::Opcode;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::frames::{
+    block, field, frame as h2_frame, setting, FrameClient, DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW,
+};
+use support::web_socket::{frame, text, Received, WebSocket};
+use support::{config, eventually, listen, Client, Server};
+
+const MEGABYTE: usize = 1 << 20;
+
+/// Answers a message with its length, sends so many bytes as a message says, and serves requests.
+struct Talker {
+    peers: Mutex<Vec<Arc<Peer>>>,
+    /// What each client is sent at first, in messages of 50 kB.
+    greeting: usize,
+    is_held: AtomicBool,
+}
+
+const PIECE: usize = 50_000;
+
+impl App for Talker {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        if exchange.start_upgrade() {
+            let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+            exchange.end_upgrade();
+        } else {
+            exchange.respond_plainly(200);
+        }
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        match event {
+            Event::Open => {
+                client.subscribe(b"all", Match::Exact, Delivery::Text);
+                for _ in 0..self.greeting / PIECE {
+                    client.write(&[b'x'; PIECE], true);
+                }
+                self.peers.lock().unwrap().push(Arc::clone(client));
+            }
+            Event::Message { text, data } => {
+                eventually("leave to go on", || !self.is_held.load(SeqCst));
+                match data.strip_prefix(b"send ") {
+                    Some(length) => {
+                        let length = std::str::from_utf8(length).unwrap().parse().unwrap();
+                        client.write(&vec![b'y'; length], text);
+                    }
+                    None => _ = client.write(data.len().to_string().as_bytes(), text),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn serve(config: Config, greeting: usize) -> (Server, Arc<Talker>) {
+    let app = Arc::new(Talker {
+        peers: Mutex::default(),
+        greeting,
+        is_held: AtomicBool::new(false),
+    });
+    let socket = listen();
+    set_socket_send_buffer_size(&socket, 4_096).expect("a small buffer");
+    (Server::run(&socket, config, None, Arc::clone(&app)), app)
+}
+
+fn small_reader(server: &Server) -> WebSocket {
+    let client = WebSocket::connect(server.address);
+    set_socket_recv_buffer_size(&client.stream, 4_096).expect("a small buffer");
+    client
+}
+
+/// A client that has sent so much of a message of two hundred kilobytes.
+fn begin(server: &Server, length: usize) -> WebSocket {
+    let mut client = WebSocket::connect(server.address);
+    client
+        .stream
+        .write_all(&frame(Opcode::Binary, &[b'x'; 200_000])[..length])
+        .expect("the server reads");
+    client
+}
+
+fn with_memory(bytes: u64) -> Config {
+    Config {
+        request_totals: RequestTotals::new(bytes, 1 << 30),
+        head_max_bytes: 65_536,
+        ..config()
+    }
+}
+
+#[test]
+fn messages_that_are_not_completed_give_way_to_others() {
+    let (server, _) = serve(with_memory(MEGABYTE as u64), 0);
+    let mut attackers: Vec<WebSocket> = Vec::new();
+    for number in 1..=20 {
+        attackers.push(begin(&server, 100_000));
+        let least = 99_000 * number.min(3);
+        eventually("it is here", || server.totals.used().0 >= least);
+    }
+    assert!(
+        server.totals.used().0 <= MEGABYTE as u64 / 2,
+        "{:?}",
+        server.totals.used()
+    );
+    assert_eq!(attackers[0].receive(), Received::Close(Some(1013)));
+    // Requests with large heads, and messages, are served meanwhile.
+    let mut client = server.connect();
+    client.send(&format!(
+        "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}\r\n\r\n",
+        "x".repeat(60_000)
+    ));
+    assert_eq!(client.response().status, 200);
+    for _ in 0..10 {
+        let mut good = begin(&server, 150_000);
+        eventually("it is read", || server.totals.used().0 > 0);
+        let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+        good.stream.write_all(&whole[150_000..]).expect("the server reads");
+        assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
+    }
+    drop(attackers);
+    eventually("all is given back", || server.totals.used() == (0, 0));
+}
+
+#[test]
+fn a_message_that_is_not_completed_ends_its_client_however_often_it_pings() {
+    let limits = Config {
+        body_timeout: Duration::from_secs(1),
+        ..with_memory(1 << 28)
+    };
+    let (server, _) = serve(limits, 0);
+    let (mut slow, mut small) = (WebSocket::connect(server.address), begin(&server, 10_000));
+    let began = Instant::now();
+    let mut fragment = frame(Opcode::Binary, &[b'x'; 100_000]);
+    // Without FIN: pings may follow it.
+    fragment[0] &= 0x7f;
+    slow.stream.write_all(&fragment).expect("the server reads");
+    let mut steady = begin(&server, 100_000);
+    let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+    let mut sent = 100_000;
+    slow.stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+    let mut is_ended = false;
+    while !is_ended && sent < 199_000 {
+        let _ = slow.stream.write_all(&frame(Opcode::Ping, b""));
+        let mut space = [0; 4_096];
+        let count = slow.stream.read(&mut space).unwrap_or(0);
+        is_ended = space[..count].windows(2).any(|pair| pair == 1008u16.to_be_bytes());
+        // Ten times the minimum rate, at least.
+        steady.stream.write_all(&whole[sent..sent + 500]).expect("it stays");
+        sent += 500;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(is_ended);
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    steady.stream.write_all(&whole[sent..]).expect("it stays");
+    small.stream.write_all(&whole[10_000..]).expect("it stays");
+    for client in [&mut steady, &mut small] {
+        assert_eq!(client.receive(), Received::Binary(b"200000".to_vec()));
+    }
+}
+
+#[test]
+fn a_message_that_the_server_does_not_read_is_not_late() {
+    let limits = Config {
+        body_timeout: Duration::from_secs(1),
+        messages_pending_bytes: 100_000,
+        max_threads: 2,
+        ..with_memory(1 << 28)
+    };
+    let (server, app) = serve(limits, 0);
+    let mut waiting = begin(&server, 100_000);
+    eventually("it is here", || server.totals.used().0 >= 99_000);
+    app.is_held.store(true, SeqCst);
+    let mut other = WebSocket::connect(server.address);
+    other.send(Opcode::Binary, &[b'x'; 100_000]);
+    eventually("no room for more", || {
+        server.engine.stats().pending_message_bytes >= 100_000
+    });
+    let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+    waiting
+        .stream
+        .write_all(&whole[100_000..])
+        .expect("the kernel takes it");
+    std::thread::sleep(Duration::from_millis(2_500));
+    app.is_held.store(false, SeqCst);
+    assert_eq!(other.receive(), Received::Binary(b"100000".to_vec()));
+    assert_eq!(waiting.receive(), Received::Binary(b"200000".to_vec()));
+}
+
+/// A message of so many bytes that a client of this address has begun; the head says that it is longer.
+fn begin_as(server: &Server, client: &str, length: usize) -> WebSocket {
+    let mut client = WebSocket::connect_with_field(server.address, &format!("X-Client: {client}"));
+    client
+        .stream
+        .write_all(&frame(Opcode::Binary, &[b'x'; 200_000])[..length])
+        .expect("the server reads");
+    client
+}
+
+#[test]
+fn an_address_with_many_small_messages_gives_way_before_another_with_a_larger_one() {
+    let limits = Config {
+        remote_address: RemoteAddress::Field(b"x-client"[..].into()),
+        ..with_memory(2 * MEGABYTE as u64)
+    };
+    let (server, _) = serve(limits, 0);
+    let began = Instant::now();
+    let mut good = begin_as(&server, "10.0.0.9", 150_000);
+    eventually("it is here", || server.totals.used().0 >= 149_000);
+    // Messages may take 1 MiB.
+    let mut attackers: Vec<WebSocket> = Vec::new();
+    for number in 1..=20 {
+        attackers.push(begin_as(&server, "10.0.0.3", 40_000));
+        eventually("it is here", || server.totals.used().0 >= 149_000 + 39_000 * number);
+    }
+    // The good one is the oldest and the largest, but by far less than the others have together.
+    std::thread::sleep(began.elapsed());
+    let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+    let mut last = begin_as(&server, "10.0.0.3", whole.len());
+    assert_eq!(last.receive(), Received::Binary(b"200000".to_vec()), "others gave way");
+    good.stream.write_all(&whole[150_000..]).expect("it stays");
+    assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
+    assert_eq!(attackers[0].receive(), Received::Close(Some(1013)));
+}
+
+/// A WebSocket on a stream of a session (RFC 8441) that has sent so much of a message.
+fn begin_in_session(client: &mut FrameClient, stream: u32, length: usize) {
+    let fields = [
+        field(":method", "CONNECT"),
+        field(":protocol", "websocket"),
+        field(":scheme", "http"),
+        field(":path", "/ws"),
+        field(":authority", "test"),
+        field("sec-websocket-version", "13"),
+    ];
+    client.send(&h2_frame(HEADERS, END_HEADERS, stream, &fields.concat()));
+    client.find_of(HEADERS, stream);
+    for part in frame(Opcode::Binary, &[b'x'; 200_000])[..length].chunks(16_000) {
+        client.send(&h2_frame(DATA, 0, stream, part));
+    }
+}
+
+#[test]
+fn messages_of_a_session_that_are_not_completed_have_its_share_together() {
+    let (server, _) = serve(with_memory(MEGABYTE as u64), 0);
+    let mut client = FrameClient::connect(server.address);
+    // The session may have 128 KiB.
+    for stream in [1, 3, 5] {
+        begin_in_session(&mut client, stream, 60_000);
+    }
+    let end = client.find(|frame| frame.kind == DATA);
+    assert_eq!(
+        end.payload[..4],
+        [0x88, end.payload[1], 0x03, 0xf5],
+        "it is closed with 1013"
+    );
+    assert!(server.totals.used().0 <= 128 * 1024, "{:?}", server.totals.used());
+    let mut good = begin(&server, 150_000);
+    good.stream
+        .write_all(&frame(Opcode::Binary, &[b'x'; 200_000])[150_000..])
+        .expect("the server reads");
+    assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
+}
+
+/// For all unsent responses.
+const TOTAL: usize = 8 * MEGABYTE;
+
+fn with_total(total: usize) -> Config {
+    Config {
+        response_memory_total_bytes: total as u64,
+        client_pending_bytes: MEGABYTE,
+        max_threads: 2,
+        ..config()
+    }
+}
+
+fn clients(server: &Server) -> i64 {
+    server.engine.stats().clients
+}
+
+/// Requests and other clients are served, and one that reads gets everything.
+fn assert_others_are_served(server: &Server) {
+    assert_eq!(server.connect().get("/").status, 200);
+    let mut reader = WebSocket::connect(server.address);
+    reader.send(Opcode::Text, b"send 1000000");
+    let received = (0..40)
+        .map(|_| reader.receive())
+        .find(|received| *received == text(&"y".repeat(1_000_000)));
+    assert!(received.is_some());
+}
+
+/// `connect` makes a client that is greeted with a megabyte and does not read it.
+fn have_the_total_together<C>(connect: impl Fn(&Server) -> C, left: impl Fn(&Server, &mut [C]) -> usize) {
+    let (server, app) = serve(with_total(TOTAL), MEGABYTE);
+    let mut crowd: Vec<C> = (0..40).map(|_| connect(&server)).collect();
+    eventually("all are greeted", || app.peers.lock().unwrap().len() == 40);
+    let left = left(&server, &mut crowd);
+    assert!((5..=TOTAL / (MEGABYTE * 8 / 10)).contains(&left), "{left}");
+    assert_others_are_served(&server);
+    drop(crowd);
+}
+
+#[test]
+fn web_sockets_that_do_not_read_have_the_total_together() {
+    have_the_total_together(small_reader, |server, _| {
+        let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
+        eventually("the others have given way", || clients(server) <= most);
+        clients(server) as usize
+    });
+}
+
+fn event_stream(server: &Server) -> Client {
+    let mut client = server.connect();
+    set_socket_recv_buffer_size(&client.stream, 4_096).expect("a small buffer");
+    client.send("GET /events HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n\r\n");
+    client
+}
+
+#[test]
+fn event_streams_that_do_not_read_have_the_total_together() {
+    have_the_total_together(event_stream, |server, _| {
+        let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
+        eventually("the others have given way", || clients(server) <= most);
+        clients(server) as usize
+    });
+}
+
+/// Its windows stay closed.
+fn event_stream_of_http2(server: &Server) -> FrameClient {
+    let mut client = FrameClient::connect(server.address);
+    let fields = [block("GET", "/events"), field("accept", "text/event-stream")].concat();
+    let request = h2_frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields);
+    client.send(&[setting(INITIAL_WINDOW, 0), request].concat());
+    client
+}
+
+#[test]
+fn event_streams_of_sessions_that_do_not_read_have_the_total_together() {
+    have_the_total_together(event_stream_of_http2, |server, crowd| {
+        let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
+        eventually("the others have given way", || clients(server) <= most);
+        crowd.len()
+            - crowd
+                .iter_mut()
+                .filter_map(|client| client.has_goaway().then_some(()))
+                .count()
+    });
+}
+
+#[test]
+fn a_client_that_reads_is_spared_although_it_has_the_largest_share() {
+    let (server, app) = serve(with_total(TOTAL), 0);
+    let idlers: Vec<WebSocket> = (0..10).map(|_| small_reader(&server)).collect();
+    eventually("all are here", || app.peers.lock().unwrap().len() == 10);
+    let peers = app.peers.lock().unwrap().clone();
+    for peer in &peers[..7] {
+        assert!(peer.write(&vec![b'x'; MEGABYTE], true));
+    }
+    // Longer than it takes until a client counts as one that does not read.
+    std::thread::sleep(Duration::from_millis(1_200));
+    let mut reader = WebSocket::connect(server.address);
+    set_socket_recv_buffer_size(&reader.stream, 65_536).expect("a buffer");
+    reader.send(Opcode::Text, b"send 7000000");
+    let mut space = vec![0; 50_000];
+    let mut read = 0;
+    while read < 2_000_000 {
+        read += reader.stream.read(&mut space).expect("it is sent more");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for peer in &peers[7..9] {
+        assert!(peer.write(&vec![b'x'; MEGABYTE], true));
+    }
+    while read < 7_000_000 {
+        let count = reader.stream.read(&mut space).expect("it is sent more");
+        assert!(count > 0, "it has given way after {read} bytes");
+        read += count;
+    }
+    assert!(clients(&server) < 11, "others have given way");
+    drop(idlers);
+}
+
+#[test]
+fn a_publication_that_many_clients_have_not_taken_counts_once() {
+    let (server, _) = serve(with_total(TOTAL), 0);
+    let idlers: Vec<WebSocket> = (0..60).map(|_| small_reader(&server)).collect();
+    eventually("the subscriptions", || server.hub.stats().subscriptions == 60);
+    let message = vec![b'm'; 400_000];
+    for _ in 0..2 {
+        server.hub.publish(b"all", &message, Scope::Process, &mut |wait| wait());
+    }
+    eventually("the delivery", || server.hub.stats().counted.delivered == 120);
+    assert_others_are_served(&server);
+    eventually("the reader is gone", || clients(&server) <= 60);
+    assert_eq!((clients(&server), server.engine.stats().overflowed), (60, 0));
+    drop(idlers);
+}
+
+#[test]
+fn the_memory_of_clients_that_have_gone_is_returned_to_the_system() {
+    static RETURNED: AtomicUsize = AtomicUsize::new(0);
+    let limits = Config {
+        trim_memory: || _ = RETURNED.fetch_add(1, SeqCst),
+        ..with_total(64 * MEGABYTE)
+    };
+    let (server, app) = serve(limits, MEGABYTE);
+    let idlers: Vec<WebSocket> = (0..30).map(|_| small_reader(&server)).collect();
+    eventually("all are greeted", || app.peers.lock().unwrap().len() == 30);
+    assert_eq!(RETURNED.load(SeqCst), 0);
+    drop(idlers);
+    eventually("the memory is returned", || RETURNED.load(SeqCst) > 0);
+}
+
+/// How long it takes until a publication has reached so many clients with a window of `2^bits` bytes.
+fn delivery_time(bits: Option<u8>) -> Duration {
+    let limits = Config {
+        deflate: Some(fairlead_wire::websocket::Context::PerMessage),
+        deflate_min_bytes: 100,
+        ..config()
+    };
+    let (server, _) = serve(limits, 0);
+    let clients: Vec<WebSocket> = (0..60)
+        .map(|_| WebSocket::connect_with_window(server.address, bits))
+        .collect();
+    eventually("the subscriptions", || server.hub.stats().subscriptions == 60);
+    // Random digits become half as long in any window.
+    let mut random = 1u32;
+    let digits = std::iter::repeat_with(|| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b'a' + (random >> 28) as u8
+    });
+    let message: Vec<u8> = digits.take(100_000).collect();
+    let began = Instant::now();
+    server.hub.publish(b"all", &message, Scope::Process, &mut |wait| wait());
+    eventually("the delivery", || server.hub.stats().counted.delivered == 60);
+    drop(clients);
+    began.elapsed()
+}
+
+#[test]
+fn clients_with_small_windows_do_not_delay_what_is_published() {
+    let usual = (0..3).map(|_| delivery_time(None)).max().unwrap();
+    let small = (0..3).map(|_| delivery_time(Some(9))).min().unwrap();
+    assert!(
+        small < usual * 6 + Duration::from_millis(30),
+        "{small:?}, {usual:?} without"
+    );
+}
+
+#[test]
+fn a_message_that_is_dropped_does_not_spoil_those_that_refer_to_earlier_ones() {
+    let limits = Config {
+        deflate: Some(fairlead_wire::websocket::Context::Kept),
+        deflate_min_bytes: 100,
+        client_pending_bytes: 20_000,
+        client_overflow: Overflow::Drop,
+        ..config()
+    };
+    let (server, app) = serve(limits, 0);
+    let mut client = WebSocket::connect_inflating(server.address);
+    eventually("it is here", || app.peers.lock().unwrap().len() == 1);
+    let peer = Arc::clone(&app.peers.lock().unwrap()[0]);
+    let mut random = 1u32;
+    let letters = std::iter::repeat_with(|| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b'a' + (random >> 28) as u8
+    });
+    let letters: Vec<u8> = letters.take(20_000).collect();
+    let message = |number: usize| {
+        // Half of a message is that of the one before it.
+        let begin = number * 500 % 10_000;
+        String::from_utf8(letters[begin..begin + 10_000].to_vec()).unwrap()
+    };
+    let mut sent = Vec::new();
+    let mut number = 0;
+    while server.engine.stats().dropped < 10 {
+        if peer.write(message(number).as_bytes(), true) {
+            sent.push(number);
+        }
+        number += 1;
+    }
+    let mut received = sent.iter().map(|number| (client.receive(), message(*number)));
+    assert!(received.all(|(received, message)| received == text(&message)));
+    assert!(peer.write(message(number).as_bytes(), true));
+    assert_eq!(client.receive(), text(&message(number)));
+}

@@ -1,0 +1,188 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "open3"
+require "support/certificates"
+require "support/http2_commands"
+require "support/web_socket"
+
+# Clients that are still reading, at their own pace, when the server has long finished writing: every byte arrives, whatever
+# the kind of response and the protocol. Each reads more after the server's last word than the kernel holds (up to 4 MB) and
+# what passes in the 5 s that a client has for its own last word.
+class SlowEndingsTest < Minitest::Test
+  include Fairlead::Test::Http2Commands
+  include Fairlead::Test::Secured
+  include Fairlead::Test::WebSockets
+
+  parallelize_me!
+
+  PIECE = "0123456789abcdef" * 4096
+  COUNT = 320
+  RATE = 2_000_000
+
+  APP = <<~RUBY.freeze
+    PIECE = ("0123456789abcdef" * 4096).freeze
+    TEXT = (PIECE * #{COUNT}).freeze
+    File.write("large", TEXT)
+    class Writer
+      def on_open(client) = #{COUNT}.times { client.write(PIECE) } && client.close
+    end
+    class OneFile
+      def each = yield(TEXT)
+      def to_path = File.expand_path("large")
+    end
+    run lambda { |env|
+      next (env["rack.upgrade"] = Writer.new) && [200, {}, []] if env["rack.upgrade?"]
+
+      body = {
+        "/array" => [PIECE] * #{COUNT},
+        "/enumerator" => Enumerator.new { |pieces| #{COUNT}.times { pieces << PIECE } },
+        "/file" => OneFile.new,
+        "/thread" => ->(stream) { Thread.new { stream.write(TEXT); stream.close } }
+      }
+      [200, {}, body.fetch(env["PATH_INFO"])]
+    }
+  RUBY
+
+  OPTIONS = ["-t", "8", "--client-pending-bytes", "32m"].freeze
+
+  BODY = Digest::SHA256.hexdigest(PIECE * COUNT)
+  EVENTS = Digest::SHA256.hexdigest("data: #{PIECE}\n\n" * COUNT)
+
+  # What curl asks for, and the digest of what comes.
+  KINDS = {
+    "array" => [["/array"], BODY],
+    "enumerator" => [["/enumerator"], BODY],
+    "file" => [["/file"], BODY],
+    "thread" => [["/thread"], BODY],
+    "event stream" => [["/events", "--header", "accept: text/event-stream"], EVENTS]
+  }.freeze
+
+  PROTOCOLS = {
+    "HTTP/1.1" => ["http", "--http1.1"],
+    "HTTP/2" => ["http", "--http2-prior-knowledge"],
+    "HTTP/1.1 over TLS" => ["https", "--http1.1"],
+    "HTTP/2 over TLS" => ["https", "--http2"]
+  }.freeze
+
+  def test_every_byte_of_every_kind_of_response_arrives_over_http1
+    assert_everything_arrives(PROTOCOLS.slice("HTTP/1.1", "HTTP/1.1 over TLS"))
+  end
+
+  def test_every_byte_of_every_kind_of_response_arrives_over_http2
+    assert_everything_arrives(PROTOCOLS.slice("HTTP/2", "HTTP/2 over TLS"))
+  end
+
+  # The server has finished writing and is about to end. Streams of HTTP/2 are over then, but not what they have left behind.
+  def test_every_byte_arrives_although_the_server_ends
+    servers = {}
+    assert_everything_arrives(PROTOCOLS, servers, "--keep-alive-timeout", "1") do
+      servers.each_value { |server| server.signal(:TERM) }
+    end
+    servers.each_value { |server| assert_equal 0, server.wait_exit.exitstatus }
+  end
+
+  def test_every_message_of_a_web_socket_arrives_and_then_the_close_frame
+    servers = { "HTTP/1.1" => serve(APP, *OPTIONS), "HTTP/1.1 over TLS" => serve_tls(APP, *OPTIONS) }
+    seen = servers.to_h do |protocol, server|
+      socket = protocol.end_with?("TLS") ? relayed_tls_socket(server.port) : TCPSocket.new("127.0.0.1", server.port)
+      client = adopt_web_socket(Fairlead::Test::WebSocket.over(socket))
+      [protocol, Thread.new { received_slowly(client) }]
+    end
+
+    servers.each_key { |protocol| assert_equal [COUNT, [nil, ""]], seen[protocol].value, protocol }
+  end
+
+  # A client that speaks while it reads: a socket that was closed would answer it with a reset, which takes the rest away.
+  def test_a_web_socket_that_goes_on_sending_loses_nothing
+    client = adopt_web_socket(web_socket(serve(APP, *OPTIONS)))
+
+    assert_equal [COUNT, [nil, ""]], received_slowly(client) { client.ping }
+  end
+
+  def test_every_message_of_a_web_socket_arrives_over_http2
+    need("node")
+    seen = node(serve(APP, *OPTIONS), <<~JS)
+      session.on("remoteSettings", () => {
+        const stream = session.request({ ":method": "CONNECT", ":protocol": "websocket", ":path": "/", "sec-websocket-version": "13" },
+                                       { endStream: false })
+        let bytes = 0, pause = 0, last
+        stream.on("data", data => {
+          bytes += data.length, pause += data.length, last = data
+          if (data.subarray(-2).toString("hex") === "8800") stream.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
+          if (pause < #{RATE / 5}) return
+          stream.pause()
+          setTimeout(() => stream.resume(), pause / #{RATE / 1000}), pause = 0
+        })
+        stream.on("end", () => { stream.end(); say([bytes, last.subarray(-2).toString("hex")]) })
+      })
+    JS
+
+    assert_equal [(COUNT * (PIECE.bytesize + 10)) + 2, "8800"], seen
+  end
+
+  def test_a_client_that_reads_nothing_after_the_last_word_is_cut_off_and_logged
+    server = serve(APP, *OPTIONS, "--write-timeout", "1")
+    clients = ["/thread", "/events"].map do |path|
+      socket = TCPSocket.new("127.0.0.1", server.port)
+      socket.write("GET #{path} HTTP/1.1\r\nhost: a\r\naccept: #{path == "/events" ? "text/event-stream" : "*/*"}\r\n\r\n")
+      socket
+    end
+    web_socket(server)
+    ["a stream", "an event stream", "a WebSocket"].each do |kind|
+      server.wait_for_output(/closed #{kind} of 127.0.0.1:\d+ \(it has taken nothing for 1 s\)/)
+    end
+  ensure
+    clients&.each(&:close)
+  end
+
+  def test_what_a_client_has_not_taken_when_the_server_has_to_end_is_logged
+    server = serve(APP, *OPTIONS, "--shutdown-timeout", "1")
+    clients = ["/thread", "/events"].map do |path|
+      TCPSocket.new("127.0.0.1", server.port).tap { |socket| socket.write("GET #{path} HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n") }
+    end
+    clients.each(&:wait_readable)
+    server.stop
+
+    assert_match(/closed an event stream of 127.0.0.1:\d+ \(the server ended before it took \d{7,} bytes\)/, server.stderr)
+  ensure
+    clients&.each(&:close)
+  end
+
+  private
+
+  # The block is called once all responses have begun. +servers+: is filled with those that are used.
+  def assert_everything_arrives(protocols, servers = {}, *options)
+    wanted = protocols.to_a.product(KINDS.to_a).map do |(protocol, (scheme, version)), (kind, ((path, *header), expected))|
+      server = servers[scheme] ||= scheme == "http" ? serve(APP, *OPTIONS, *options) : serve_tls(APP, *OPTIONS, *options)
+      output = server.path("#{protocol} #{kind}".tr(" ./", "-"))
+      command = ["curl", "--silent", "--show-error", "--insecure", "--no-buffer", version, "--limit-rate", RATE.to_s, "--max-time", "60",
+                 *header, "--output", output, "#{scheme}://127.0.0.1:#{server.port}#{path}"]
+      [protocol, kind, output, expected, Thread.new { Open3.capture2e(*command).first }]
+    end
+    wait_until("all responses to have begun", seconds: 20) { wanted.all? { |_, _, output, _, thread| File.size?(output) || !thread.alive? } }
+    yield if block_given?
+
+    wrong = wanted.filter_map do |protocol, kind, output, expected, thread|
+      problem = thread.value
+      "#{kind} over #{protocol}: #{File.size?(output)} bytes #{problem}" unless Digest::SHA256.file(output).hexdigest == expected
+    end
+    assert_empty wrong
+  end
+
+  # Messages and the reason of the close. The block is called now and then.
+  def received_slowly(client)
+    count = 0
+    until client.over?
+      client.socket.wait_readable(20)
+      client.take_in
+      yield if block_given? && client.messages.any?
+      taken = client.messages.slice!(0..).map(&:last)
+      assert_equal [PIECE], taken.uniq if taken.any?
+      count += taken.size
+      sleep(taken.sum(&:bytesize).fdiv(RATE))
+    end
+    [count, client.closing]
+  end
+end

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/real_time"
+
+# Limits of subscriptions, and of what waits for their blocks: who is to blame, and who is not.
+class SubscriptionLimitsTest < Minitest::Test
+  include Fairlead::Test::RealTimeServing
+
+  # Has a block that runs when $go says so.
+  WAITING = "client.subscribe('a') { |_, message| sleep 0.01 until $go; client.write(message) }"
+
+  def test_the_application_is_to_blame_if_its_blocks_do_not_keep_up
+    server = pushing(CONSOLE, "-t", 2, "--client-pending-messages", 10)
+    client = web_socket(server)
+    told(client, WAITING)
+    requested(server, publish(30))
+
+    assert_equal [1013, "the application does not keep up with what is published for its blocks"], client.receive_close
+    wait_until("the line in the log") { server.stderr.include?("(1013: the application does not keep up") }
+  end
+
+  def test_what_waits_within_the_limit_runs
+    server = pushing(CONSOLE, "-t", 2, "--client-pending-messages", 6_000)
+    client = web_socket(server)
+    told(client, WAITING)
+    requested(server, publish(5_000))
+    requested(server, "$go = true")
+
+    client.wait_for("the last") { client.messages.size == 5_000 }
+    assert_equal Array.new(5_000, &:to_s), client.messages.map(&:last)
+  end
+
+  def test_what_is_dropped_because_of_the_application_is_logged_once
+    server = pushing(CONSOLE, "-t", 2, "--client-pending-messages", 10, "--client-overflow", "drop")
+    client = web_socket(server)
+    told(client, WAITING)
+    requested(server, publish(30))
+    wait_until("the line in the log") { server.stderr.include?("dropping messages for a WebSocket of") }
+    requested(server, "$go = true")
+    client.wait_for("the last") { client.messages.size >= 10 }
+
+    assert_equal Array.new(10, &:to_s), client.messages.first(10).map(&:last)
+    assert_logged(server, 1)
+  end
+
+  def test_a_process_that_does_not_keep_up_is_logged_once
+    server = pushing(CONSOLE, "-t", 2)
+    requested(server, "$turns = Thread::Queue.new; $ran = 0; Fairlead.subscribe('a') { $turns.pop; $ran += 1 }")
+    requested(server, publish_and_wait(66_000))
+    5.times { |number| requested(server, "$turns << 1; sleep 0.01 until $ran > #{number}; #{publish_and_wait(3)}") }
+    requested(server, "70_000.times { $turns << 1 }")
+
+    assert_logged(server, 1)
+    assert_match(/the application does not keep up with what is published for a subscription of the process/, server.stderr)
+  end
+
+  # --- a name that is subscribed to again, while messages wait: with one thread, until this callback has returned
+
+  def test_messages_that_wait_for_a_block_run_the_one_that_replaces_it
+    client = web_socket(pushing(CONSOLE, "-t", 1))
+    told(client, "client.subscribe('a') { |_, message| client.write('old ' + message) }; #{publish_and_wait(3)}; " \
+                 "client.subscribe('a') { |_, message| client.write('new ' + message) }")
+    client.wait_for("the messages") { client.messages.size >= 3 }
+
+    assert_equal ["new 0", "new 1", "new 2"], client.messages.map(&:last)
+    told(client, "client.unsubscribe('a')")
+    told(client, "client.publish('a', 'late')")
+    assert_equal %w[end], (told(client, "client.write('end')") && client.messages.drop(3).map(&:last))
+  end
+
+  def test_messages_that_wait_for_a_block_run_it_although_the_client_gets_later_ones_itself
+    client = web_socket(pushing(CONSOLE, "-t", 1))
+    told(client, "client.subscribe('a') { |_, message| client.write('old ' + message) }; #{publish_and_wait(3)}; client.subscribe('a')")
+    client.wait_for("the messages") { client.messages.size >= 3 }
+
+    assert_equal ["old 0", "old 1", "old 2"], client.messages.map(&:last)
+  end
+
+  def test_messages_that_wait_for_a_block_of_the_process_run_the_one_that_replaces_it
+    server = pushing(CONSOLE, "-t", 1)
+    requested(server, "$seen = []; Fairlead.subscribe('a') { |_, message| $seen << 'old ' + message }; #{publish_and_wait(3)}; " \
+                      "Fairlead.subscribe('a') { |_, message| $seen << 'new ' + message }")
+
+    wait_until("the messages") { requested(server, "$seen.size") == "3" }
+    assert_equal '["new 0", "new 1", "new 2"]', requested(server, "$seen")
+  end
+
+  # --- how many
+
+  def test_a_client_has_so_many_subscriptions_and_no_more
+    server = pushing(CONSOLE, "--max-subscriptions", 3)
+    client = web_socket(server)
+    assert_equal '["0", "1", "2", nil, nil]', told(client, "Array.new(5) { |number| client.subscribe(number.to_s) }")
+    assert_equal '["1", true, "4"]', told(client, "[client.subscribe('1') { }, client.unsubscribe('0'), client.subscribe('4')]")
+    assert_equal '"x"', told(web_socket(server), "client.subscribe('x')")
+    assert_logged(server, 1)
+    assert_match(/refused a subscription of a WebSocket of 127.0.0.1:\d+: max_subscriptions is reached/, server.stderr)
+  end
+
+  def test_a_process_has_so_many_subscriptions_of_clients
+    server = pushing(CONSOLE, "--max-subscriptions-total", 4)
+    first, second = Array.new(2) { web_socket(server) }
+    told(first, "3.times { |number| client.subscribe(number.to_s) }")
+    assert_equal '["a", nil]', told(second, "%w[a b].map { |name| client.subscribe(name) }")
+    assert_equal '"own"', requested(server, "Fairlead.subscribe('own') { }")
+    first.drop
+    wait_until("room") { told(second, "client.subscribe('c')") == '"c"' }
+  end
+
+  def test_a_process_has_so_many_patterns
+    server = pushing(CONSOLE, "--max-patterns", 2)
+    client = web_socket(server)
+    assert_equal '["a*", "b.>"]', told(client, "[client.subscribe('a*', true), client.subscribe('b.>', match: :subject)]")
+    assert_equal '[nil, "c"]', told(client, "%w[c* c].map { |name| client.subscribe(name, true) }")
+    assert_equal '["a*", nil]', told(web_socket(server), "%w[a* d*].map { |name| client.subscribe(name, true) }")
+  end
+
+  def test_subscribing_costs_the_same_however_many_subscriptions_a_client_has
+    server = pushing(CONSOLE, "--max-subscriptions", 0)
+    few, many = [4_000, 40_000].map do |count|
+      Float(told(web_socket(server), <<~RUBY, seconds: 60))
+        clock = -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) }
+        before = clock.call
+        #{count}.times { |number| client.subscribe(format("#{count}/%06d", number)) }
+        clock.call - before
+      RUBY
+    end
+
+    assert_operator many / few, :<, 30 # 10 for ten times as many; 100 if each looks at all others
+  end
+
+  private
+
+  def publish(count) = "#{count}.times { |number| Fairlead.publish('a', number.to_s) }"
+
+  # Waits until the dispatcher has handed out all.
+  def publish_and_wait(count)
+    "delivered = -> { Fairlead.stats.dig(:engines, 0, :delivered) }; before = delivered.call; #{publish(count)}; " \
+      "sleep 0.01 until delivered.call >= before + #{count}"
+  end
+end
