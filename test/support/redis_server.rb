@@ -24,6 +24,7 @@ module Fairlead
       end
 
       def url = "unix://#{socket}"
+      def socket = File.join(@folder, "socket")
 
       def start
         @pid = Process.spawn("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", @folder, out: File::NULL)
@@ -63,8 +64,6 @@ module Fairlead
       end
 
       private
-
-      def socket = File.join(@folder, "socket")
 
       def number(lines) = Integer(lines.last[1..], 10)
 

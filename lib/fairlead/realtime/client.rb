@@ -55,7 +55,9 @@ module Fairlead
     # @option keywords [#call] :handler takes the place of the block
     # @yieldparam channel [String] UTF-8, or binary if it is not valid UTF-8
     # @yieldparam message [String] UTF-8, or binary if it is not valid UTF-8
-    # @return [String, Symbol, nil] the name as given; nil if the client is closed, or is an event stream and +as+ is :binary
+    # @return [String, Symbol, nil] the name as given; nil if the client is closed or has too many
+    #   subscriptions (see the options +max_subscriptions+, +max_subscriptions_total+ and +max_patterns+), or is an event stream
+    #   and +as+ is :binary
     # @raise [ArgumentError] if there is no name, or +match+ or +handler+ is none of these
     # @raise [TypeError] if the name is neither String nor Symbol
     def subscribe(name = nil, options = nil, **keywords, &block)

@@ -24,7 +24,7 @@ module Fairlead
       was_active = active?
       @given = nil
       finish
-      @timers.remove(self)
+      @timers.remove(self) if was_active
       was_active
     end
 

@@ -5,15 +5,20 @@ module Fairlead
   # deferred, so they take turns with the requests. Timers wait until a server begins to serve, which is when their time
   # starts to count, and they end with the last server.
   class Timers
+    # The shortest interval, in seconds. With less, the thread would do nothing else.
+    LEAST_INTERVAL = 0.001
+
+    # The thread looks after so many seconds at the latest: ConditionVariable#wait takes no number of any size.
+    LONGEST_WAIT = 3600
+
     # +background+: runs the blocks. If there is a block, it is the clock: it returns seconds.
     def initialize(background, &clock)
       @background = background
       @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
       @lock = Mutex.new
       @changed = ConditionVariable.new
-      @waiting = []
-      @schedule = [] # [time, number, timer], the next one first
-      @number = 0
+      @waiting = {}.compare_by_identity # timer => true
+      @schedule = Schedule.new
       @running = false
     end
 
@@ -23,7 +28,7 @@ module Fairlead
     # Runs +block+ every +seconds+, +repetitions+ times; nil or 0 for no end.
     def every(seconds, repetitions, block)
       seconds = Float(seconds)
-      raise ArgumentError, "the interval must be longer than 0 s" unless seconds.positive?
+      raise ArgumentError, "the interval must be at least #{LEAST_INTERVAL} s, not #{seconds} s" unless seconds >= LEAST_INTERVAL
 
       repetitions = Integer(repetitions || 0)
       raise ArgumentError, "the number of repetitions must not be negative" if repetitions.negative?
@@ -34,10 +39,7 @@ module Fairlead
     # --- for Timer
 
     def remove(timer)
-      @lock.synchronize do
-        @waiting.delete(timer)
-        @schedule.delete_if { |_, _, scheduled| scheduled.equal?(timer) }
-      end
+      @lock.synchronize { @waiting.delete(timer) || @schedule.cancelled }
     end
 
     def running? = @running
@@ -50,23 +52,26 @@ module Fairlead
     def start
       @lock.synchronize do
         @running = true
-        @inherited ||= @waiting.dup
-        @waiting.each { |timer| schedule(timer, now + timer.seconds) }
+        @inherited ||= @waiting.keys
+        @waiting.each_key { |timer| schedule(timer, now + timer.seconds) }
         @waiting.clear
-        ensure_thread if @schedule.any?
+        ensure_thread unless @schedule.empty?
       end
     end
 
     # The timers of before the first start wait again, unless they were cancelled.
     def renew
-      @lock.synchronize { @waiting = (@inherited || []).select(&:renew) }
+      @lock.synchronize do
+        @waiting.clear
+        (@inherited || []).each { |timer| @waiting[timer] = true if timer.renew }
+      end
     end
 
     # Ends every timer.
     def stop
       @lock.synchronize do
         @running = false
-        @schedule.each { |_, _, timer| timer.finish }
+        @schedule.each_timer(&:finish)
         @schedule.clear
         @changed.broadcast
         @thread = nil
@@ -82,17 +87,14 @@ module Fairlead
       raise ArgumentError, "the time must be finite and not negative, not #{seconds} s" unless seconds.finite? && !seconds.negative?
 
       timer = Timer.new(self, seconds, repetitions, block)
-      @lock.synchronize { @running ? schedule(timer, now + seconds) : @waiting.push(timer) }
+      @lock.synchronize { @running ? schedule(timer, now + seconds) : @waiting[timer] = true }
       timer
     end
 
-    # Inserts it in order of time, most often at the end. Timers for the same moment keep their order.
     def schedule(timer, time)
-      entry = [time, @number += 1, timer]
-      position = @schedule.bsearch_index { |other| (other <=> entry).positive? } || @schedule.size
-      @schedule.insert(position, entry)
+      is_next = @schedule.add(time, timer)
       ensure_thread
-      @changed.signal if position.zero?
+      @changed.signal if is_next
     end
 
     # A forked process does not have the thread.
@@ -100,19 +102,23 @@ module Fairlead
       @thread = Thread.new { defer_due_timers }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
     end
 
+    # The timer that an exception concerns has been taken out already, so the others go on.
     def defer_due_timers
       while (timer = @lock.synchronize { wait })
         @background.defer(timer)
       end
+    rescue StandardError => e
+      failed(e)
+      retry
     end
 
     # Waits until a timer is due and returns it; nil once this thread is no longer needed.
     def wait
       while @thread.equal?(Thread.current)
-        time, = @schedule.first
+        time = @schedule.next_time
         rest = time && (time - now)
         if rest.nil? || rest.positive?
-          @changed.wait(@lock, rest)
+          @changed.wait(@lock, rest && [rest, LONGEST_WAIT].min)
         else
           timer = take
           return timer if timer
@@ -123,7 +129,7 @@ module Fairlead
     # Takes out the timer that is due and schedules its next run. Runs that were missed are skipped: the next one is at the
     # next multiple of the interval.
     def take
-      time, _, timer = @schedule.shift
+      time, timer = @schedule.take
       counts = timer.count_run
       schedule(timer, time + ((((now - time) / timer.seconds).floor + 1) * timer.seconds)) if timer.again?
       timer if counts

@@ -47,7 +47,7 @@ class CompatIodineArgumentsTest < Minitest::Test
       %w[-p 1 -b 127.0.0.1] => { bind: ["tcp://127.0.0.1:1"] }, %w[-port=1 -bind ::1] => { bind: ["tcp://[::1]:1"] },
       %w[-address /tmp/a.sock] => { bind: ["unix:///tmp/a.sock"] }, %w[-b ./a.sock -p 5] => { bind: ["unix://./a.sock"] },
       %w[-t 4 -w 2] => { max_threads: 4, workers: 2 }, %w[-threads 4 -workers=1] => { max_threads: 4, workers: 0 },
-      %w[-www .] => { public_dir: Dir.pwd }, %w[-public=.] => { public_dir: Dir.pwd },
+      %w[-www .] => { public_dir: "." }, %w[-public=.] => { public_dir: "." },
       %w[-k 5] => { keep_alive_timeout: 5 }, %w[-tout 6] => { keep_alive_timeout: 6 }, %w[-keep-alive 7] => { keep_alive_timeout: 7 },
       %w[-v] => { log_requests: true }, %w[-log] => { log_requests: true },
       %w[-V 3] => { quiet: true }, %w[-V4] => {}, %w[-verbosity=0] => { quiet: true },

@@ -56,7 +56,7 @@ class MiddlewareTest < Minitest::Test
     in_folder("config.ru" => "") do
       launcher = Fairlead::Launcher.new(Fairlead::Configuration.from_options(bind: "unix://missing/folder", quiet: true))
       launcher.define_singleton_method(:prepare_process) { seen = [Fairlead::Launcher.current, pid] }
-      assert_raises(Fairlead::BindError) { launcher.run }
+      assert_raises(Fairlead::ConfigurationError) { launcher.run }
     end
 
     assert_equal [launcher, Process.pid], seen

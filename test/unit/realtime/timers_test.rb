@@ -176,15 +176,67 @@ class TimersTest < Minitest::Test
     end
   end
 
+  def test_cancelling_one_costs_the_same_however_many_there_are
+    start
+    assert_operator cost_of_cancelling(20_000) / cost_of_cancelling(2_000), :<, 40 # 100 if each looks at all others
+  end
+
+  def test_cancelling_one_that_waits_for_the_start_costs_the_same_however_many_there_are
+    assert_operator cost_of_cancelling(20_000) / cost_of_cancelling(2_000), :<, 40
+  end
+
+  def test_those_that_are_left_run_in_order_when_most_are_cancelled
+    start_with_clock
+    timers = Array.new(1000) { |number| @timers.after(((number * 7) % 1000) * TICK, -> { @seen << ((number * 7) % 1000) }) }
+    timers.each_with_index { |timer, number| timer.cancel unless (number % 10).zero? }
+    @time = 1000 * TICK
+
+    assert_equal Array.new(100) { |number| number * 10 }, runs_until_now
+  end
+
+  def test_an_exception_in_the_thread_is_logged_and_stops_no_other_timer
+    start
+    failures = 1
+    original = @native.method(:defer)
+    @native.define_singleton_method(:defer) { |job| (failures -= 1).negative? ? original.call(job) : raise("no room") }
+    @timers.after(0, -> { @seen << :lost })
+    @timers.after(0.01, -> { @seen << :other })
+
+    assert_equal :other, pop
+    assert_match(/a timer failed: .*no room/, @errors.string)
+  end
+
+  def test_a_time_of_any_length_stops_no_other_timer
+    start
+    [1e300, 1e20, 2**70].each { |seconds| @timers.after(seconds, -> {}) }
+    @timers.every(1e300, nil, -> {})
+    wait_until("the thread to wait") { Thread.list.any? { |thread| thread.name == "fairlead timers" && thread.status == "sleep" } }
+    @timers.after(0, -> { @seen << :other })
+
+    assert_equal :other, pop
+    assert_empty @errors.string
+  end
+
   def test_times_and_counts_that_make_no_sense_are_refused
     [-1, Float::NAN, Float::INFINITY].each { |seconds| assert_raises(ArgumentError) { @timers.after(seconds, -> {}) } }
-    [0, -1].each { |seconds| assert_raises(ArgumentError) { @timers.every(seconds, nil, -> {}) } }
+    [0, -1, 1e-320, 0.0005, Float::NAN].each { |seconds| assert_raises(ArgumentError) { @timers.every(seconds, nil, -> {}) } }
     assert_raises(TypeError) { @timers.after(nil, -> {}) }
     assert_raises(ArgumentError) { @timers.every(1, -1, -> {}) }
     assert_raises(ArgumentError) { @timers.after(1, nil) }
   end
 
   private
+
+  # The least of three: seconds of this thread alone, which other processes do not lengthen.
+  def cost_of_cancelling(count)
+    costs = Array.new(3) do
+      timers = Array.new(count) { @timers.after(NEVER, -> {}) }.shuffle(random: Random.new(1))
+      before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      timers.each(&:cancel)
+      Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+    end
+    costs.min
+  end
 
   def start
     @native.run

@@ -11,6 +11,7 @@ module Iodine
       end
 
       def subscribe(to, match) = @engine.subscribe(to, match)
+      def wait_for(to, match) = @engine.wait_for(to, match)
       def unsubscribe(to, match) = @engine.unsubscribe(to, match)
       def publish(to, message) = @engine.publish(to, message)
 

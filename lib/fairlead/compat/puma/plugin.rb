@@ -20,9 +20,13 @@ module Puma
 
   # The classes of the plugins whose files have been loaded.
   class PluginRegistry
+    # How long the end of a background thread may take, in seconds.
+    PATIENCE = 1
+
     def initialize
       @classes = {}
       @background = []
+      @threads = []
     end
 
     def register(name, plugin)
@@ -47,8 +51,16 @@ module Puma
         Thread.new { run(block, log) }.tap do |thread|
           thread.name = "puma plugin #{index}"
           thread.thread_variable_set(:fork_safe, true)
+          @threads << thread
         end
       end
+    end
+
+    # Ends what was started. One that watches a child process would take the end of that for a reason to signal this process, which
+    # handles no signals any more when the server has ended.
+    def stop_background
+      @threads.each(&:kill).each { |thread| thread.join(PATIENCE) }
+      @threads.clear
     end
 
     private

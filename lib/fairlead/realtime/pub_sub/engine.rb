@@ -6,8 +6,8 @@ module Fairlead
     # channel that its process subscribes to, whatever the number of subscribers. It passes on incoming messages with
     # `Fairlead.publish(channel, message, false)`.
     #
-    # The methods should return quickly, because subscribers and publishers wait for them. Exceptions are logged. Channels
-    # are binary Strings.
+    # The methods should return quickly, because subscribers and publishers wait for them; only {#wait_for} may take its time.
+    # Exceptions are logged. Channels are binary Strings.
     class Engine
       # Called for the first subscriber of a channel in this process.
       #
@@ -15,6 +15,14 @@ module Fairlead
       # @param _match [nil, :redis, :subject] nil for a channel, :redis for a glob pattern, :subject for one of tokens
       # @return [void]
       def subscribe(_to, _match) = true
+
+      # Waits until messages of a channel arrive, for a second or so at most. Each thread that subscribes calls this after
+      # {#subscribe}, without a lock, so one that waits here delays no other.
+      #
+      # @param _to [String]
+      # @param _match [nil, :redis, :subject]
+      # @return [void]
+      def wait_for(_to, _match) = nil
 
       # Called after the last subscriber has unsubscribed.
       #

@@ -14,16 +14,27 @@ module Fairlead
     #
     # Each process has two connections, opened when they are first needed: one for commands, one for messages. Messages go to
     # Redis only, and even the publishing process receives them from there. While Redis cannot be reached, nothing waits for
-    # it: {#publish} returns false, and messages are lost. Subscriptions are made again when it is back.
+    # it: {#publish} returns false, and messages are lost. Subscriptions are made again when it is back; as long as those of
+    # this process are missing, {#publish} returns false, too. A message is sent once: if the connection breaks before Redis
+    # has confirmed it, {#publish} returns false although it may arrive.
     class Redis < Engine
       autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
+      autoload :Address, "fairlead/realtime/pub_sub/redis/address"
       autoload :Link, "fairlead/realtime/pub_sub/redis/link"
-      autoload :Subscriber, "fairlead/realtime/pub_sub/redis/subscriber"
       autoload :Outage, "fairlead/realtime/pub_sub/redis/outage"
+      autoload :Pipeline, "fairlead/realtime/pub_sub/redis/pipeline"
+      autoload :Subscriber, "fairlead/realtime/pub_sub/redis/subscriber"
       autoload :Wanted, "fairlead/realtime/pub_sub/redis/wanted"
+      autoload :Wire, "fairlead/realtime/pub_sub/redis/wire"
 
       # How long a connection or a reply may take, in seconds.
       TIMEOUT = 1
+
+      # How long a new subscription waits for Redis to confirm it, in seconds. Messages published after that are received.
+      CONFIRMATION_TIMEOUT = 1
+
+      # Seconds between two signs of life that a silent connection has to give.
+      PING_INTERVAL = 2
 
       # Seconds between attempts to reach Redis; the last one repeats.
       PAUSES = [0.1, 0.2, 0.5, 1, 2].freeze
@@ -35,14 +46,14 @@ module Fairlead
       # @raise [ArgumentError] if the URL is invalid
       def initialize(url, **options)
         super()
-        scheme = scheme_of(url)
-        @name = "Redis at #{url.sub(%r{//[^/@]*@}, "//")}" # without the password
+        address = Address.new(url)
+        @name = "Redis at #{address.name}"
         @options = { url: url, timeout: TIMEOUT, **options, reconnect_attempts: 0 }
-        @options[:tcp_keepalive] ||= 60 if ::Redis::VERSION.to_i < 5 && scheme != "unix" # later versions do this by default
+        @options[:tcp_keepalive] ||= 60 if Wire.classic? && !address.unix? # later versions do this by default
         @lock = Mutex.new
         ::Redis.new(**@options)
-      rescue URI::InvalidURIError => e
-        raise ArgumentError, e.message
+      rescue ArgumentError => e
+        raise ArgumentError, address ? e.message.gsub(url, address.name) : e.message, cause: nil
       end
 
       # @param to [String] the channel or pattern
@@ -53,6 +64,12 @@ module Fairlead
         link.subscribe(to, match)
         true
       end
+
+      # @param to [String] the channel or pattern
+      # @param match [nil, :redis, :subject]
+      # @return [void]
+      # @see Engine#wait_for
+      def wait_for(to, match) = link.wait_for(to, match)
 
       # @param to [String] the channel or pattern
       # @param match [nil, :redis, :subject]
@@ -82,13 +99,6 @@ module Fairlead
       def inspect = "#<#{self.class} #{@name}>"
 
       private
-
-      def scheme_of(url)
-        raise ArgumentError, "the URL of a Redis server is a String, not #{url.inspect}" unless url.is_a?(String)
-
-        scheme = url[/\A(redis|rediss|unix):/, 1]
-        scheme || raise(ArgumentError, "the URL of a Redis server must begin with redis:, rediss: or unix:")
-      end
 
       # The connections of this process. A forked process opens its own, and leaves those of its parent alone.
       def link

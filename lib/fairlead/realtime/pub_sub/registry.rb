@@ -8,7 +8,8 @@ module Fairlead
     # channel; the registry tells the engines of the first and the last one. It also keeps the subscriptions of the process
     # itself, so that each worker, and a server that starts later, makes them again.
     #
-    # Subscriptions are made and announced under one lock, so that engines are told in order.
+    # Subscriptions are made and announced under one lock, so that engines are told in order. Nothing waits for a broker with
+    # that lock: Engine#wait_for is called without it.
     class Registry
       # +background+: gives access to the extension and the log.
       def initialize(background)
@@ -71,10 +72,11 @@ module Fairlead
       def subscribe(subscription)
         raise ArgumentError, "a subscription of the process needs a block or a handler" unless subscription.callable
 
-        @lock.synchronize do
+        made = @lock.synchronize do
           @own[subscription.channel] = subscription
           make(subscription)
         end
+        wait_for(subscription) if made
         subscription.name
       end
 
@@ -89,7 +91,8 @@ module Fairlead
 
       # Makes the subscriptions of the process. Called by Background.
       def start
-        @lock.synchronize { @own.each_value { |subscription| make(subscription) } }
+        made = @lock.synchronize { @own.values.select { |subscription| make(subscription) } }
+        made.each { |subscription| wait_for(subscription) }
       end
 
       # Tells the engines that nobody is subscribed any more. Called by Background.
@@ -100,12 +103,10 @@ module Fairlead
       # --- the subscribers of a channel
 
       # The block subscribes; it returns the number of subscribers, or nil if it could not subscribe.
-      def joined(subscription)
-        @lock.synchronize do
-          count = yield
-          announce(subscription.channel, subscription.match) if count
-          count
-        end
+      def joined(subscription, &subscribe)
+        count = join(subscription, &subscribe)
+        wait_for(subscription) if count
+        count
       end
 
       # The block unsubscribes; it returns the number of subscribers that are left.
@@ -119,16 +120,31 @@ module Fairlead
 
       # The last subscriber of each of these channels has disconnected a while ago; there may be new ones.
       def forgotten(names)
-        @lock.synchronize do
-          names.each { |channel| withdraw(channel) if @known.key?(channel) && without_subscribers?(channel) }
+        names.each do |channel|
+          @lock.synchronize { withdraw(channel) if @known.key?(channel) && without_subscribers?(channel) }
         end
       end
 
       private
 
       def make(subscription)
-        joined(subscription) do
+        join(subscription) do
           @background.native.subscribe(subscription.channel, subscription.native_match, subscription.callable)
+        end
+      end
+
+      def join(subscription)
+        @lock.synchronize do
+          count = yield
+          announce(subscription.channel, subscription.match) if count
+          count
+        end
+      end
+
+      # Not with the lock.
+      def wait_for(subscription)
+        @engines.each do |engine|
+          log_failures(engine, :wait_for) { engine.wait_for(subscription.channel, subscription.match) } unless engine.is_a?(Scope)
         end
       end
 

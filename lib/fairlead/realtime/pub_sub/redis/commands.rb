@@ -1,61 +1,92 @@
 # frozen_string_literal: true
 
-require "monitor"
-
 module Fairlead
   module PubSub
     class Redis
       # The connection for commands. When a command fails, an outage begins: commands fail at once until a thread has found
       # that Redis is back.
       class Commands
-        # The block is called when Redis is back.
-        def initialize(options, outage, &back)
+        # +patience+: how long a reply may take, in seconds.
+        def initialize(options, patience, outage)
           @options = options
+          @patience = patience
           @outage = outage
-          @back = back
-          @lock = Monitor.new
-          @attempts = 0
+          @lock = Mutex.new
+          @failures = 0
         end
 
-        # False when Redis is away.
+        # False if Redis has not confirmed the message. A message that Redis may have got is never sent again.
+        #
+        # @raise [::Redis::CommandError] if Redis does not permit it
         def publish(channel, message)
-          @lock.synchronize do
-            return false if @prober
+          return false if away?
 
-            attempt { redis.publish(channel, message) }
-            @attempts = 0
-            true
-          rescue StandardError => e # redis-rb raises many kinds of errors; after each of them the message is not published
-            begin_outage(e)
-            false
-          end
+          reply = reply_to(["PUBLISH", channel, message])
+          raise reply if Wire.refusal?(reply)
+          return false if reply.is_a?(StandardError)
+
+          @failures = 0
+          true
         end
 
         def close
           @lock.synchronize do
             @prober&.kill
             @prober = nil
-            @redis&.close
-            @redis = nil
+            @pipeline&.break_off(IOError.new("the connection was closed"))
+            @pipeline = nil
           end
         end
 
         private
 
-        def redis = @redis ||= ::Redis.new(**@options)
+        # A prober that was killed does not keep commands from being tried.
+        def away? = @prober&.alive?
 
-        # A command on a connection that broke while it was idle has not arrived, so it is repeated. A command that timed
-        # out may have arrived, so it is not.
-        def attempt
-          yield
-        rescue ::Redis::ConnectionError
-          @redis = nil
-          yield
+        # Returns the reply, or the error that came in its place.
+        def reply_to(command)
+          pipeline, request = sent(command)
+          reply = pipeline.reply(request)
+          return reply if !reply.is_a?(StandardError) || Wire.refusal?(reply)
+
+          pipeline.break_off(reply)
+          raise reply
+        rescue Pipeline::Abandoned => e
+          e
+        rescue StandardError => e
+          @lock.synchronize { begin_outage(e) }
+          e
         end
 
+        # What Redis cannot have got goes over a new connection, once.
+        def sent(command)
+          2.times do
+            pipeline = connected
+            request = pipeline.write(command)
+            return pipeline, request if request
+          end
+          raise IOError, "the connection breaks whenever it is used"
+        end
+
+        def connected
+          @lock.synchronize do
+            raise IOError, "Redis is away" if away?
+
+            @pipeline = nil if @pipeline&.broken?
+            @pipeline ||= open
+          rescue StandardError => e
+            begin_outage(e) # at once: those who wait for the lock need not try too
+            raise
+          end
+        end
+
+        def open = Pipeline.new(Wire.open(@options), @patience)
+
+        # To be called with the lock. Does nothing if somebody else has begun it, or has connected again.
         def begin_outage(error)
-          @redis&.close
-          @redis = nil
+          return if away? || @pipeline&.broken? == false
+
+          @pipeline = nil
           @outage.begin(:commands, error)
           @prober = Thread.new { probe_until_back }
           @prober.name = "fairlead redis"
@@ -63,21 +94,27 @@ module Fairlead
 
         def probe_until_back
           loop do
-            sleep PAUSES[@attempts] || PAUSES.last
-            @attempts += 1
-            break if back?
+            @outage.pause(:commands, PAUSES[@failures] || PAUSES.last)
+            @failures += 1
+            pipeline = answering or next
+            @lock.synchronize do
+              @pipeline = pipeline
+              @prober = nil
+            end
+            break @outage.end(:commands)
           end
-          @lock.synchronize { @prober = nil }
-          @outage.end(:commands)
-          @back.call
         end
 
-        def back?
-          redis.ping
-          true
+        # A connection on which Redis has answered; nil if there is none.
+        def answering
+          pipeline = open
+          reply = pipeline.reply(pipeline.write(["PING"]))
+          return pipeline if reply == "PONG" || Wire.refusal?(reply)
+
+          pipeline.break_off(IOError.new("Redis does not answer PING"))
+          nil
         rescue StandardError
-          @redis = nil
-          false
+          nil
         end
       end
     end

@@ -5,41 +5,34 @@ module Fairlead
     class Redis
       # The two connections of a process to Redis.
       class Link
-        # How long a new subscription waits for Redis to confirm it, in seconds. Messages published after that are received.
-        CONFIRMATION_TIMEOUT = 1
-
         # +options+: those of Redis.new. The block gets the channel and the text of each message from Redis.
         def initialize(options, name, &deliver)
+          patience = Float(options[:read_timeout] || options[:timeout])
           @outage = Outage.new(name)
           @wanted = Wanted.new
-          @commands = Commands.new(options, @outage) { wake }
-          @subscriber = Subscriber.new(options, @wanted, @outage, &deliver)
+          @commands = Commands.new(options, patience, @outage)
+          @subscriber = Subscriber.new(options, patience, @wanted, @outage, &deliver)
         end
 
         def subscribe(to, match)
-          entry = @wanted.add(to, match)
+          @wanted.add(to, match)
           @subscriber.start
-          wake
-          @wanted.wait_for(entry, CONFIRMATION_TIMEOUT) { @outage.none? }
         end
 
-        def unsubscribe(to, match)
-          @wanted.remove(to, match)
-          wake
+        def unsubscribe(to, match) = @wanted.remove(to, match)
+
+        def wait_for(to, match)
+          @wanted.wait_for(to, match, CONFIRMATION_TIMEOUT) { @outage.none? }
         end
 
-        def publish(to, message) = @commands.publish(to, message)
+        # While this process does not listen, its own subscribers would miss the message.
+        def publish(to, message)
+          @subscriber.listens? && @commands.publish(to, message) && @subscriber.listens?
+        end
 
         def close
           @subscriber.close
           @commands.close
-        end
-
-        private
-
-        # The subscriber's thread waits for Redis, so a message through Redis wakes it.
-        def wake
-          @commands.publish(@subscriber.own_channel, "") if @subscriber.running?
         end
       end
     end

@@ -1,88 +1,123 @@
 # frozen_string_literal: true
 
-require "securerandom"
-
 module Fairlead
   module PubSub
     class Redis
-      # The connection that receives messages, and its thread. A Wanted says what it has to subscribe to; a message on
-      # #own_channel makes it look there. It sends one command for each reply it reads, because redis-rb 4 gives up a
-      # connection on which it has written more than it has read.
+      # The connection that receives messages, and its two threads. The reader connects, and reads. The writer tells Redis what
+      # a Wanted says, many channels at once, and sends a PING in every PING_INTERVAL. A connection on which nothing arrives
+      # although a command was sent long ago is dead, and the reader opens another one.
       class Subscriber
-        attr_reader :own_channel
-
-        def initialize(options, wanted, outage, &deliver)
+        # +patience+: how long a reply may take, in seconds.
+        def initialize(options, patience, wanted, outage, &deliver)
           @options = options
+          @patience = patience
+          @silence = PING_INTERVAL + patience
           @wanted = wanted
           @outage = outage
           @deliver = deliver
-          @own_channel = "fairlead:#{SecureRandom.uuid}"
           @lock = Mutex.new
         end
 
-        def running? = !@thread.nil?
+        # Whether messages of all confirmed subscriptions arrive, as far as known.
+        def listens? = !@outage.of?(:subscriber)
 
+        # Replaces threads that were killed, too.
         def start
-          @lock.synchronize do
-            next if running?
+          return if @reader&.alive? && @writer&.alive?
 
-            @thread = Thread.new { run }
-            @thread.name = "fairlead redis listener"
+          @lock.synchronize do
+            @reader = thread("fairlead redis listener") { read_until_closed } unless @reader&.alive?
+            @writer = thread("fairlead redis writer") { write_until_closed } unless @writer&.alive?
           end
         end
 
         def close
           @lock.synchronize do
-            @thread&.kill&.join
-            @thread = nil
+            [@reader, @writer].each { |thread| thread&.kill&.join }
+            @reader = @writer = nil
           end
         end
 
         private
 
-        def run
+        def thread(name, &block) = Thread.new(&block).tap { |thread| thread.name = name }
+
+        def read_until_closed
           failures = 0
           loop do
             started = now
             listen
           rescue StandardError => e
             @outage.begin(:subscriber, e)
-            @wanted.interrupt
-            failures = 0 if now - started > PAUSES.last
-            sleep PAUSES[failures] || PAUSES.last
+            @wanted.disconnect
+            failures = 0 if now - started > PAUSES.last + @silence
+            @outage.pause(:subscriber, PAUSES[failures] || PAUSES.last)
             failures += 1
           end
         end
 
         # Raises when the connection has ended.
         def listen
-          @wanted.reset
-          @last = nil
-          redis = ::Redis.new(**@options)
-          redis.subscribe(@own_channel) { |on| register_callbacks(redis, on) }
-          raise IOError, "Redis has closed the connection"
+          wire = Wire.open(@options)
+          @last = @asked_at = nil
+          @wanted.reset(wire)
+          loop { receive(read(wire)) }
         ensure
-          redis&.close
+          wire&.close
         end
 
-        def register_callbacks(redis, on)
-          on.subscribe { |name, _| confirmed(redis) { name == @own_channel ? @outage.end(:subscriber) : @wanted.confirm([:channel, name.b]) } }
-          on.psubscribe { |name, _| confirmed(redis) { @wanted.confirm([:pattern, name.b]) } }
-          on.unsubscribe { confirmed(redis) }
-          on.punsubscribe { confirmed(redis) }
-          on.message { |name, text| name == @own_channel ? catch_up(redis) : take(:channel, name.b, text.b) }
-          on.pmessage { |pattern, name, text| take(pattern.b, name.b, text.b) }
+        # While another thread keeps Ruby's lock, nothing is asked. So only what was asked long ago counts as unanswered.
+        def read(wire)
+          seconds = @silence
+          begin
+            wire.read(seconds)
+          rescue Wire::Silence
+            rest = @asked_at ? @asked_at + @patience - now : @patience
+            raise Wire::Silence, "Redis has not answered for #{@patience} s" unless rest.positive?
+
+            seconds = rest
+            retry
+          end
         end
 
-        def confirmed(redis)
+        def write_until_closed
+          loop { write(*@wanted.next_command(PING_INTERVAL)) }
+        end
+
+        # What was not written whole ends the connection, which the reader notices.
+        def write(wire, command)
+          @asked_at ||= now
+          wire.write(command)
+          is_whole = true
+        rescue StandardError
+          nil
+        ensure
+          wire.close unless is_whole
+        end
+
+        # Replies come in the order of the commands; messages in between.
+        def receive(reply)
+          @asked_at = nil
+          kind, name, *rest = reply
+          case kind
+          when "message" then take(:channel, name.b, rest.last.b)
+          when "pmessage" then take(name.b, rest.first.b, rest.last.b)
+          when "subscribe", "psubscribe", "unsubscribe", "punsubscribe", "pong", "PONG" then confirm
+          else refuse(reply)
+          end
+        end
+
+        def confirm
           @last = nil
-          yield if block_given?
-          catch_up(redis)
+          @wanted.confirm
+          @outage.end(:subscriber) if @wanted.recovered?
         end
 
-        def catch_up(redis)
-          command, names = @wanted.next_command
-          redis.public_send(command, *names) if command
+        def refuse(reply)
+          raise(reply.is_a?(StandardError) ? reply : IOError.new("Redis sent what no command asked for")) unless Wire.refusal?(reply)
+
+          @wanted.refuse { |name| @outage.refused(name, reply) }
+          @outage.end(:subscriber) if @wanted.recovered?
         end
 
         # Redis sends a message once for each subscription that matches, one after the other. So a message is a repetition if

@@ -4,33 +4,41 @@ module Fairlead
   module PubSub
     class Redis
       # What this process wants to be subscribed to at Redis, and what Redis has confirmed. An entry is what Redis knows:
-      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same entry.
+      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same entry. No method takes longer because there
+      # are many of them, except #reset.
       #
       # Redis has no patterns of tokens, so they become globs. These match a little more; messages that match no
       # subscription are dropped here.
       class Wanted
         # The kind of entry, and whether it is wanted => the command for Redis.
         COMMANDS = {
-          [:channel, true] => :subscribe, [:pattern, true] => :psubscribe,
-          [:channel, false] => :unsubscribe, [:pattern, false] => :punsubscribe
+          [:channel, true] => "SUBSCRIBE", [:pattern, true] => "PSUBSCRIBE",
+          [:channel, false] => "UNSUBSCRIBE", [:pattern, false] => "PUNSUBSCRIBE"
         }.freeze
+
+        PING = ["PING"].freeze
+
+        # Most names in one command.
+        BATCH = 200
+
+        # A command whose replies have not all come: one for each entry.
+        Sent = Struct.new(:batch, :confirmed)
 
         def initialize
           @lock = Mutex.new
-          @confirmed_more = ConditionVariable.new
+          @more_to_say = ConditionVariable.new
+          @more_confirmed = ConditionVariable.new
           @entries = {} # [name, match] => entry
           @uses = Hash.new(0) # entry => the number of subscriptions that have it
-          @changed = {} # entry => true, if Redis may have to be told
-          @told = {} # entry => true, if Redis has been told to subscribe
-          @confirmed = {} # entry => true, if Redis has confirmed it
+          forget_connection
         end
 
-        # Adds a subscription and returns its entry.
+        # Adds a subscription.
         def add(to, match)
           @lock.synchronize do
             @entries[[to, match]] ||= entry(to, match).tap do |entry|
               @uses[entry] += 1
-              @changed[entry] = true
+              changed(entry)
             end
           end
         end
@@ -38,61 +46,166 @@ module Fairlead
         def remove(to, match)
           @lock.synchronize do
             entry = @entries.delete([to, match]) or next
-            @uses.delete(entry) if (@uses[entry] -= 1).zero?
-            @changed[entry] = true
+            next unless (@uses[entry] -= 1).zero?
+
+            @uses.delete(entry)
+            @awaited.delete(entry)
+            changed(entry)
           end
         end
 
-        # The next command that Redis needs, for example [:subscribe, names]; nil if there is none.
-        def next_command
+        # The connection and the next command that Redis needs, for example ["SUBSCRIBE", name, …]. Waits until there is one;
+        # after +seconds+ it is PING.
+        def next_command(seconds)
           @lock.synchronize do
-            @changed.delete_if { |entry, _| @uses.key?(entry) == @told.key?(entry) }
-            entries = @changed.keys.group_by { |entry| COMMANDS.fetch([entry.first, @uses.key?(entry)]) }
-            command, same = entries.first
-            [command, same.each { |entry| mark_told(entry) }.map(&:last)] if command
+            deadline = now + seconds
+            until (command = @connection && (take_command || (ping if now >= deadline)))
+              @more_to_say.wait(@lock, @connection && (deadline - now))
+            end
+            [@connection, command]
           end
         end
 
-        def confirm(entry)
+        # Redis has answered the oldest command, or confirmed the next entry of it.
+        def confirm
           @lock.synchronize do
-            @confirmed[entry] = true if @told.key?(entry)
-            @confirmed_more.broadcast
+            sent = @sent.first or raise(IOError, "Redis sent what no command asked for")
+            entry = sent.batch[sent.confirmed]
+            sent.confirmed += 1
+            @sent.shift if sent.confirmed >= sent.batch.size
+            settle(entry) if entry == PING || @told[entry].equal?(sent)
           end
         end
 
-        # Starts over, for a new connection.
-        def reset
+        # Redis has refused the oldest command. If it was for several entries, each of them is tried alone. Otherwise the block
+        # is called with the name, and the entry counts as confirmed: there is nothing to wait for. A PING that is refused is as
+        # good a sign of life as one that is answered.
+        def refuse
+          refused = @lock.synchronize do
+            sent = @sent.shift or raise(IOError, "Redis refused what no command asked for")
+            next settle(sent.batch.first) if sent.batch.size == 1
+
+            sent.batch.each { |entry| try_alone(entry, sent) }
+            @more_to_say.signal
+            nil
+          end
+          yield refused.last if refused && refused != PING
+        end
+
+        # Starts over, with a new connection.
+        def reset(connection)
           @lock.synchronize do
-            @confirmed.clear
-            @told.clear
-            @changed = @uses.transform_values { true }
+            forget_connection
+            @uses.each_key { |entry| @changed[entry.first][entry] = @awaited[entry] = true }
+            @awaited[PING] = true
+            @connection = connection
+            @more_to_say.signal
           end
         end
 
-        # Waits until Redis has confirmed +entry+, for +seconds+ at most, and only while the block returns true.
-        def wait_for(entry, seconds)
+        # Whether Redis has confirmed all that was wanted when the connection was made.
+        def recovered? = @awaited.empty?
+
+        # Waits until Redis has confirmed a subscription, for +seconds+ at most, and only while the block returns true.
+        def wait_for(to, match, seconds)
           deadline = now + seconds
           @lock.synchronize do
-            until @confirmed.key?(entry) || !yield
+            until !(entry = @entries[[to, match]]) || @confirmed.key?(entry) || !yield
               rest = deadline - now
               break unless rest.positive?
 
-              @confirmed_more.wait(@lock, rest)
+              @more_confirmed.wait(@lock, rest)
             end
           end
         end
 
-        # Makes waiting threads call their block again.
-        def interrupt
-          @lock.synchronize { @confirmed_more.broadcast }
+        # The connection has ended. Makes waiting threads call their block again.
+        def disconnect
+          @lock.synchronize do
+            @connection = nil
+            @more_confirmed.broadcast
+          end
         end
 
         private
 
-        def mark_told(entry)
-          @changed.delete(entry)
-          @uses.key?(entry) ? @told[entry] = true : @told.delete(entry)
+        def forget_connection
+          @changed = { channel: {}, pattern: {} } # entry => true, if Redis may have to be told
+          @told = {} # entry => the command that told Redis to subscribe
+          @confirmed = {} # entry => true
+          @alone = {} # entry => true, if it must have a command of its own
+          @awaited = {} # what has to be confirmed until the new connection is as good as the last
+          @sent = [] # commands without all of their replies, the oldest first
+        end
+
+        def changed(entry)
+          @changed[entry.first][entry] = true
+          @more_to_say.signal
+        end
+
+        def ping
+          @sent << Sent.new([PING], 0)
+          PING
+        end
+
+        def take_command
+          return ping if @awaited.key?(PING) && @sent.empty?
+
+          @changed.each_value do |entries|
+            wanted, batch = take_batch(entries)
+            next if batch.empty?
+
+            sent = Sent.new(batch, 0)
+            @sent << sent
+            batch.each { |entry| mark_told(entry, sent) if wanted }
+            return [COMMANDS.fetch([batch.first.first, wanted]), *batch.map(&:last)]
+          end
+          nil
+        end
+
+        # Takes entries of the same kind that are all wanted, or all not.
+        def take_batch(entries)
+          wanted = nil
+          batch = []
+          while batch.size < BATCH && (entry, = entries.first)
+            is_wanted = @uses.key?(entry)
+            next entries.delete(entry) if is_wanted == @told.key?(entry)
+            break if batch.any? && (is_wanted != wanted || @alone.key?(entry))
+
+            wanted = is_wanted
+            batch << entry
+            entries.delete(entry)
+            forget(entry) unless wanted
+            break if @alone.key?(entry)
+          end
+          [wanted, batch]
+        end
+
+        def mark_told(entry, sent)
+          @told[entry] = sent
           @confirmed.delete(entry)
+        end
+
+        def forget(entry)
+          @told.delete(entry)
+          @confirmed.delete(entry)
+          @awaited.delete(entry)
+        end
+
+        def try_alone(entry, sent)
+          return unless @told[entry].equal?(sent)
+
+          @told.delete(entry)
+          @alone[entry] = true
+          @changed[entry.first][entry] = true
+        end
+
+        # Returns the entry.
+        def settle(entry)
+          @confirmed[entry] = true unless entry == PING
+          @awaited.delete(entry)
+          @more_confirmed.broadcast
+          entry
         end
 
         def entry(to, match)

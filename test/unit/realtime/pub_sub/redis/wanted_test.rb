@@ -11,23 +11,22 @@ end
 class RedisWantedTest < Minitest::Test
   include Fairlead::Test::Waiting
 
+  PING = ["PING"].freeze
+
   def setup
     skip "needs the gem redis" unless defined?(::Redis)
 
     @wanted = Fairlead::PubSub::Redis::Wanted.new
+    connect(:first)
   end
 
   def test_what_has_changed_is_said_once_a_kind_at_a_time
     [["a", nil], ["p*", :redis], ["b", nil], ["s.>", :subject]].each { |name, match| @wanted.add(name, match) }
 
-    assert_equal [:subscribe, %w[a b]], @wanted.next_command
-    assert_equal [:psubscribe, %w[p* s.*]], @wanted.next_command
-    assert_nil @wanted.next_command
+    assert_equal [%w[SUBSCRIBE a b], %w[PSUBSCRIBE p* s.*], PING], said(3)
 
     [["a", nil], ["s.>", :subject]].each { |name, match| @wanted.remove(name, match) }
-    assert_equal [:unsubscribe, %w[a]], @wanted.next_command
-    assert_equal [:punsubscribe, %w[s.*]], @wanted.next_command
-    assert_nil @wanted.next_command
+    assert_equal [%w[UNSUBSCRIBE a], %w[PUNSUBSCRIBE s.*], PING], said(3)
   end
 
   def test_what_comes_and_goes_before_it_is_said_is_not_said
@@ -35,62 +34,128 @@ class RedisWantedTest < Minitest::Test
     @wanted.remove("a", nil)
     @wanted.remove("never", nil)
 
-    assert_nil @wanted.next_command
+    assert_equal [PING], said(1)
+  end
+
+  def test_many_names_are_said_in_several_commands
+    names = Array.new(1000, &:to_s)
+    names.each { |name| @wanted.add(name, nil) }
+    commands = said(5)
+
+    assert_equal names, commands.flat_map { |command, *batch| command == "SUBSCRIBE" ? batch : flunk(command) }
+    assert_equal [PING], said(1)
   end
 
   def test_a_new_connection_is_told_what_is_wanted_now
     %w[a b].each { |name| @wanted.add(name, nil) }
-    @wanted.next_command
+    said(1)
     @wanted.remove("a", nil)
-    @wanted.reset
+    connect(:second)
 
-    assert_equal [:subscribe, %w[b]], @wanted.next_command
-    assert_nil @wanted.next_command
+    refute_predicate @wanted, :recovered?
+    assert_equal [%w[SUBSCRIBE b]], said(1)
+    @wanted.confirm
+    assert_predicate @wanted, :recovered?
   end
 
-  def test_a_confirmation_is_waited_for_anew_each_time
-    word = @wanted.add("a", nil)
-    refute_confirmed word
-    @wanted.next_command
-    @wanted.confirm(word)
-    assert_confirmed word
-
-    @wanted.remove("a", nil)
-    @wanted.next_command
-    @wanted.confirm(word) # too late: it has been given up since
+  def test_without_a_connection_nothing_is_said
     @wanted.add("a", nil)
-    refute_confirmed word
-    @wanted.next_command
-    @wanted.confirm(word)
-    assert_confirmed word
+    @wanted.disconnect
+    thread = Thread.new { @wanted.next_command(0) }
+    refute thread.join(0.05)
+    @wanted.reset(:second)
 
-    @wanted.reset
-    refute_confirmed word
+    assert_equal [:second, PING], thread.value
+  end
+
+  def test_a_confirmation_counts_for_the_command_that_asked_for_it
+    @wanted.add("a", nil)
+    refute_confirmed "a"
+    said(1)
+    @wanted.remove("a", nil)
+    said(1)
+    @wanted.add("a", nil)
+    said(1)
+    2.times { @wanted.confirm } # of the first command, and of the end
+    refute_confirmed "a"
+    @wanted.confirm
+    assert_confirmed "a"
+
+    connect(:second)
+    refute_confirmed "a"
+  end
+
+  def test_names_of_one_command_are_confirmed_one_by_one
+    %w[a b].each { |name| @wanted.add(name, nil) }
+    said(1)
+    @wanted.confirm
+    assert_confirmed "a"
+    refute_confirmed "b"
+  end
+
+  def test_one_of_several_that_is_refused_does_not_keep_the_others_out
+    %w[a b c].each { |name| @wanted.add(name, nil) }
+    said(1)
+    @wanted.refuse { flunk("which one is not known yet") }
+    assert_equal [%w[SUBSCRIBE a], %w[SUBSCRIBE b], %w[SUBSCRIBE c], PING], said(4)
+    refused = []
+    @wanted.confirm
+    @wanted.refuse { |name| refused << name }
+    @wanted.confirm
+
+    assert_equal %w[b], refused
+    %w[a b c].each { |name| assert_confirmed name }
   end
 
   def test_one_who_waits_goes_on_when_it_is_confirmed_or_there_is_no_hope
-    word = @wanted.add("a", nil)
-    @wanted.next_command
+    %w[a other].each { |name| @wanted.add(name, nil) }
+    said(1)
     hope = true
-    first, second = [word, [:channel, "other"]].map { |each| Thread.new { @wanted.wait_for(each, 60) { hope } } }
-    @wanted.confirm(word)
+    first, second = %w[a other].map { |name| Thread.new { @wanted.wait_for(name, nil, 60) { hope } } }
+    @wanted.confirm
     assert first.join(10)
 
     assert_predicate second, :alive?
     hope = false
-    @wanted.interrupt
+    @wanted.disconnect
     assert second.join(10)
+  end
+
+  def test_what_nobody_wants_is_not_waited_for
+    assert_confirmed "never"
+  end
+
+  # The cost of one change, as a multiple of that with a tenth as many entries.
+  def test_a_change_costs_the_same_however_many_entries_there_are
+    few, many = [2_000, 20_000].map do |count|
+      connect(:next)
+      count.times { |number| @wanted.add("#{count}-#{number}", nil) }
+      said((count / 200) + 10) # those of before, too
+      before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      500.times { |number| @wanted.add("#{count}-more-#{number}", nil).then { said(1) } }
+      Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+    end
+
+    assert_operator many / few, :<, 5
   end
 
   private
 
-  # Nobody waits when the time is up at once; the block is asked only for what is not confirmed.
-  def assert_confirmed(word) = assert(confirmed?(word))
-  def refute_confirmed(word) = refute(confirmed?(word))
+  def connect(name)
+    @wanted.reset(name)
+    assert_equal [PING], said(1)
+    @wanted.confirm
+  end
 
-  def confirmed?(word)
+  def said(count) = Array.new(count) { @wanted.next_command(0).last }
+
+  # Nobody waits when the time is up at once; the block is asked only for what is not confirmed.
+  def assert_confirmed(name) = assert(confirmed?(name))
+  def refute_confirmed(name) = refute(confirmed?(name))
+
+  def confirmed?(name)
     asked = false
-    @wanted.wait_for(word, 0) { asked = true }
+    @wanted.wait_for(name, nil, 0) { asked = true }
     !asked
   end
 end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module PubSub
+    class Redis
+      # The commands of several threads on one connection. Each thread writes its command at once, and then one after the other
+      # reads replies until it has its own. So a round trip is not waited for by those behind it.
+      class Pipeline
+        # A thread was stopped while it used the connection, which ended that.
+        class Abandoned < IOError; end
+
+        # A command whose reply has not been read, or cannot come any more.
+        Request = Struct.new(:reply, :error) do
+          def over? = !(reply.nil? && error.nil?)
+        end
+
+        # A connection that was used so recently is not looked at before it is used again, in seconds.
+        RECENT = 0.01
+
+        # +patience+: how long a reply may take, in seconds.
+        def initialize(wire, patience)
+          @wire = wire
+          @patience = patience
+          @writing = Mutex.new
+          @reading = Mutex.new
+          @requests = []
+          @used = now
+        end
+
+        # Writes a command. Returns the request, or nil if Redis cannot have got the whole command.
+        def write(command)
+          @writing.synchronize do
+            return if broken? || ended_while_idle?
+
+            @requests << (request = Request.new)
+            request if break_off_unless_done { @wire.write(command) || true }
+          end
+        end
+
+        # Waits for the reply, and returns it. Raises if it does not come; Redis may have executed the command then.
+        def reply(request)
+          @reading.synchronize { read_one until request.over? }
+          raise request.error if request.error
+
+          request.reply
+        end
+
+        # Ends the connection. Whoever waits for a reply gets +error+.
+        def break_off(error)
+          @broken = true
+          requests = @requests
+          @requests = []
+          requests.each { |request| request.error ||= error }
+          @wire.close
+        rescue StandardError
+          nil # it has ended already
+        end
+
+        def broken? = @broken
+
+        private
+
+        def ended_while_idle?
+          return false unless @requests.empty? && now - @used > RECENT && @wire.ended?
+
+          break_off(IOError.new("Redis has closed the connection"))
+          true
+        end
+
+        def read_one
+          break_off_unless_done do
+            reply = @wire.read(@patience)
+            @used = now
+            @requests.shift&.reply = reply
+          end
+        end
+
+        # A thread that is killed in the middle of a command or a reply leaves the connection useless.
+        def break_off_unless_done
+          result = yield
+          is_done = true
+          result
+        rescue StandardError => e
+          break_off(e)
+          is_done = true
+          nil
+        ensure
+          break_off(Abandoned.new("a thread was stopped while it used the connection")) unless is_done
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end
