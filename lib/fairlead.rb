@@ -27,6 +27,7 @@ module Fairlead
   # Real time, and what an application does besides serving requests.
   autoload :Client, "fairlead/native"
   autoload :PubSub, "fairlead/realtime/pub_sub"
+  autoload :Schedule, "fairlead/realtime/schedule"
   autoload :Timer, "fairlead/realtime/timer"
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
@@ -38,6 +39,7 @@ module Fairlead
   autoload :Hooks, "fairlead/process/hooks"
   autoload :EventLog, "fairlead/observe/event_log"
   autoload :LoadTool, "fairlead/load_tool"
+  autoload :NativeProgram, "fairlead/native_program"
   autoload :Migrate, "fairlead/migrate"
   autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"
@@ -56,7 +58,9 @@ module Fairlead
   autoload :Insistence, "fairlead/process/insistence"
   autoload :Idleness, "fairlead/process/idleness"
   autoload :RunningTime, "fairlead/process/running_time"
+  autoload :Preflight, "fairlead/process/preflight"
   autoload :PidFile, "fairlead/process/pid_file"
+  autoload :SystemText, "fairlead/system_text"
   autoload :Acme, "fairlead/acme"
   autoload :StateFolder, "fairlead/state_folder"
   autoload :WholeFile, "fairlead/whole_file"
@@ -145,7 +149,7 @@ module Fairlead
     # @param seconds [Numeric] the interval
     # @param repetitions [Integer, nil] the number of runs; nil or 0 for no end
     # @return [Timer]
-    # @raise [ArgumentError] if there is no block, the interval is not positive, or +repetitions+ is negative
+    # @raise [ArgumentError] if there is no block, the interval is below 0.001 s, or +repetitions+ is negative
     def run_every(seconds, repetitions = nil, &block) = Background.current.timers.every(seconds, repetitions, block)
 
     # Runs the block soon, on a thread of the server, in turn with the requests.
@@ -167,6 +171,10 @@ module Fairlead
     def on(event, &block) = Hooks.on(event, block)
   end
 end
+
+# Parts are loaded when the current folder may be another one already.
+relative = $LOAD_PATH.index { |path| !path.to_s.start_with?("/") && File.identical?(path, __dir__) }
+$LOAD_PATH[relative] = File.expand_path($LOAD_PATH[relative]) if relative
 
 # For the libraries that choose a server by its name.
 if defined?(Rack) || defined?(Rackup) || defined?(Capybara) || defined?(ActiveSupport) || (defined?(Gem) && Gem.loaded_specs.key?("capybara"))

@@ -8,6 +8,18 @@ module Fairlead
       new(arguments, output, errors).run
     end
 
+    # Prints what a command has to say, whole; returns the exit status. Raises Error, because a script must not take a file that was
+    # cut off, on a full disk, for the answer.
+    def self.print(text, output)
+      output.write(text)
+      output.flush
+      0
+    rescue Errno::EPIPE # as in `fairlead --help | head`
+      1
+    rescue SystemCallError => e
+      raise Error, "cannot print: #{Error.reason(e)}"
+    end
+
     def initialize(arguments, output, errors)
       @arguments = arguments
       @output = output
@@ -55,22 +67,13 @@ module Fairlead
     def check
       configuration = Configuration.load(@flags)
       Dir.chdir(configuration.directory) do
-        AppLoader.check(configuration) unless configuration.app
-        Configuration::Folders.check(configuration)
+        Preflight.of_check(configuration).run
         Tls::Offers.new(configuration, EventLog.new(errors: @errors), checking: true).warn
       end
       configuration.warnings.each { |text| EventLog.new(errors: @errors).warning(text) }
       print(Configuration::Report.new(configuration).to_s)
     end
 
-    def print(text)
-      @output.write(text)
-      @output.flush
-      0
-    rescue Errno::EPIPE # as in `fairlead --help | head`
-      1
-    rescue SystemCallError => e
-      raise Error, "cannot print: #{Error.reason(e)}"
-    end
+    def print(text) = CLI.print(text, @output)
   end
 end

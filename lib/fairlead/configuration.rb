@@ -9,6 +9,7 @@ module Fairlead
     autoload :Layer, "fairlead/configuration/layer"
     autoload :EmbeddedLayer, "fairlead/configuration/embedded_layer"
     autoload :Flags, "fairlead/configuration/flags"
+    autoload :Addresses, "fairlead/configuration/addresses"
     autoload :Folders, "fairlead/configuration/folders"
     autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Accepted, "fairlead/configuration/accepted"
@@ -24,6 +25,7 @@ module Fairlead
     autoload :Environment, "fairlead/configuration/environment"
     autoload :Loader, "fairlead/configuration/loader"
     autoload :Report, "fairlead/configuration/report"
+    autoload :Values, "fairlead/configuration/values"
 
     # A value and its source.
     Setting = Struct.new(:value, :origin)
@@ -73,8 +75,8 @@ module Fairlead
       @embedded = embedded
       @plugin_settings = plugin_settings.dup.freeze
       @default_host = default_host
-      @settings = merge(layers)
-      problems = layers.flat_map(&:problems) + contradictions + mn_scheduler_problems
+      @values = Values.new(layers.reverse.reduce({}) { |settings, layer| settings.merge(layer.settings) })
+      problems = layers.flat_map(&:problems) + @values.problems + contradictions + mn_scheduler_problems
       problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
@@ -82,10 +84,10 @@ module Fairlead
       freeze
     end
 
-    def [](name) = @settings.fetch(name).value
+    def [](name) = @values[name]
 
     # The source of that option's value: a flag, a line of a file, a variable, or "default".
-    def origin(name) = @settings.fetch(name).origin
+    def origin(name) = @values.origin(name)
 
     # Whether a source has set it.
     def given?(name) = origin(name) != DEFAULT
@@ -114,15 +116,6 @@ module Fairlead
 
     private
 
-    def merge(layers)
-      given = layers.reverse.reduce({}) { |settings, layer| settings.merge(layer.settings) }
-      values = given.transform_values(&:value)
-      Options.settings.to_h do |option|
-        setting = given[option.name] || Setting.new(values[option.name] = option.default(values), DEFAULT)
-        [option.name, setting.freeze]
-      end.freeze
-    end
-
     # Problems between options.
     def contradictions = thread_problems + acme_problems
 
@@ -133,8 +126,10 @@ module Fairlead
       [problem(:min_threads, origin, "is #{min_threads}, more than max_threads (#{max_threads})")]
     end
 
-    # They would be in the same file.
+    # Two certificates of one name would be in the same file.
     def acme_problems
+      return [problem(:acme_dir, nil, "#{StateFolder::HOMELESS}; set acme_dir, HOME or STATE_DIRECTORY")] if acme.any? && acme_dir.nil?
+
       names = acme.group_by { |order| [order.directory, order.name] }.select { |_, orders| orders.size > 1 }.keys
       names.map { |_, name| problem(:acme, origin(:acme), "#{name} begins two certificates; name its hosts together, or another host first") }
     end

@@ -4,6 +4,10 @@ module Fairlead
   # The native engine of a process and the Ruby threads on which it runs the application. The engine says when it needs
   # another thread, and ends all threads when it is drained or stopped.
   class Engine
+    autoload :Threads, "fairlead/engine/threads"
+
+    include Threads
+
     # How long the blocks of :shutdown run before the engine begins to drain, in seconds; then they run beside it.
     HEAD_START = 1
 
@@ -12,18 +16,6 @@ module Fairlead
 
     # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
     FORCED_GRACE = 2
-
-    # Pause before another attempt to start a thread in the place of one that ends, in seconds.
-    RETRY_PAUSE = 0.1
-
-    # How far a thread has come: +serves+ once the native engine counts it itself, +dismissed+ once that needs it no more.
-    Progress = Struct.new(:name, :serves, :dismissed, :raised) do
-      def killed? = serves && !dismissed && !raised
-    end
-    private_constant :Progress
-
-    # How long nobody takes the place of a thread that has ended before it served, if that happens again, in seconds.
-    PAUSE = 1
 
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
@@ -75,7 +67,7 @@ module Fairlead
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       retire ? @native.retire : @native.drain
       drained = limit.wait { |rest| @native.wait(rest) }
-      limit.wait { |rest| @shutdown_hooks.join(rest) }
+      limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
       stop
       drained
@@ -124,6 +116,9 @@ module Fairlead
     def start_shutdown_hooks(head_start)
       Background.current.draining(self)
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
+    rescue ThreadError # there is no room for one
+      run_hooks(:shutdown)
+    else
       @shutdown_hooks.join(head_start)
     end
 
@@ -168,107 +163,9 @@ module Fairlead
       run_hooks(:stopped)
     end
 
-    def threads = @lock.synchronize { @threads.dup }
-
-    # The engine counts these threads already. Those that cannot be started are cancelled.
-    def start_threads(count)
-      started = 0
-      count.times do
-        add_thread
-        started += 1
-      end
-    ensure
-      (count - started).times { @native.cancel_thread }
-    end
-
-    # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new has
-    # returned, so a new thread waits for @created. To be called masked, which the thread inherits: one that is killed before it
-    # begins still runs, and has itself replaced.
-    def add_thread
-      @lock.synchronize do
-        progress = Progress.new("fairlead #{@started += 1}")
-        thread = Thread.new { run_thread(progress) }
-        thread.name = progress.name
-        thread.report_on_exception = false
-        @threads << thread
-      end
-    end
-
-    # Puts interrupts from other threads (Thread#kill, Thread#raise) off until the block has ended.
-    def masked(&) = Thread.handle_interrupt(Object => :never, &)
-
-    # All code of the application, and all loggers, run in such a block: threads that they start must not be masked.
-    def unmasked(&) = Thread.handle_interrupt(Object => :immediate, &)
-
-    def run_thread(progress)
-      unmasked { serve(progress) }
-    ensure
-      thread_ended(progress) if own_process?
-    end
-
-    def serve(progress)
-      @created.pop
-      run_hooks(:before_thread_start)
-      @service.log.thread_serves(progress.name)
-      progress.serves = true
-      progress.dismissed = @native.run
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
-      raise unless own_process?
-
-      # The request in which that was to be raised may just have ended.
-      @service.log.thread_died(progress.name, e) unless e.is_a?(ForcedShutdown)
-      progress.raised = true
-    end
-
     # False in a process that the application has forked, where nothing may be done with the engine. If that was in a request,
     # the process ends with its only thread.
     def own_process? = Process.pid == @pid
-
-    def thread_ended(progress)
-      unmasked do
-        @service.log.thread_killed(progress.name) if progress.killed? && !@ending && !process_ends?
-        run_hooks(:before_thread_exit)
-        @service.log.thread_ends(progress.name)
-      end
-    ensure
-      @lock.synchronize { @threads.delete(Thread.current) }
-      replace_thread(counted: !progress.serves) unless progress.dismissed
-    end
-
-    # Starts a thread in the place of this one, which stays until that has succeeded: perhaps no other one is left that could try.
-    # +counted+: whether the engine still counts this one, because it has never served.
-    def replace_thread(counted:)
-      return if process_ends?
-
-      pause if counted
-      if @ending
-        @native.cancel_thread if counted
-      elsif counted || @native.replace_thread
-        start_threads(1)
-      end
-    rescue ThreadError, NoMemoryError => e
-      tell_once(e)
-      sleep RETRY_PAUSE
-      counted = false # it has been cancelled
-      retry
-    end
-
-    # No thread can be started, so a logger cannot start one either that would be masked.
-    def tell_once(error)
-      @service.log.thread_not_replaced(error) unless @lock.synchronize { @failure_told.tap { @failure_told = true } }
-    end
-
-    # A hook that ends each thread at its start must not keep the process busy with nothing else.
-    def pause
-      @lock.synchronize do
-        again = @unserved_at && now - @unserved_at < PAUSE
-        @stopping.wait(@lock, PAUSE) if again && !@ending
-        @unserved_at = now
-      end
-    end
-
-    # Whether the process ends: Ruby then kills every thread, and none is replaced.
-    def process_ends? = !Thread.main.alive?
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

@@ -22,13 +22,19 @@ module Fairlead
     #
     # @param exception [Exception]
     # @return [String] "Permission denied - /path"
-    def self.plain(exception) = exception.is_a?(SystemCallError) ? exception.message.sub(FUNCTION, "") : exception.message.to_s
+    def self.plain(exception)
+      message = SystemText.shown(exception.message)
+      exception.is_a?(SystemCallError) ? message.sub(FUNCTION, "") : message
+    end
 
     # The same without the file, for a message that names it.
     #
     # @param exception [Exception]
     # @return [String] "Permission denied"
-    def self.reason(exception) = exception.is_a?(SystemCallError) ? exception.message.sub(/#{FUNCTION}.*/m, "") : exception.message
+    def self.reason(exception)
+      message = SystemText.shown(exception.message)
+      exception.is_a?(SystemCallError) ? message.sub(/#{FUNCTION}.*/m, "") : message
+    end
   end
 
   # The configuration is wrong. Lists all problems at once.
@@ -38,7 +44,7 @@ module Fairlead
       # If the origin is a flag, it names the option already.
       def to_s
         name = option unless origin.to_s.start_with?("-")
-        [origin, name, message].compact.join(": ")
+        [origin, name, message].compact.map { |text| SystemText.shown(text) }.join(": ")
       end
     end
 
@@ -61,7 +67,7 @@ module Fairlead
     # @param reason [String]
     def initialize(address, reason)
       @address = address
-      super("cannot listen on #{address}: #{reason}")
+      super("cannot listen on #{SystemText.shown(address)}: #{SystemText.shown(reason)}")
     end
   end
 
@@ -79,7 +85,7 @@ module Fairlead
     def initialize(path, reason, pid: nil)
       @path = path
       @pid = pid
-      super("pid file #{path}: #{reason}")
+      super("pid file #{SystemText.shown(path)}: #{reason}")
     end
   end
 
@@ -92,7 +98,7 @@ module Fairlead
     # @param reason [String]
     def initialize(path, reason)
       @path = path
-      super("state file #{path}: #{reason}")
+      super("state file #{SystemText.shown(path)}: #{reason}")
     end
   end
 
@@ -123,7 +129,7 @@ module Fairlead
     def initialize(path, line, reason)
       @path = path
       @line = line
-      super("#{[path, line].compact.join(":")}: #{reason}")
+      super("#{[SystemText.shown(path), line].compact.join(":")}: #{SystemText.shown(reason)}")
     end
   end
 

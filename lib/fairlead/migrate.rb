@@ -48,10 +48,7 @@ module Fairlead
       problem("#{what}; see fairlead migrate --help", @unknown)
     end
 
-    def print(text)
-      @output.write(text)
-      0
-    end
+    def print(text) = CLI.print(text, @output)
 
     def source_text
       File.read(@source, encoding: "UTF-8")

@@ -53,9 +53,10 @@ module Fairlead
 
       # Dir.tmpdir would find it too, but loads FileUtils. Who may remove files from the folder makes no difference here:
       # those that go there lose their names at once.
-      def folder_for_temporary_files
-        folders = [ENV.fetch("TMPDIR", nil), Etc.systmpdir].compact
-        File.expand_path(folders.find { |path| File.directory?(path) && File.writable?(path) } || ".")
+      def folder_for_temporary_files(directory)
+        given = ENV.fetch("TMPDIR", "")
+        folders = [*(SystemText.absolute(given, directory) unless given.empty?), Etc.systmpdir]
+        folders.find { |path| File.directory?(path) && File.writable?(path) } || directory
       end
     end
 
@@ -92,7 +93,7 @@ module Fairlead
            doc: "How often the files of certificates, keys, authorities and revocation lists are looked at; when they have changed, they are " \
                 "read again, as by `fairlead ctl reload-certificates` and the signal HUP. 0 means never."
 
-    option :tls_ticket_keys, Types::Text.new("PATH"),
+    option :tls_ticket_keys, Types::Path.new("PATH"),
            scope: :process, embedded: true, repeatable: true, default: [], valid: ["tickets.key"], invalid: [""],
            doc: "A file with the key of session tickets, 48 or 80 random bytes, for machines whose clients are to resume their TLS sessions " \
                 "on each of them; may be given several times. The first key encrypts, the others only decrypt. Without it, the " \
@@ -134,7 +135,7 @@ module Fairlead
                 "`eab_hmac` (an external account), and `ca` (a file with the certificate behind the authority's own). On the command line " \
                 "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/acme.md."
 
-    option :acme_dir, Types::Text.new("DIR"),
+    option :acme_dir, Types::Path.new("DIR"),
            scope: :process, needs: :acme, default: ->(_) { StateFolder.default("acme") },
            shown_default: "`acme` in `$STATE_DIRECTORY`, or else in `~/.local/state/fairlead`", valid: ["/var/lib/shop/acme"], invalid: [""],
            doc: "The folder for accounts, keys and certificates of `acme`. It is made if need be, for its owner only. It must outlive a " \
@@ -151,9 +152,9 @@ module Fairlead
               placeholder: "MIN:MAX", short: "-t", valid: ["1:5"], invalid: ["few"],
               doc: "Sets `min_threads` and `max_threads`; a single number sets both. `threads 1, 5` in the configuration file." do |min, max = nil|
       if max.nil? && min.is_a?(String)
-        raise Types::Invalid, "must be a number, or MIN:MAX such as 1:5, not #{min.inspect}" unless min.match?(/\A *\d+ *(?:: *\d+ *)?\z/)
+        raise Types::Invalid, "must be a number, or MIN:MAX such as 1:5, not #{min.inspect}" unless min.match?(/\A *(?:\d+|\d* *: *\d+) *\z/)
 
-        min, max = min.split(":", 2)
+        min, max = min.split(":", 2).map { |number| number.strip.empty? ? 0 : number }
       end
       { min_threads: min, max_threads: max || min }
     end
@@ -257,7 +258,7 @@ module Fairlead
 
     group "The application"
 
-    option :rackup, Types::Text.new("PATH"),
+    option :rackup, Types::Path.new("PATH"),
            scope: :process, default: "config.ru", valid: ["app.ru"], invalid: [""],
            doc: "The rackup file of the application; also the argument of `fairlead`."
 
@@ -267,17 +268,18 @@ module Fairlead
            doc: "The environment the application runs in; RACK_ENV is set to it. Only in `development` are the details of errors " \
                 "shown to clients."
 
-    option :directory, Types::Folder.new("DIR"),
-           scope: :process, default: ->(_) { Dir.pwd }, shown_default: "the current folder", long_flags: %w[dir directory],
+    option :directory, Types::StartFolder.new("DIR"),
+           scope: :process, default: ->(_) { SystemText.current }, shown_default: "the current folder", aliases: %i[worker_directory],
+           long_flags: %w[dir directory],
            valid: ["."], invalid: ["/nowhere/at/all"],
            doc: "Changes to this folder before reading or loading anything else."
 
-    option :config, Types::Text.new("PATH"),
+    option :config, Types::Path.new("PATH"),
            scope: :process, repeatable: true, default: [], short: "-C", in_file: false,
            shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
            none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
            doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
-                "times; the later file wins."
+                "times; the later file wins. A relative path begins at the current folder, and the default ones at `--dir`."
 
     option :lowlevel_error_handler, Types::Callable.new,
            scope: :process, embedded: true, default: nil, long_flags: [],
@@ -312,8 +314,8 @@ module Fairlead
 
     option :max_handshakes, Types::Count.new(1..1_000_000),
            scope: :engine, default: 1024, valid: [100], invalid: [0],
-           doc: "Most TLS handshakes of a worker at a time. Above it, the one that has taken longest is given up: those of clients that " \
-                "go on take milliseconds."
+           doc: "Most TLS handshakes of a worker at a time. Above it, one is given up: first those whose ClientHello is not complete, of the " \
+                "address with the most."
 
     option :http2, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
@@ -374,7 +376,7 @@ module Fairlead
                 "your proxies write: with `all`, a request whose fields contradict each other gets a 400."
 
     option :rack_url_scheme, Types::Choice.new(:http, :https),
-           scope: :engine, default: nil, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
+           scope: :engine, default: nil, bare: true, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
            doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
                 "that speaks HTTPS."
 
@@ -392,7 +394,8 @@ module Fairlead
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
-           doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408."
+           doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408. The same holds for " \
+                "an incomplete message of a WebSocket above 32 KiB, which is closed with 1008."
 
     shorthand :first_data_timeout,
               placeholder: "SEC", long_flags: [], valid: [15], invalid: [0],
@@ -423,18 +426,19 @@ module Fairlead
     option :request_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
            doc: "How much memory the heads and bodies of all requests of a process and incomplete messages of WebSockets may take " \
-                "together, not counting 32 KiB of each. Beyond it, bodies go to temporary files sooner, larger heads get a 503, " \
-                "and WebSockets with larger messages are closed with 1013."
+                "together, not counting 32 KiB of each. Beyond it, bodies go to temporary files sooner, larger heads get a 503. " \
+                "Messages may take half of it; beyond that, a WebSocket of the address whose incomplete messages have taken most for longest " \
+                "is closed with 1013."
 
     option :temp_dir, Types::Folder.new("DIR"),
-           scope: :engine, default: ->(_) { folder_for_temporary_files }, shown_default: "the system's",
+           scope: :engine, default: ->(values) { folder_for_temporary_files(values[:directory]) }, shown_default: "the system's",
            valid: ["."], invalid: ["/nowhere/at/all"],
            doc: "The folder for temporary files."
 
     group "Responses and connections"
 
-    option :server_header, Types::Text.new("TEXT"),
-           scope: :process, embedded: true, default: nil, valid: ["shop/1.0"], invalid: [""],
+    option :server_header, Types::FieldValue.new("TEXT"),
+           scope: :process, embedded: true, default: nil, valid: ["shop/1.0"], invalid: ["shop\r\nset-cookie: a=b"],
            doc: "Sends this in the field `server` of each response of the application that has none. Without it, there is no such " \
                 "field."
 
@@ -472,8 +476,9 @@ module Fairlead
 
     option :response_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 128 * 1024**2, valid: ["64m"], invalid: ["1k"],
-           doc: "How much memory the unsent responses of a worker may take together. Beyond it, threads that write responses wait in line; " \
-                "if requests wait for these threads, the connection of the slowest reader is aborted."
+           doc: "How much memory the unsent responses of a worker may take together, with those of WebSockets and event streams. Beyond it, " \
+                "connections with large shares are aborted, and threads that write responses wait in line; if requests wait for these " \
+                "threads, the connection of the slowest reader is aborted."
 
     option :response_disk_total_bytes, Types::Bytes.new,
            scope: :engine, default: 2 * 1024**3, valid: ["100m"], invalid: [-1],
@@ -541,6 +546,26 @@ module Fairlead
            doc: "What happens to a client for which too much waits: `close` closes it (a WebSocket with 1013), so that it can " \
                 "reconnect; `drop` drops messages to it until it has caught up."
 
+    option :client_pending_messages, Types::Count.new(1..1_000_000),
+           scope: :engine, default: 4096, valid: [10_000], invalid: [0],
+           doc: "How many published messages may wait for the blocks of a client's subscriptions, within `client_pending_bytes`. " \
+                "Beyond that the application does not keep up, and `client_overflow` says what happens."
+
+    option :max_subscriptions, Types::Count.new(0..10_000_000),
+           scope: :engine, default: 10_000, valid: [100], invalid: [-1],
+           doc: "The maximum number of subscriptions of a client. Beyond it `client.subscribe` returns nil, and a line in the log says " \
+                "so. 0 means no limit."
+
+    option :max_subscriptions_total, Types::Count.new(0..100_000_000),
+           scope: :engine, default: 1_000_000, valid: [50_000], invalid: [-1],
+           doc: "The same for all clients of a process together. Subscriptions of the process itself count, but are never refused."
+
+    option :max_patterns, Types::Count.new(0..10_000_000),
+           scope: :engine, default: 10_000, valid: [1000], invalid: [-1],
+           doc: "The maximum number of different patterns to which the clients of a process subscribe. A published message is compared with " \
+                "all patterns that begin like its channel, so those that begin with a wildcard cost time for each message. 0 means " \
+                "no limit."
+
     option :messages_pending_bytes, Types::Bytes.new(least: 64 * 1024),
            scope: :engine, default: 64 * 1024**2, valid: ["128m"], invalid: ["1k"],
            doc: "How many bytes of messages of all WebSockets of a process may wait for callbacks. Beyond it, reading from WebSockets " \
@@ -573,7 +598,7 @@ module Fairlead
                 "[control.md](control.md)."
 
     option :control_token, Types::Secret.new("TOKEN"),
-           scope: :process, default: nil, shown_default: "a new one at each start", valid: ["secret"], invalid: [""],
+           scope: :process, default: nil, none: "a new one at each start", valid: ["secret"], invalid: [""],
            doc: "What a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
                 "everybody who reaches it may give commands."
 
@@ -597,10 +622,10 @@ module Fairlead
            doc: "Answers `/ready` and `/live` at this address, for load balancers and Kubernetes. The control server does so too, but this " \
                 "address has nothing else and may be open to others."
 
-    option :state_path, Types::Text.new("PATH"),
+    option :state_path, Types::Path.new("PATH"),
            scope: :process, default: nil, short: "-S", aliases: %i[state], long_flags: %w[state], valid: ["tmp/server.state"], invalid: [""],
            doc: "Writes process id, address and token of the control server and the folder to this file, as Puma does, for `fairlead ctl -S`. " \
-                "It is removed at the end. The folder has to exist; a relative path begins at `directory`. `fairlead ctl` finds the file by " \
+                "It is removed at the end. The folder has to exist. `fairlead ctl` finds the file by " \
                 "itself where the configuration of the current folder names it. Its permissions are `state_permission`."
 
     option :state_permission, Types::Mode.new("MODE"),
@@ -624,7 +649,7 @@ module Fairlead
            scope: :process, embedded: true, default: false, short: "-v", valid: [true], invalid: ["maybe"],
            doc: "Logs every request to standard output (in a program, to its log), or to the `access_log`."
 
-    option :access_log, Types::Text.new("PATH"),
+    option :access_log, Types::Path.new("PATH"),
            scope: :process, embedded: true, default: nil, valid: ["access.log"], invalid: [""],
            doc: "Logs every request to this file, or to standard output for `-`. HUP reopens the file."
 
@@ -676,11 +701,11 @@ module Fairlead
       { shutdown_backtraces: occasion }
     end
 
-    option :redirect_stdout, Types::Text.new("PATH"),
+    option :redirect_stdout, Types::Path.new("PATH"),
            scope: :process, default: nil, valid: ["out.log"], invalid: [""],
            doc: "Appends all that is printed to standard output to this file, in an existing folder. HUP reopens the file."
 
-    option :redirect_stderr, Types::Text.new("PATH"),
+    option :redirect_stderr, Types::Path.new("PATH"),
            scope: :process, default: nil, valid: ["errors.log"], invalid: [""],
            doc: "The same for standard error."
 
@@ -695,7 +720,7 @@ module Fairlead
       { redirect_stdout: out, redirect_stderr: errors, redirect_append: append }
     end
 
-    option :pid_file, Types::Text.new("PATH"),
+    option :pid_file, Types::Path.new("PATH"),
            scope: :process, default: nil, aliases: %i[pidfile], long_flags: %w[pidfile pid-file], variables: %w[PIDFILE],
            valid: ["tmp/server.pid"], invalid: [""],
            doc: "Writes the process id to this file and removes it at the end. If the file belongs to a running server, the start fails."

@@ -53,7 +53,10 @@ module Fairlead
     def stopped
       restarting if @restarting
       tell(:stop, :after_stopped)
-      @launcher&.events&.state(:done)
+      return unless @launcher
+
+      @launcher.events.state(:done)
+      Puma::Plugins.stop_background
     end
 
     private

@@ -20,9 +20,9 @@ module Fairlead
       end
 
       # The version that answers, and its process.
-      def version(server) = answer(server).split.first
+      def version(server, path = "/") = answer(server, path).split.first
 
-      def answer(server) = Net::HTTP.start("127.0.0.1", server.port) { |http| http.get("/", "connection" => "close").body }
+      def answer(server, path = "/") = Net::HTTP.start("127.0.0.1", server.port) { |http| http.get(path, "connection" => "close").body }
 
       # Waits for the line about the end of that many restarts.
       def restarted(server, kind = "phased restart", times: 1)

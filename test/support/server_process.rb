@@ -201,7 +201,7 @@ module Fairlead
       end
 
       def title_of(pid)
-        File.read("/proc/#{pid}/cmdline")
+        File.binread("/proc/#{pid}/cmdline")
       rescue SystemCallError
         ""
       end

@@ -19,7 +19,7 @@ class OptionsTest < Minitest::Test
     end
 
     define_method(:"test_#{entry.name}_refuses_its_invalid_example") do
-      assert_raises(Options::Types::Invalid) { entry.expand(*entry.invalid) }
+      assert_raises(Options::Types::Invalid) { resolved(entry.expand(*entry.invalid)) }
     end
 
     define_method(:"test_#{entry.name}_is_left_alone_by_nil") do
@@ -81,6 +81,17 @@ class OptionsTest < Minitest::Test
     assert_equal({ min_threads: 3, max_threads: 3 }, Options[:threads].expand("3"))
     assert_equal({ min_threads: 1, max_threads: 4 }, Options[:threads].expand("1", 4))
     assert_equal({ min_threads: 0, max_threads: 16 }, Options[:threads].expand("0:16"))
+    assert_equal({ min_threads: 0, max_threads: 5 }, Options[:threads].expand(":5"))
+    [":", "5:", "5:6:7", "a:b"].each { |text| assert_raises(Options::Types::Invalid, text) { Options[:threads].expand(text) } }
+  end
+
+  def test_a_scheme_that_is_not_named_changes_nothing
+    assert_empty Options[:rack_url_scheme].expand
+    assert_raises(Options::Types::Invalid) { Options[:hsts].expand }
+  end
+
+  def test_the_directory_of_workers_is_that_of_the_server
+    assert_equal :directory, Options[:worker_directory].name
   end
 
   def test_threads_of_which_one_is_not_set_sets_the_other
@@ -108,6 +119,9 @@ class OptionsTest < Minitest::Test
 
   private
 
+  # As the configuration does once it knows where relative paths begin.
+  def resolved(values) = values.to_h { |name, value| [name, Options.fetch(name).resolve(value) { Dir.pwd }] }
+
   # A value that may be left out has to be joined with its flag.
   def arguments_for(entry, flag)
     return [flag] if entry.boolean?
@@ -119,7 +133,7 @@ class OptionsTest < Minitest::Test
   def temp_dir_with(text)
     before = ENV.fetch("TMPDIR", nil)
     ENV["TMPDIR"] = text
-    Options.fetch(:temp_dir).default({})
+    Options.fetch(:temp_dir).default({ directory: Dir.pwd })
   ensure
     ENV["TMPDIR"] = before
   end

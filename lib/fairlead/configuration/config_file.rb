@@ -64,8 +64,8 @@ module Fairlead
 
       # "config/fairlead.rb:12" for the line of the file that is being evaluated.
       def here(locations = caller_locations)
-        location = locations.find { |candidate| @read.include?(candidate.path) }
-        location ? "#{location.path}:#{location.lineno}" : @read.last
+        location = locations.find { |candidate| @read.include?(SystemText.decode(candidate.path)) }
+        location ? "#{SystemText.decode(location.path)}:#{location.lineno}" : @read.last
       end
 
       # The same for a method that is not named as the option: "config/puma.rb:3 (preload_app!)".
@@ -84,7 +84,7 @@ module Fairlead
       end
 
       def load(path)
-        path = path.to_s
+        path = SystemText.decode(path.to_s)
         @read << path
         text = readable_text(path)
         @script.instance_eval(text, path, 1) if text
@@ -147,7 +147,7 @@ module Fairlead
       def readable_text(path)
         File.read(path, encoding: "UTF-8")
       rescue SystemCallError => e
-        problem(nil, path, "cannot be read (#{e.class.name.delete_prefix("Errno::")})")
+        problem(nil, path, "cannot be read (#{Error.reason(e)})")
         nil
       end
 

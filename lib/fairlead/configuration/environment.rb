@@ -10,11 +10,13 @@ module Fairlead
       def read(environment)
         Layer.new.tap do |layer|
           Options.each do |entry|
-            name = entry.variables.find { |variable| !environment[variable].to_s.strip.empty? }
-            layer.set(entry.name, environment[name].strip, origin: name) if name
+            name = entry.variables.find { |variable| !text(environment[variable]).empty? }
+            layer.set(entry.name, text(environment[name]), origin: name) if name
           end
         end
       end
+
+      def text(value) = SystemText.decode(value.to_s).strip
     end
   end
 end

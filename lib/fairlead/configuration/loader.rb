@@ -26,7 +26,7 @@ module Fairlead
         return if paths.empty?
         return read(paths) unless @flags[:directory]
 
-        paths = paths.map { |path| File.expand_path(path) }
+        paths = paths.map { |path| SystemText.absolute(path) }
         Dir.chdir(@flags[:directory]) { read(paths) }
       end
 
@@ -44,9 +44,9 @@ module Fairlead
 
       # A given path is relative to the current folder, the default ones to the folder that the server runs in.
       def default_path
-        folder = @flags[:directory] || "."
+        folder = @flags[:directory]
         %w[fairlead puma].flat_map { |name| ["config/#{name}/#{environment}.rb", "config/#{name}.rb"] }
-                         .map { |path| folder == "." ? path : File.join(folder, path) }
+                         .map { |path| folder ? SystemText.absolute(path, folder) : path }
                          .find { |path| File.exist?(path) }
       end
 

@@ -17,7 +17,7 @@ module Fairlead
 
       def rows
         @rows ||= Options.settings.map do |option|
-          [option.name.to_s, option.format(@configuration[option.name]), @configuration.origin(option.name)]
+          [option.name, option.format(@configuration[option.name]), @configuration.origin(option.name)].map { |text| SystemText.shown(text) }
         end
       end
     end

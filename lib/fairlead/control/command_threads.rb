@@ -55,7 +55,7 @@ module Fairlead
       def thread(connection, request)
         Server.thread("control command") do
           response = @app.call(request)
-        rescue StandardError => e
+        rescue StandardError, ScriptError, NoMemoryError => e
           @log.control_failed(e)
         ensure
           @done << [connection, response || Response.text(500, "The command failed")]

@@ -11,6 +11,9 @@ module Fairlead
       # How often it looks otherwise, in seconds.
       INTERVAL = 1
 
+      # How long the end waits for a look, in seconds. A disk that hangs may keep it longer.
+      END_LIMIT = 5
+
       # +server+: a Supervisor or a Single. +service+: its Service, which is open.
       def initialize(server, service, environment: ENV)
         @server = server
@@ -117,7 +120,7 @@ module Fairlead
       def write_state_file
         path = @configuration.state_path or return
         @state_file = StateFile.new(path, mode: @configuration.state_permission)
-        @state_file.write(pid: @pid, control_url: @control&.url, control_auth_token: @token&.text, running_from: Dir.pwd)
+        @state_file.write(pid: @pid, control_url: @control&.url, control_auth_token: @token&.text, running_from: SystemText.current)
       end
 
       def prepare_looking
@@ -138,11 +141,10 @@ module Fairlead
       end
 
       def look_around
-        @lock.synchronize do
-          until @ending
-            look
-            @wake.wait(@lock, pause)
-          end
+        until @ending
+          look
+          seconds = pause
+          @lock.synchronize { @wake.wait(@lock, seconds) unless @ending }
         end
       end
 
@@ -152,7 +154,7 @@ module Fairlead
         @reporter&.look(@server.status)
         @restart_file&.look
         @acme&.look(@server.status[:state])
-      rescue StandardError => e
+      rescue StandardError, ScriptError, NoMemoryError => e
         @service.log.control_failed(e)
       end
 
@@ -167,7 +169,7 @@ module Fairlead
           @ending = true
           @wake.signal
         end
-        @thread&.join
+        @thread&.join(END_LIMIT) || @thread&.kill
       end
     end
   end

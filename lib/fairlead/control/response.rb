@@ -8,13 +8,25 @@ module Fairlead
         # +value+: what JSON.generate takes.
         def json(value, status: 200)
           require "json"
-          new(status, "application/json", JSON.generate(value))
+          new(status, "application/json", JSON.generate(shown(value)))
         end
 
         # Puma's word that a command was accepted, to the last space.
         def ok = new(200, "application/json", '{ "status": "ok" }')
 
         def text(status, body) = new(status, "text/plain", body)
+
+        private
+
+        # JSON is UTF-8, and paths may be anything.
+        def shown(value)
+          case value
+          when Hash then value.transform_values { |one| shown(one) }
+          when Array then value.map { |one| shown(one) }
+          when String then SystemText.shown(value)
+          else value
+          end
+        end
       end
 
       # As it goes on the wire.

@@ -80,7 +80,7 @@ module Fairlead
       # Nothing can be loaded when descriptors are short.
       def load_all
         require "json"
-        [Request, Response]
+        [Request, Response, SystemText]
       end
 
       def serve
@@ -100,7 +100,7 @@ module Fairlead
         peers.each { |connection| read(connection) }
         listeners.each { |listener| accept(listener) }
         @connections.sweep(now)
-      rescue StandardError => e
+      rescue StandardError, ScriptError, NoMemoryError => e
         @log.control_failed(e)
         sleep(PAUSE)
       end
@@ -153,7 +153,7 @@ module Fairlead
         request = connection.read or return
         response = @prompt.call(request) || @commands.start(connection, request)
         connection.answer(response) if response
-      rescue StandardError => e
+      rescue StandardError, ScriptError, NoMemoryError => e
         connection.answer(Response.text(500, "The command failed"))
         @log.control_failed(e)
       end

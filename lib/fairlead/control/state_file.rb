@@ -15,7 +15,7 @@ module Fairlead
       class << self
         # key => text; empty if there is no such file.
         def read(path)
-          lines = File.readlines(path, encoding: "UTF-8").filter_map { |line| LINE.match(line) }
+          lines = File.readlines(path, mode: "rb").filter_map { |line| LINE.match(SystemText.decode(line)) }
           lines.to_h { |line| [line[:key], line[:value].sub(/\A"(.*)"\z/, '\1').gsub(/\\(.)/, '\1')] }.slice(*KEYS)
         rescue Errno::ENOENT
           {}
@@ -27,14 +27,14 @@ module Fairlead
       attr_reader :path
 
       def initialize(path, mode: nil)
-        @path = File.expand_path(path)
+        @path = SystemText.absolute(path)
         @mode = mode || MODE
       end
 
       # Writes these values (key => text or number); those that are nil are left out. Raises StateFileError.
       def write(values)
         @owner = Process.pid
-        WholeFile.write(path, "---\n#{KEYS.filter_map { |key| line(key, values[key.to_sym]) }.join}", mode: @mode)
+        WholeFile.write(path, "---\n#{KEYS.filter_map { |key| line(key, values[key.to_sym])&.b }.join}", mode: @mode)
       rescue SystemCallError => e
         raise StateFileError.new(path, Error.reason(e))
       end

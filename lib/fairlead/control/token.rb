@@ -5,7 +5,7 @@ module Fairlead
     # The secret that lets a request steer the server, and the check of it. Without a secret, everybody who reaches the control server may,
     # except web pages: browsers mark their requests, and name the host of the page.
     class Token
-      NONE = "none"
+      NONE = Options::Types::Secret::NONE
 
       # The words of browsers about requests that no page of another origin has made (Fetch Metadata).
       OWN = [nil, "none", "same-origin"].freeze

@@ -131,13 +131,10 @@ module Fairlead
         print("#{JSON.generate(values)}\n")
       end
 
-      def print(text)
-        @output.write(text)
-        0
-      end
+      def print(text) = CLI.print(text, @output)
 
       def fail_with(error, status)
-        @errors.write("fairlead ctl: #{error.message.gsub("\n", "\nfairlead ctl: ")}\n")
+        @errors.write("fairlead ctl: #{SystemText.shown(error.message).gsub("\n", "\nfairlead ctl: ")}\n")
         status
       end
     end

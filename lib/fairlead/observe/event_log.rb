@@ -85,6 +85,22 @@ module Fairlead
       warn("certificates not reloaded for #{location}, the former ones stay: #{reason}")
     end
 
+    # +process+: a Supervisor::Child or a Supervisor::Generation.
+    def certificates_behind(process, location, reason)
+      name = process.is_a?(Supervisor::Child) ? "worker #{process.index}" : "the spawner of generation #{process.number}"
+      warn("certificates not reloaded for #{location} in #{name} (pid #{process.pid}), which tries again: #{reason}")
+    end
+
+    def worker_behind(child, location, seconds)
+      warn("worker #{child.index} (pid #{child.pid}) still has the former certificates for #{location} after #{seconds} s; replacing it")
+    end
+
+    def certificates_unwatched(error) = warn("the files of certificates cannot be watched (#{error.message}); trying again")
+
+    def certificates_of_former_configuration(reason)
+      warn("files of certificates that only the new configuration names are not watched; a hot restart (USR2) changes that: #{reason}")
+    end
+
     # --- workers
 
     def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
@@ -158,6 +174,9 @@ module Fairlead
 
     def idle(seconds) = info("no request for #{seconds} s: ending")
 
+    # +error+: a ThreadError.
+    def drain_without_thread(error) = warn("no thread can wait for the requests (#{error.message}): signals are handled after them")
+
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
     # +env+: of a request that still runs when the server ends.
@@ -198,6 +217,10 @@ module Fairlead
     def pub_sub_engine_failed(engine, doing, error) = problem("#{engine.class}##{doing} failed: #{trace(error)}")
 
     def broker_lost(name, error) = warn("#{name} cannot be reached; messages are not published through it: #{Error.sum_up(error)}")
+
+    def broker_refused(name, channel, error)
+      warn("#{name} does not permit the subscription to #{channel.inspect}; its messages do not arrive here: #{Error.sum_up(error)}")
+    end
 
     def broker_back(name) = info("#{name} is back")
 

@@ -9,7 +9,7 @@ module Fairlead
     # +stream+: the IO that writes to the file from now on; nil for one of its own. +truncate+: whether to empty the file.
     # Raises SystemCallError.
     def initialize(path, stream: nil, truncate: false)
-      @path = File.expand_path(path)
+      @path = SystemText.absolute(path)
       @stream = stream
       open_file(truncate ? File::TRUNC : 0)
     end

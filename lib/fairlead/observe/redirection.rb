@@ -11,20 +11,18 @@ module Fairlead
       # Redirects as the configuration says. Raises ConfigurationError.
       def start(configuration) = new(configuration).tap(&:start)
 
-      # What is wrong with the folders of the files: Problems.
+      # What is wrong with the files: Problems.
       def problems(configuration)
         paths(configuration).filter_map do |option, path|
-          folder = File.dirname(path)
-          next if File.directory?(folder)
-
-          ConfigurationError::Problem.new(option, configuration.origin(option), "there is no folder #{folder}")
+          reason = Configuration::Folders.reason_against(path)
+          ConfigurationError::Problem.new(option, configuration.origin(option), reason) if reason
         end
       end
 
       # option => absolute path
       def paths(configuration)
         given = STREAMS.keys.to_h { |option| [option, configuration[option]] }.compact
-        given.transform_values { |path| File.expand_path(path, configuration.directory) }
+        given.transform_values { |path| SystemText.absolute(path, configuration.directory) }
       end
     end
 

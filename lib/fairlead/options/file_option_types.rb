@@ -14,7 +14,7 @@ module Fairlead
 
         def parse(value)
           text = super
-          glob, rule = text.split(":", 2).map(&:strip) if text.valid_encoding?
+          glob, rule = text.split(":", 2).map(&:strip) if text.encoding == Encoding::UTF_8
           invalid!(value) unless glob&.start_with?("/", "*") && FIELD_VALUE.match?(rule.to_s)
 
           [glob, rule]
@@ -25,20 +25,20 @@ module Fairlead
 
       # "DIR", where x-sendfile may point, or "PREFIX=DIR", what x-accel-redirect means by PREFIX; the value is
       # [prefix or nil, absolute path]. The prefix ends with a slash, so that /a/ is never the beginning of /ab.
-      class SendfileRoot < Text
+      class SendfileRoot < Path
         PREFIX = %r{\A(?:/[\w.~-]+)*/?\z}
 
         def expectation = "DIR or PREFIX=DIR with an existing folder and a prefix such as /internal/"
 
-        def parse(value)
-          text = super
-          path = File.expand_path(text)
+        def resolve(value)
+          within = yield
+          path = SystemText.absolute(value, within)
           return [nil, path] if File.directory?(path)
 
-          prefix, folder = text.split("=", 2)
+          prefix, folder = value.split("=", 2)
           invalid!(value) unless folder && !folder.empty? && prefix.start_with?("/") && PREFIX.match?(prefix)
 
-          path = File.expand_path(folder)
+          path = SystemText.absolute(folder, within)
           File.directory?(path) ? ["#{prefix.delete_suffix("/")}/", path] : invalid!(value)
         end
 

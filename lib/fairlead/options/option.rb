@@ -56,11 +56,12 @@ module Fairlead
     # shown_default  a derived default, in words
     # none      what no value means, in words
     # needs     the option without which this one has no effect
+    # bare      whether the method of the configuration file may have no argument, and then changes nothing
     class Option < Entry
       attr_reader :type, :scope, :shown_default, :needs
 
       def initialize(name, type, default:, scope:, embedded: scope == :engine, shown_default: nil, repeatable: false, none: "none",
-                     needs: nil, **entry)
+                     needs: nil, bare: false, **entry)
         super(name, **entry)
         @type = type
         @default = default
@@ -69,6 +70,7 @@ module Fairlead
         @repeatable = repeatable
         @none = none
         @needs = needs
+        @bare = bare
         @shown_default = shown_default || format(default)
       end
 
@@ -89,12 +91,18 @@ module Fairlead
       # `pid_file ENV["PIDFILE"]` changes nothing if the variable is not set.
       def expand(*arguments)
         return { name => type.implied } if arguments.empty? && !type.implied.nil?
+        return {} if arguments.empty? && @bare
 
         arguments = [arguments] if type.list? && arguments.size > 1
         one_argument!(arguments)
         return {} if arguments.first.nil?
 
         { name => repeatable? ? [type.parse(arguments.first)] : type.parse(arguments.first) }
+      end
+
+      # The value of a source, with relative paths at the folder that the block returns. Raises Types::Invalid.
+      def resolve(value, &)
+        repeatable? ? value.map { |one| type.resolve(one, &) } : type.resolve(value, &)
       end
 
       # How a person would write the value.

@@ -69,7 +69,10 @@ module Fairlead
 
       # Text that is not shown to people.
       class Secret < Text
-        def format(_value) = "(set)"
+        # The word for none at all.
+        NONE = "none"
+
+        def format(value) = value == NONE ? NONE : "(set)"
       end
 
       # The address of the control server, or auto.
@@ -116,7 +119,7 @@ module Fairlead
 
         # Whether it has directives, only such as there are, and does not end the line.
         def line?(text)
-          text.valid_encoding? && text.include?("%") && !text.match?(/[\r\n]/) && !text.gsub(DIRECTIVE, "").include?("%")
+          text.encoding == Encoding::UTF_8 && text.include?("%") && !text.match?(/[\r\n]/) && !text.gsub(DIRECTIVE, "").include?("%")
         end
       end
 

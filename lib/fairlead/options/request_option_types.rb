@@ -91,6 +91,18 @@ module Fairlead
         end
       end
 
+      # The value of a header field (RFC 9110 §5.5).
+      class FieldValue < Text
+        VALUE = /\A[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?\z/
+
+        def expectation = "the value of a field, without line breaks and other control characters"
+
+        def parse(value)
+          text = super
+          VALUE.match?(text) ? text : invalid!(value)
+        end
+      end
+
       # Who takes turns; the value is the text that the engine reads.
       class Party < Text
         def expectation = "connection, ip, or the name of a field such as x-api-key"

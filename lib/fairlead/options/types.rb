@@ -24,6 +24,9 @@ module Fairlead
         # The unit of the values, or nil.
         def unit = nil
 
+        # The value where relative paths begin at the folder that the block returns. Raises Invalid.
+        def resolve(value) = value
+
         # How a person would write the value.
         def format(value) = value.to_s
 
@@ -171,18 +174,36 @@ module Fairlead
         def parse(value)
           text = value.respond_to?(:to_path) ? value.to_path : value
           text = text.to_s if text.is_a?(Symbol)
-          text.is_a?(String) && !text.b.strip.empty? && !text.include?("\0") ? text : invalid!(value)
+          text.is_a?(String) && !text.b.strip.empty? && !text.b.include?("\0") ? SystemText.decode(text) : invalid!(value)
+        end
+      end
+
+      # A path, relative to the folder in which the server runs.
+      class Path < Text
+        def expectation = "a path"
+
+        def parse(value)
+          text = super
+          SystemText.absolute(text) if text.start_with?("~")
+          text
+        rescue ArgumentError
+          raise Invalid, "#{value.inspect} #{SystemText::HOMELESS}"
         end
       end
 
       # A folder that exists; the value is its absolute path.
-      class Folder < Text
+      class Folder < Path
         def expectation = "an existing folder"
 
-        def parse(value)
-          path = File.expand_path(super)
+        def resolve(value)
+          path = SystemText.absolute(value, yield)
           File.directory?(path) ? path : invalid!(value)
         end
+      end
+
+      # The folder in which the server runs; relative to the current one.
+      class StartFolder < Folder
+        def parse(value) = resolve(super) { Dir.pwd }
       end
 
       # An address to listen on; see Fairlead::Binding. +served+: whether the engine serves it.

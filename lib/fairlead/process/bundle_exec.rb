@@ -12,7 +12,7 @@ module Fairlead
 
     # +title+: what the system has as the command line of this process. +environment+: its variables.
     def initialize(title, environment, started_with: nil)
-      @title = title
+      @title = title.b
       @environment = environment
       @started_with = started_with || environment_of_start
     end
@@ -39,22 +39,22 @@ module Fairlead
 
     def bundler = @environment["BUNDLE_BIN_PATH"].to_s
 
-    def loaded? = !defined?(::Bundler::CLI::Exec).nil? && @title.start_with?($PROGRAM_NAME)
+    def loaded? = !defined?(::Bundler::CLI::Exec).nil? && @title.start_with?($PROGRAM_NAME.b)
 
     # The program may have changed ARGV already; the title has no marks between words.
     def arguments
-      @title == [$PROGRAM_NAME, *ARGV].join(" ").strip ? ARGV.dup : @title.delete_prefix($PROGRAM_NAME).split
+      @title == [$PROGRAM_NAME, *ARGV].map(&:b).join(" ").strip ? ARGV.dup : @title.delete_prefix($PROGRAM_NAME.b).split
     end
 
     # A program that was found on the PATH is to be found there again, since that of the old release may be removed.
     def named(words)
       name = File.basename(words[1].to_s)
-      words[1] == on_path(name) ? [name, *words.drop(2)] : words
+      words[1]&.b == on_path(name)&.b ? [name, *words.drop(2)] : words
     end
 
     def on_path(name)
-      folders = @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
-      folders.map { |folder| File.join(folder, name) }.find { |path| File.file?(path) && File.executable?(path) }
+      folders = @environment.fetch("PATH", "").b.split(File::PATH_SEPARATOR)
+      folders.map { |folder| File.join(folder.b, name.b) }.find { |path| File.file?(path) && File.executable?(path) }
     end
 
     def above?(folder)
@@ -63,7 +63,7 @@ module Fairlead
     end
 
     def environment_of_start
-      File.read("/proc/self/environ").split("\0").to_h { |entry| entry.partition("=").values_at(0, 2) }
+      File.binread("/proc/self/environ").split("\0").to_h { |entry| entry.partition("=").values_at(0, 2) }
     rescue SystemCallError
       {}
     end

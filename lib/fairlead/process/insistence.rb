@@ -10,16 +10,18 @@ module Fairlead
 
     REPEATED = %i[TERM HUP].freeze
 
-    # The first signal.
+    # Somebody asks for the end.
     def begin
       @began = now if @began.nil?
     end
 
-    # Whether +event+ asks to hurry. Only signals do, not the commands of the control server.
+    # Whether +event+ asks to hurry. Only signals do, not the commands of the control server, and not the first one: a server may end by
+    # itself before.
     def hurries?(event)
       return false unless Signals::REQUESTS.key?(event)
+      return false.tap { self.begin } if @began.nil?
 
-      !REPEATED.include?(event) || @began.nil? || now - @began > SECONDS
+      !REPEATED.include?(event) || now - @began > SECONDS
     end
 
     private

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+# The errors below are rescued even where no file can be opened any more.
+require "fairlead/error"
+
 module Fairlead
   # Starts the server that a configuration describes, as one process or as a supervisor with workers, and cleans up after
   # it. In a process that a supervisor has started as a spawner, does that part instead.
@@ -28,6 +31,7 @@ module Fairlead
 
     # Serves until the server is asked to end; returns the exit status.
     def run
+      EarlySignals.hold_back
       note_restart_command
       Launcher.current = self
       link = Spawner.inherited_link
@@ -46,8 +50,11 @@ module Fairlead
     # Asks the server to end, from any thread and, but for workers, from a trap.
     def stop = @server&.stop_later
 
-    # The ports it listens on, once it does; Unix sockets have none.
-    def connected_ports = @service ? @service.listeners.to_a.filter_map(&:port) : []
+    # What it listens on, once it does.
+    def listeners = @service ? @service.listeners.to_a : []
+
+    # Their ports; Unix sockets have none.
+    def connected_ports = listeners.filter_map(&:port)
 
     # This process is a spawner or a worker now. +role+: asks the supervisor to end in its place.
     def continue_as(role)
@@ -58,10 +65,10 @@ module Fairlead
     private
 
     def be_server
-      check_app unless @app
-      Configuration::Folders.check(@configuration, sockets: false)
+      inherited = Inherited.take
+      check(inherited)
       pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
-      @service.open(inherited: Inherited.take)
+      @service.open(inherited: inherited)
       @desk = Control::Desk.new(server, @service).open
       status = server.run
       @log.stopped
@@ -86,7 +93,7 @@ module Fairlead
       refuse_other_version(layout)
       shared = message.ios.shift(Native::Shared::DESCRIPTORS)
       @service.adopt(message.ios, bindings)
-      exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10))))
+      exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10), fresh: true)))
     end
 
     def refuse_other_version(layout)
@@ -105,8 +112,8 @@ module Fairlead
       $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
-      addresses = @configuration.bind.map { |address| address.partition("?").first }
-      Process.setproctitle("fairlead #{VERSION} (#{addresses.join(" ")}) [#{@configuration.tag}]")
+      addresses = @configuration.bind.map { |address| address.partition("?").first.b }
+      Process.setproctitle("fairlead #{VERSION} (#{addresses.join(" ")}) [#{@configuration.tag.b}]")
     end
 
     # Behind the redirection, so that it stands in the files.
@@ -116,9 +123,9 @@ module Fairlead
       @log.configured(@configuration)
     end
 
-    def check_app
-      AppLoader.check(@configuration)
-      @log.files_only(@configuration) if AppLoader.files_only?(@configuration)
+    def check(inherited)
+      Preflight.new(@configuration, app: @app, activated: inherited.activated?) { |binding| inherited.covers?(binding) }.run
+      @log.files_only(@configuration) if !@app && AppLoader.files_only?(@configuration)
     end
 
     def server

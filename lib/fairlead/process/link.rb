@@ -82,7 +82,7 @@ module Fairlead
     def clean(field) = field.to_s.b.byteslice(0, LONGEST_FIELD).delete(SEPARATOR)
 
     def parse(text, ios)
-      kind, *fields = text.force_encoding(Encoding::UTF_8).scrub.split(SEPARATOR, -1)
+      kind, *fields = text.b.split(SEPARATOR, -1).map { |field| SystemText.decode(field) }
       ios.each { |io| io.close_on_exec = true }
       Message.new(kind.to_sym, fields, ios)
     end

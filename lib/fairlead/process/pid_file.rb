@@ -9,13 +9,25 @@ module Fairlead
 
     # Writes the file and returns it; raises PidFileError.
     def self.write(path)
-      new(File.expand_path(path)).tap(&:write)
+      new(SystemText.absolute(path)).tap(&:write)
+    end
+
+    # Raises PidFileError if the file is another one's, whatever runs; changes nothing.
+    def self.check(path)
+      new(SystemText.absolute(path)).check
     end
 
     attr_reader :path
 
     def initialize(path)
       @path = path
+    end
+
+    def check
+      refuse_link if File.symlink?(path)
+      pid_in(File.read(path, LONGEST).to_s.strip) if File.exist?(path)
+    rescue SystemCallError => e
+      raise PidFileError.new(path, Error.reason(e))
     end
 
     def write
@@ -28,7 +40,7 @@ module Fairlead
       end
       @owner = Process.pid
     rescue Errno::ELOOP
-      raise PidFileError.new(path, "it is a symbolic link, which another user may have made; remove it, or choose another path")
+      refuse_link
     rescue SystemCallError => e
       raise PidFileError.new(path, Error.reason(e))
     end
@@ -44,6 +56,18 @@ module Fairlead
 
     private
 
+    def refuse_link
+      raise PidFileError.new(path, "it is a symbolic link, which another user may have made; remove it, or choose another path")
+    end
+
+    # The process id in the text of the file; nil without text.
+    def pid_in(text)
+      return if text.empty?
+
+      pid = Integer(text, 10, exception: false)
+      pid&.positive? ? pid : raise(PidFileError.new(path, "it does not contain a process id"))
+    end
+
     # If another process removes the file after it was opened and before it was locked, tries again with the new file.
     def locked(flags = 0)
       loop do
@@ -56,11 +80,8 @@ module Fairlead
 
     # The file may contain the id of this process: in a container, the first process always has the same id.
     def refuse_unless_free(text)
-      return if text.empty? || text == Process.pid.to_s
-
-      pid = Integer(text, 10, exception: false)
-      raise PidFileError.new(path, "it does not contain a process id") unless pid&.positive?
-      raise PidFileError.new(path, "process #{pid} is running", pid: pid) if running?(pid)
+      pid = pid_in(text)
+      raise PidFileError.new(path, "process #{pid} is running", pid: pid) if pid && pid != Process.pid && running?(pid)
     end
 
     def running?(pid)

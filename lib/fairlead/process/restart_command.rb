@@ -8,7 +8,9 @@ module Fairlead
     CHECK_TIMEOUT = 60
 
     # Variables that are for this process only.
-    PRIVATE = [*Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_HANDOVER", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"].freeze
+    PRIVATE = [
+      *Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_OPEN", "FAIRLEAD_HANDOVER", "FAIRLEAD_HUP", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"
+    ].freeze
 
     class << self
       # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
@@ -33,15 +35,17 @@ module Fairlead
 
       # The words as the system has them, with the flags of Ruby.
       def words_of_process
-        File.read("/proc/self/cmdline").split("\0")
+        File.binread("/proc/self/cmdline").split("\0")
       rescue SystemCallError
-        [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
+        [RbConfig.ruby, $PROGRAM_NAME, *ARGV].map(&:b)
       end
 
       # The shell's name for the current folder, which has the symbolic links.
       def folder(environment)
         named = environment["PWD"].to_s
         File.identical?(named, ".") ? named : Dir.pwd
+      rescue Errno::ENOENT
+        raise Error, "the current folder has been removed; change to one that exists"
       end
 
       # The environment without what Bundler has put there. The Gemfile of this folder is found again in the new one.
@@ -100,13 +104,14 @@ module Fairlead
     end
 
     # Has the new code check its configuration. Returns nil, or what is wrong with it. Of another command it is only known
-    # whether there is a program to run.
-    def check
+    # whether there is a program to run. +listeners+: what the new program will inherit.
+    def check(listeners = [])
       return missing_program unless @checkable
 
       require "tempfile"
       Tempfile.create("fairlead") do |errors|
-        pid = Process.spawn(environment({}), *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
+        variables = environment({ Preflight::VARIABLE => locations(listeners) })
+        pid = Process.spawn(variables, *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
         status = wait(pid)
         next if status&.success?
 
@@ -114,11 +119,19 @@ module Fairlead
         text = status ? status.to_s : "it takes longer than #{CHECK_TIMEOUT} s" if text.empty?
         text
       end
-    rescue SystemCallError => e
+    rescue SystemCallError, ThreadError => e
       Error.plain(e)
     end
 
     private
+
+    # A line for each address, without its query, and one about sockets of systemd.
+    def locations(listeners)
+      addresses = listeners.flat_map { |listener| [listener.binding, listener.known_as] }.compact
+      lines = addresses.map { |address| address.partition("?").first.b }.uniq
+      lines << Preflight::ACTIVATED if Inherited.new(listeners).activated?
+      lines.join("\n")
+    end
 
     def command = [[words.first, words.first], *words.drop(1)]
 
@@ -130,7 +143,7 @@ module Fairlead
     # As the system looks for it.
     def missing_program
       folders = words.first.include?("/") ? [folder] : @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
-      paths = folders.map { |path| File.expand_path(words.first, path) }
+      paths = folders.map { |path| SystemText.absolute(words.first, path) }
       "#{words.first} cannot be run" unless paths.any? { |path| File.file?(path) && File.executable?(path) }
     end
 

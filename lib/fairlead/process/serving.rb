@@ -21,17 +21,25 @@ module Fairlead
       @drain&.join
     end
 
-    def draining? = !@drain.nil?
+    def draining? = @draining == true
 
-    # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled.
-    # +delay+, +retire+: see Engine#drain.
-    def drain(delay: 0, retire: false)
-      @drain ||= Thread.new do
-        finished = @engine.drain(@service.configuration.shutdown_timeout, delay: delay, retire: retire)
-        @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
-      ensure
-        @signals.push(:ENDED)
-      end
+    # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled; if the system
+    # has no room for one, this one does. +delay+, +retire+: see Engine#drain.
+    def drain(**how)
+      return if draining?
+
+      @draining = true
+      @drain = Thread.new { finish(**how) }
+    rescue ThreadError => e
+      @service.log.drain_without_thread(e)
+      finish(**how)
+    end
+
+    def finish(**how)
+      finished = @engine.drain(@service.configuration.shutdown_timeout, **how)
+      @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
+    ensure
+      @signals.push(:ENDED)
     end
 
     # Ends now and aborts all requests.

@@ -29,6 +29,7 @@ module Fairlead
     # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT).
     def trap(*names)
       names.each { |name| replace(name) { push(name.to_sym) } }
+      push(:HUP) if names.include?("HUP") && EarlySignals.hung_up!
     end
 
     # Traps those of +names+ that the system has and nobody wants to be left alone.
@@ -84,6 +85,7 @@ module Fairlead
 
     def replace(name, handler = nil, &block)
       previous = Signal.trap(name, handler || block)
+      previous = "DEFAULT" if previous == EarlySignals::NOTE
       @previous[name] = previous unless @previous.key?(name)
     end
   end

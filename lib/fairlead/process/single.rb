@@ -10,6 +10,9 @@ module Fairlead
   class Single
     include Serving
 
+    # How often it looks after certificates and the keys of session tickets, in seconds.
+    TENDING = 5
+
     def initialize(service)
       @service = service
       @log = service.log
@@ -31,6 +34,7 @@ module Fairlead
       @service.ticket_keys = Tls::OwnKeys.take if @service.tls.any?
       @service.announce
       @engine.start
+      @service.tls.start
       @idleness = Idleness.new(idle_timeout) { [@engine.stats] } if idle_timeout
       announce
       serve(heartbeat: heartbeat) { |event| event.is_a?(Array) ? exec_unless(event.last) : act_on(event) }
@@ -97,11 +101,11 @@ module Fairlead
     end
 
     # How often to look around, in seconds; nil for never.
-    def heartbeat = [*@idleness&.pause, *(@service.configuration.watch_certificates if @service.tls.pause)].min
+    def heartbeat = [*@idleness&.pause, *(TENDING if @service.tls.any?)].min
 
     def look_around
       drain_when_idle if @idleness
-      @service.tls.look
+      @service.tls.tend
       @service.ticket_keys&.tend
     end
 
@@ -109,7 +113,7 @@ module Fairlead
     def reload_certificates
       return false unless @service.tls.any?
 
-      @service.reload_certificates
+      @service.tls.ask
       true
     end
 

@@ -28,13 +28,15 @@ module Fairlead
 
     # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: whether this process was a worker,
     # so that the application is loaded.
-    def initialize(service, link, shared, number, warm: false)
+    # +fresh+: whether it is a program of its own, whose configuration may be another one than the supervisor's.
+    def initialize(service, link, shared, number, warm: false, fresh: false)
       @service = service
       @log = service.log
       @link = link
       @shared = shared
       @number = number
       @warm = warm
+      @fresh = fresh
       @signals = Signals.new
       @plugins = Plugins.new(self, service)
     end
@@ -85,12 +87,24 @@ module Fairlead
 
     def serve
       @signals.trap("TERM", "INT")
+      describe_certificates if @fresh
       @link.send(@warm ? :promoted : :ready)
       until @ended
         @signals.wait(nil, @link).each do |event|
           event == @link ? @link.messages.each { |message| act_on(message) } : ask(:stop)
         end
       end
+    end
+
+    # The supervisor is to watch the files that the new configuration names.
+    def describe_certificates
+      return unless @service.tls.any?
+
+      fields = [@service.tls.description].pack("m0").scan(/.{1,#{Link::LONGEST_FIELD}}/o)
+      fits = fields.size * (Link::LONGEST_FIELD + 1) < Link::LONGEST_MESSAGE
+      return @link.send(:tls, *fields) if fits
+
+      @log.certificates_of_former_configuration("they take more room than a message has")
     end
 
     def act_on(message)
@@ -101,7 +115,7 @@ module Fairlead
       when :worker_ended then worker_ended(*message.fields)
       when :restarting then restarting
       when :reopen_logs then @service.reopen_logs
-      when :reload_certificates then @service.reload_certificates(quietly: true)
+      when :reload_certificates then @service.follow_certificates(@link, *message.fields)
       when :close_listeners then @service.listeners.close
       when :end, :gone then @ended = true
       end
@@ -144,7 +158,8 @@ module Fairlead
 
     # Calls the block in a new process that is no child of this one. Returns in this one only.
     def fork_orphan(link)
-      if (between = fork)
+      # In the new process, no thread is left that could be changing an offer.
+      if (between = Tls::Offer.changing.synchronize { fork })
         Process.wait(between)
       else
         fork ? exit! : yield

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead/process/link"
-%w[back_off children generation generations handover reaper restart restarts spawning status survey watchdog workforce].each do |part|
+%w[back_off certificates children generation generations handover reaper restart restarts spawning status survey watchdog workforce].each do |part|
   require "fairlead/process/supervisor/#{part}"
 end
 
@@ -89,6 +89,7 @@ module Fairlead
       @generations = Generations.new(Spawning.new(@service, @shared) { after_fork }) { now }
       @workforce = Workforce.new(@service, @shared, @generations) { now }
       @restarts = Restarts.new(@workforce, @generations, @log)
+      @certificates = Certificates.new(@service, @signals, @workforce, @generations)
       @watchdog = Watchdog.new(@service, @shared, @workforce.children, @generations, @clock)
       seconds = @service.configuration.idle_timeout
       @idleness = Idleness.new(seconds) { @shared.stats[:workers] } if seconds
@@ -116,22 +117,27 @@ module Fairlead
 
     # What a process has said before it ended is read before its end is acted on.
     def supervise
+      @certificates.start
       until @stopping && @workforce.children.empty? && @generations.empty?
         seconds = pause
         events = @signals.wait(seconds, *links)
         @clock.look(seconds)
         read_links
-        reap
-        events.grep(Symbol) { |event| act_on(event) }
-        events.grep(Array) { |_, problem| exec_unless(problem) unless @stopping }
+        reap(events)
+        act_on_all(events)
         tend
       end
+    end
+
+    def act_on_all(events)
+      events.grep(Symbol) { |event| act_on(event) }
+      events.grep(Array) { |_, problem| exec_unless(problem) unless @stopping }
     end
 
     def links = [*@workforce.children, *@generations].map(&:link).reject(&:closed?)
 
     # Seconds until something is due.
-    def pause = [*@idleness&.pause, *@service.tls.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
+    def pause = [*@idleness&.pause, @watchdog.pause(now), *@workforce.back_off, *@generations.back_off].min
 
     def tend
       @watchdog.check(now)
@@ -145,7 +151,8 @@ module Fairlead
       exec_unless(nil) if @exec_later
       @shared.introduce
       @shared.tend_ticket_keys
-      pass_on_certificates if @service.tls.look
+      @certificates.adopt(@generations.current) unless @restarts.running?
+      @certificates.tend
       announce if !@announced && @workforce.complete?
       stop_when_idle if @idleness
     end
@@ -225,7 +232,7 @@ module Fairlead
     def stop(reason, delay: @service.configuration.drain_delay)
       @log.draining(reason, @service.configuration.shutdown_timeout, delay: delay)
       @ended_by = reason
-      @insistence.begin
+      @insistence.begin unless reason == :idle
       @status = 128 + Signal.list.fetch(reason.to_s, 0) if !@ever_booted && @generations.current.loading?
       start_ending(:end, @workforce.deadline + delay, delay)
     end
@@ -261,12 +268,9 @@ module Fairlead
     def reload_certificates
       return false unless @service.tls.any?
 
-      pass_on_certificates if @service.reload_certificates
+      @certificates.ask
       true
     end
-
-    # What this process could read, the others can.
-    def pass_on_certificates = tell_all(:reload_certificates)
 
     def tell_all(kind) = [*@workforce.children, *@generations].each { |process| process.link.send(kind) }
   end

@@ -90,7 +90,7 @@ module Fairlead
       when :end then leave(delay: Float(message.fields.first))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
-      when :reload_certificates then @service.reload_certificates(quietly: true)
+      when :reload_certificates then @service.follow_certificates(@link, *message.fields)
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : send_backtraces(*message.ios)
       when :promote then promote(message)
       when :gone then supervisor_gone
@@ -108,6 +108,8 @@ module Fairlead
       ensure
         pipe.close
       end
+    rescue ThreadError
+      pipe.close # there is no room for a thread, so nobody gets an answer
     end
 
     # Ends with the whole server. +delay+: see Engine#drain.

@@ -28,7 +28,7 @@ module Fairlead
       # Loads the application from that file. Raises AppLoadError.
       def load(path)
         present!(path)
-        build(File.expand_path(path))
+        build(SystemText.absolute(path))
       rescue Error
         raise
       rescue StandardError, ScriptError, SystemExit => e
@@ -59,7 +59,7 @@ module Fairlead
 
       def present!(path)
         raise AppLoadError.new(path, nil, "is a folder, not a rackup file") if File.directory?(path)
-        raise AppLoadError.new(path, nil, "no such file in #{Dir.pwd}") unless File.file?(path)
+        raise AppLoadError.new(path, nil, "no such file in #{SystemText.current}") unless File.file?(path)
       end
 
       # Rack is only loaded here: other applications do not need it. Rack 2 returns a pair; without the nil it would look for
@@ -98,13 +98,13 @@ module Fairlead
       # [path, line] of the frames in files below the current folder, without gems; the innermost first.
       def own_frames(error)
         (error.backtrace_locations || []).filter_map do |frame|
-          path = relative(File.expand_path(frame.path))
+          path = relative(SystemText.absolute(frame.path))
           [path, frame.lineno] if File.exist?(path) && !path.start_with?("/", "vendor/")
         end
       end
 
       def relative(path)
-        path.delete_prefix("#{Dir.pwd}/")
+        SystemText.decode(path.b.delete_prefix("#{Dir.pwd}/".b))
       end
 
       def reason(error)

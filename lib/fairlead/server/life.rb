@@ -42,7 +42,7 @@ module Fairlead
           @pid = Process.pid
           @begun = true
           started = @engine.start
-          @watch = Tls::Watch.new(@service.tls)
+          @service.tls.start
           @service.listeners.close
         ensure
           close unless started
@@ -84,7 +84,7 @@ module Fairlead
       def close
         return if over?
 
-        @watch&.stop
+        @service.tls&.stop
         @service.close
         @over.close
       end

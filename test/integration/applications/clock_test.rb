@@ -25,9 +25,10 @@ class ClockApplicationTest < Minitest::Test
   def test_it_ticks_once_a_second
     socket = web_socket(serve(nil, "--dir", File.join(__dir__, "clock")))
     socket.receive
-    times = socket.receive_all(3)
+    # Of three ticks that come late on a busy machine, two may fall into the same second.
+    times = socket.receive_all(4)
 
-    assert_equal 3, times.uniq.size
+    assert_operator times.uniq.size, :>=, 3
   end
 
   def test_who_has_gone_is_written_to_no_more

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "open3"
+require "tempfile"
 require "socket"
 
 # Whatever keeps the command from starting is one line that names who said what, and exit status 1: no backtrace, and
@@ -27,6 +28,16 @@ class MistakesTest < Minitest::Test
     %w[-C missing.rb] => "missing.rb: cannot be read",
     %w[missing.ru] => "missing.ru: no such file",
     %w[config.ru other.ru] => "unexpected argument: other.ru",
+    %w[-b 127.0.0.1:3000] => "cannot listen on 127.0.0.1:3000: the scheme is missing; use tcp://127.0.0.1:3000",
+    %w[-b :3000] => "the scheme is missing; use tcp://*:3000",
+    %w[-b localhost -p 0] => "the scheme is missing; use tcp://localhost:PORT",
+    %w[-b /run/app.sock] => "the scheme is missing; use unix:///run/app.sock",
+    %w[-c config/puma.rb] => "-c: unknown option; use -C",
+    %w[-o 0.0.0.0] => "-o: unknown option; use -b tcp://HOST:PORT",
+    %w[--host 0.0.0.0] => "--host: unknown option; use -b tcp://HOST:PORT",
+    %w[--persistent-timeout 5] => "--persistent-timeout: unknown option; use --keep-alive-timeout",
+    %w[--ssl-bind 0.0.0.0] => "--ssl-bind: unknown option; only a configuration file can set ssl_bind",
+    %w[-C .] => ".: cannot be read (Is a directory)",
     %w[-t 5-5] => "--threads: must be a number, or MIN:MAX such as 1:5, not \"5-5\"",
     %w[--worker 2] => "--worker: ambiguous option; did you mean --workers, --worker-timeout or --worker-boot-timeout?",
     %w[start] => "start: unknown command; `fairlead` without one starts the server, see fairlead --help",
@@ -133,16 +144,17 @@ class MistakesTest < Minitest::Test
         assert_refused missing, *flags
         assert_refused missing, "--check", *flags
       end
-      assert_refused missing, "--check", "-b", "unix://no/socket"
-      assert_refused "cannot listen on unix://no/socket: No such file or directory", "-b", "unix://no/socket"
+      [%w[-b unix://no/socket], %w[--control-url unix://no/socket], %w[--health-url unix://no/socket]].each do |flags|
+        assert_refused missing, *flags
+        assert_refused missing, "--check", *flags
+      end
     end
   end
 
   def test_messages_about_files_have_no_names_of_functions_of_ruby_and_none_of_other_files
     in_folder("config.ru" => APP, "folder/file" => "") do
-      assert_refused "fairlead: pid file #{Dir.pwd}/folder: Is a directory\n", "--pidfile", "folder", "-b", "tcp://127.0.0.1:0"
-      assert_refused "fairlead: state file #{Dir.pwd}/folder: Is a directory\n", "--state", "folder", "--control-url", "tcp://127.0.0.1:0",
-                     "-b", "tcp://127.0.0.1:0", output: /\A(?:control server on \S+\n)?\z/
+      assert_refused "fairlead: --pidfile: Is a directory\n", "--pidfile", "folder", "-b", "tcp://127.0.0.1:0"
+      assert_refused "fairlead: --state: Is a directory\n", "--state", "folder", "--control-url", "tcp://127.0.0.1:0", "-b", "tcp://127.0.0.1:0"
     end
   end
 
@@ -160,7 +172,25 @@ class MistakesTest < Minitest::Test
     Fairlead::Options.each { |entry| entry.long_flags.each { |flag| assert_match(/--(\[no-\])?#{flag}\b/, help) } }
   end
 
+  def test_what_cannot_be_printed_is_no_success
+    in_folder("config/puma.rb" => "threads 1, 2", "config.ru" => APP) do
+      [%w[migrate --stdout], %w[migrate], %w[migrate --help], %w[ctl --help], %w[ctl --version], %w[--check], %w[--version]].each do |arguments|
+        assert_not_printed(*arguments)
+      end
+    end
+  end
+
   private
+
+  def assert_not_printed(*arguments)
+    Tempfile.create("errors") do |errors|
+      command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", *arguments]
+      system(*command, out: "/dev/full", err: errors)
+
+      assert_equal 1, $?.exitstatus, arguments.join(" ")
+      assert_match(/\Afairlead(?: ctl)?: cannot print: No space left on device\n\z/, File.read(errors.path))
+    end
+  end
 
   def assert_refused(line, *arguments, environment: {}, output: /\A\z/)
     printed, errors, status = fairlead(*arguments, environment: environment)

@@ -63,6 +63,22 @@ class PluginsTest < Minitest::Test
       assert_match(/fairlead: plugin picky: not like this \(RuntimeError\)$/, server.stderr)
     end
 
+    define_method(:"test_what_runs_in_the_background_signals_no_server_that_has_ended_#{name}") do
+      noisy = <<~RUBY
+        Puma::Plugin.create do
+          def start(launcher)
+            launcher.events.after_stopped { @over = true }
+            in_background { sleep 0.001 until @over; loop { Process.kill(:INT, $$); sleep 0.001 } }
+          end
+        end
+      RUBY
+      slow = "plugin :noisy\nafter_stopped { 50.times { sleep 0.01 } }\n" # so that the thread has time to signal
+      server = serve(APP, "-I", "lib", *flags, files: { "config/puma.rb" => slow, "lib/puma/plugin/noisy.rb" => noisy })
+
+      assert_equal 0, server.stop.exitstatus
+      assert_empty server.stderr
+    end
+
     define_method(:"test_the_application_can_ask_puma_for_statistics_#{name}") do
       server = serve_queue(*flags)
       theirs = JSON.parse(get(server).body)

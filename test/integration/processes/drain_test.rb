@@ -33,6 +33,42 @@ class DrainTest < Minitest::Test
     end
   end
 
+  # While there is a file "full", the system has no room for another thread.
+  FULL = <<~RUBY.freeze
+    module Full
+      def new(...)
+        raise ThreadError, "can't create Thread: Resource temporarily unavailable" if File.exist?("full")
+        super
+      end
+    end
+    Thread.singleton_class.prepend(Full)
+    #{SLOW}
+  RUBY
+
+  def test_without_room_for_a_thread_requests_are_answered_all_the_same
+    SHAPES.each do |shape|
+      server = serve(FULL, *shape)
+      client = connect(server).request
+      server.wait_for_output(/running/)
+      server.write("full", "")
+      server.signal(:TERM)
+
+      assert_equal "whole", client.answer.body
+      assert_equal 0, server.wait_exit.exitstatus, shape.inspect
+      assert_logged "no thread can wait for the requests", server
+    end
+  end
+
+  # The new code is checked on a thread.
+  def test_without_room_for_a_thread_a_hot_restart_is_refused
+    server = serve(FULL)
+    server.write("full", "")
+    server.signal(:USR2)
+    server.wait_for_output(/hot restart: failed, the old code goes on serving: can't create Thread/)
+
+    assert_equal "whole", connect(server).get.body
+  end
+
   def test_idle_connections_are_closed_and_do_not_delay_the_end
     each_shape do |server|
       idle = Array.new(5) { connect(server).tap(&:get) } + [connect(server)]

@@ -52,6 +52,18 @@ class EarlySignalsTest < Minitest::Test
     refute_path_exists server.path("server.pid")
   end
 
+  # The spawner ends by the same signal, and may be faster.
+  def test_a_signal_for_all_processes_while_the_application_is_loaded_has_the_usual_status
+    statuses = Array.new(8) do
+      server = launch("File.write('loading', '')\nsleep 30\n#{APP}", "-w", 1, "--preload")
+      wait_until("the application to be loaded") { File.exist?(server.path("loading")) }
+      Process.kill(:TERM, -server.pid)
+      server.wait_exit.exitstatus
+    end
+
+    assert_equal [143], statuses.uniq
+  end
+
   def test_addresses_are_logged_when_there_is_an_application_to_serve_them
     [[], ["-w", 1], ["-w", 1, "--preload"]].each do |processes|
       server = serve("puts 'loading'\n#{APP}", *processes)

@@ -130,4 +130,58 @@ class HotRestartTest < Minitest::Test
 
     assert_equal "yes", File.read(server.path("from"))
   end
+
+  # Loaded before the command, in the new program.
+  SLOW_START = <<~'RUBY'
+    if ENV["FAIRLEAD_LISTENERS"]
+      File.write("executed", "")
+      sleep 0.01 until File.exist?("go")
+    end
+  RUBY
+  SLOW_LOAD = <<~'RUBY'
+    if File.exist?("executed")
+      File.write("loading", "")
+      sleep 0.01 until File.exist?("loaded")
+    end
+  RUBY
+
+  [[], ["-w", 1]].each do |flags|
+    # It would end a program that does not handle it yet.
+    define_method(:"test_a_hangup_while_the_new_program_starts_ends_nothing_and_is_acted_on#{flags.join}") do
+      server = versioned(*flags, "--access-log", "access.log", app: SLOW_LOAD + VERSIONED, files: { "slow.rb" => SLOW_START },
+                                                               environment: { "RUBYOPT" => "-r./slow" })
+      server.signal(:USR2)
+      { "executed" => "go", "loading" => "loaded" }.each do |reached, go_on|
+        wait_until(reached) { File.exist?(server.path(reached)) }
+        server.signal(:HUP)
+        server.write(go_on, "")
+      end
+      server.wait_for_output(/reopened/)
+
+      assert_equal "1", version(server)
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
+  # The new program must not take what the old one did for the time between them for nohup, nor the other way round.
+  def test_a_hangup_after_the_restart_means_what_it_meant_before
+    { "IGNORE" => "1", "DEFAULT" => nil }.each do |handler, expected|
+      server = with_hangup(handler) { versioned }
+      server.signal(:USR2)
+      wait_until("the new code") { server.stdout.scan(/ ready /).size == 2 }
+      server.signal(:HUP)
+
+      expected ? assert_equal([expected] * 3, Array.new(3) { version(server) }) : assert_equal(0, server.wait_exit.exitstatus)
+    end
+  end
+
+  private
+
+  # What the block starts inherits that.
+  def with_hangup(handler)
+    previous = trap("HUP", handler)
+    yield
+  ensure
+    trap("HUP", previous || "DEFAULT")
+  end
 end

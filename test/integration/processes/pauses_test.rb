@@ -50,6 +50,19 @@ class PausesTest < Minitest::Test
     end
   end
 
+  def test_idle_web_sockets_stay_open_over_a_pause
+    server = serve(ECHO, "--ping-interval", 1)
+    sockets = Array.new(5) { Fairlead::Test::WebSocket.connect("127.0.0.1", server.port) }
+    pause([server.pid], 4)
+    sockets.each do |socket|
+      socket.receive_ping
+      socket.send_text("still there?")
+    end
+
+    assert_equal ["still there?"], sockets.map { |socket| socket.receive.last }.uniq
+    assert_empty server.stderr
+  end
+
   def test_a_worker_that_does_not_come_back_from_a_pause_is_replaced
     server = serve(WHO, "-w", 2, "--worker-timeout", TIMEOUT)
     stays, = server.worker_pids

@@ -81,6 +81,22 @@ class SocketActivationTest < Minitest::Test
     assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
   end
 
+  # The address of the configuration is that of no interface here.
+  def test_with_only_a_hot_restart_does_not_ask_for_addresses_that_are_not_used
+    [[], ["-w", 1]].each do |flags|
+      @port = Activation.free_port
+      server = activate("--bind-to-activated-sockets", "only", *flags, bind: "tcp://192.0.2.77:80")
+
+      assert_equal 200, first_answer.status
+      server.wait_for_output(Fairlead::Test::ServerProcess::READY)
+      server.signal(:USR2)
+      wait_until("the restart") { server.stdout.match?(/ready in.* ready in|hot restart: done/m) || server.stderr.include?("hot restart: failed") }
+
+      assert_equal 200, first_answer.status
+      refute_includes server.stderr, "hot restart: failed"
+    end
+  end
+
   def test_a_socket_at_no_address_of_the_server_is_closed_and_named
     server = activate(bind: "tcp://127.0.0.1:0")
     adopt(TCPSocket.new("127.0.0.1", @port))

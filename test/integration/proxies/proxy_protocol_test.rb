@@ -17,7 +17,7 @@ class ProxyProtocolTest < Minitest::Test
 
   APP = <<~RUBY
     require "json"
-    run ->(env) { [200, {}, [JSON.generate(env.slice("REMOTE_ADDR", "rack.url_scheme", "HTTPS", *env.keys.grep(/\\ASSL_/)))]] }
+    run ->(env) { [200, {}, [JSON.generate(env.slice("REMOTE_ADDR", "rack.url_scheme", "HTTPS", "fairlead.proxy_tls", *env.keys.grep(/\\ASSL_/)))]] }
   RUBY
 
   VERSIONS = %w[v1 v2 any].freeze
@@ -97,21 +97,31 @@ class ProxyProtocolTest < Minitest::Test
 
   def test_the_header_comes_before_tls
     server = serve_tls(APP, query: { proxy_protocol: "any" })
-    [line, block, with_checksum(block(tls(version: "TLSv1.2")))].zip(%w[TLSv1.3 TLSv1.3 TLSv1.2]) do |header, version|
-      tcp = TCPSocket.new("127.0.0.1", server.port)
-      tcp.write(header)
-      socket = OpenSSL::SSL::SSLSocket.new(tcp, OpenSSL::SSL::SSLContext.new.tap { |context| context.verify_mode = OpenSSL::SSL::VERIFY_NONE })
-      socket.sync_close = true
-      socket.connect
-      socket.write("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
-      seen = JSON.parse(socket.read[/\{.*\}/])
-      socket.close
-
-      assert_equal ["192.0.2.1", "on", version], seen.values_at("REMOTE_ADDR", "HTTPS", "SSL_PROTOCOL")
+    [line, block, with_checksum(block(tls(version: "TLSv1.2")))].each do |header|
+      assert_equal ["192.0.2.1", "on", "TLSv1.3"], ask_behind(header, server.port).values_at("REMOTE_ADDR", "HTTPS", "SSL_PROTOCOL")
     end
 
     assert_predicate adopt(TCPSocket.new("127.0.0.1", server.port)).write("\x16\x03\x01\x00\x01"), :closed?
     assert_logged(/refused 400 \(invalid PROXY header\) from 127\.0\.0\.1/, server)
+  end
+
+  # Anybody may send the header, so what it says never takes the place of what a handshake has proved.
+  def test_a_header_does_not_replace_the_identity_that_our_own_handshake_has_verified
+    admin = Fairlead::Test::Authority.usual.client("/CN=admin")
+    ann = Fairlead::Test::Authority.usual.client("/CN=ann")
+    header = block(tls(version: "TLSv1.2", certificate: admin.certificate.to_der))
+    query = { proxy_protocol: "v2", verify_mode: "peer", ca: "ca.pem" }
+    { [] => nil, ["--trusted-proxies", "192.0.2.0/24"] => nil,
+      ["--trusted-proxies", "127.0.0.1"] => %w[TLSv1.2 SUCCESS CN=admin] }.each do |arguments, claim|
+      server = serve_tls(APP, *arguments, query: query)
+      { nil => ["NONE", nil], ann => ["SUCCESS", "CN=ann"] }.each do |pair, expected|
+        seen = ask_behind(header, server.port, pair)
+
+        assert_equal ["TLSv1.3", *expected], seen.values_at("SSL_PROTOCOL", "SSL_CLIENT_VERIFY", "SSL_CLIENT_S_DN")
+        assert_nil seen["SSL_CLIENT_S_DN_CN"]
+        assert_equal [claim], [seen["fairlead.proxy_tls"]&.values_at("SSL_PROTOCOL", "SSL_CLIENT_VERIFY", "SSL_CLIENT_S_DN")]
+      end
+    end
   end
 
   def test_one_option_is_for_all_listeners_and_an_address_has_the_last_word
@@ -141,6 +151,23 @@ class ProxyProtocolTest < Minitest::Test
   end
 
   private
+
+  # What the application sees of a request over TLS, twice on one connection. +pair+: the client's certificate.
+  def ask_behind(header, port, pair = nil)
+    tcp = TCPSocket.new("127.0.0.1", port)
+    tcp.write(header)
+    context = OpenSSL::SSL::SSLContext.new.tap { |one| one.verify_mode = OpenSSL::SSL::VERIFY_NONE }
+    context.add_certificate(pair.certificate, pair.key) if pair
+    socket = OpenSSL::SSL::SSLSocket.new(tcp, context)
+    socket.sync_close = true
+    socket.connect
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+    first, second = socket.read.scan(/\{.*\}/).map { |body| JSON.parse(body) }
+    assert_equal first, second
+    first
+  ensure
+    socket&.close
+  end
 
   def env(answer)
     assert_equal 200, answer.status

@@ -72,7 +72,7 @@ class ConfigurationConfigFileTest < Minitest::Test
   def test_a_file_that_is_not_there_is_a_problem
     problems = in_folder { Fairlead::Configuration::ConfigFile.new("nowhere.rb").read.problems }
 
-    assert_equal ["nowhere.rb: cannot be read (ENOENT)"], problems.map(&:to_s)
+    assert_equal ["nowhere.rb: cannot be read (No such file or directory)"], problems.map(&:to_s)
   end
 
   def test_every_hook_takes_a_block_under_each_of_its_names

@@ -94,7 +94,7 @@ class ConfigurationPumaMethodsTest < Minitest::Test
     assert_equal [3, "config/puma.rb:3"], file.settings[:workers].to_a
     assert_equal [7, "other.rb:3"], file.settings[:backlog].to_a
     assert_equal [:before_fork], file.hooks.names
-    assert_equal ["nowhere.rb: cannot be read (ENOENT)"], problems("load 'nowhere.rb'")
+    assert_equal ["nowhere.rb: cannot be read (No such file or directory)"], problems("load 'nowhere.rb'")
   end
 
   def test_a_block_may_be_put_in

@@ -55,6 +55,19 @@ class ControlServerTest < Minitest::Test
     assert_predicate client, :closed?
   end
 
+  def test_an_error_that_is_none_of_the_usual_ones_ends_no_thread
+    [NoMemoryError, LoadError].each do |kind|
+      serve(prompt: ->(request) { raise kind, "no luck" if request.path == "/now" }) do |request|
+        raise kind, "no luck" if request.path == "/later"
+
+        Control::Response.text(200, "fine")
+      end
+
+      assert_equal [500, 500, 200], %w[/now /later /].map { |path| client.get(path).status }
+      @server.close
+    end
+  end
+
   def test_a_body_is_thrown_away
     serve
     answer = client.request("POST", "/x", { "content-length" => 300_000 }, body: "x" * 300_000).answer
@@ -110,6 +123,8 @@ class ControlServerTest < Minitest::Test
   def test_a_connection_beyond_the_limit_takes_the_place_of_the_one_that_has_been_silent_for_longest
     serve
     silent = Array.new(Control::Connections::LIMIT - 1) { client }
+
+    assert_equal 200, client.get.status # so all of them have been accepted
     silent.first.write("GET")
 
     assert_equal 200, client.get.status # by the next turn, the three bytes have been read

@@ -53,7 +53,7 @@ class FileOptionTypesTest < Minitest::Test
     in_folder("files/a" => "") do |folder|
       type = Types::SendfileRoot.new("ROOT")
 
-      assert_equal ["#{folder}/files", "/internal/=#{folder}/files"], (%w[files /internal=files].map { |text| type.format(type.parse(text)) })
+      assert_equal ["#{folder}/files", "/internal/=#{folder}/files"], (%w[files /internal=files].map { |text| type.format(root(text)) })
     end
   end
 
@@ -67,11 +67,13 @@ class FileOptionTypesTest < Minitest::Test
 
   private
 
-  def root(text) = Types::SendfileRoot.new("ROOT").parse(text)
+  def root(text) = resolved(Types::SendfileRoot.new("ROOT"), text)
+
+  def resolved(type, text) = type.resolve(type.parse(text)) { Dir.pwd }
 
   def refused(type, *values)
     values.each do |value|
-      error = assert_raises(Types::Invalid, "#{value.inspect} was accepted") { type.parse(value) }
+      error = assert_raises(Types::Invalid, "#{value.inspect} was accepted") { resolved(type, value) }
       assert_includes error.message, "must be "
     end
   end

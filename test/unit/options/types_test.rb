@@ -93,8 +93,22 @@ class OptionTypesTest < Minitest::Test
   end
 
   def test_a_folder_exists_and_becomes_absolute
-    assert_equal Dir.pwd, Types::Folder.new("DIR").parse(".")
-    refused Types::Folder.new("DIR"), "/nowhere/at/all", __FILE__
+    assert_equal Dir.pwd, Types::StartFolder.new("DIR").parse(".")
+    refused Types::StartFolder.new("DIR"), "/nowhere/at/all", __FILE__
+  end
+
+  def test_a_folder_begins_where_the_server_runs
+    type = Types::Folder.new("DIR")
+
+    assert_equal File.join(ROOT, "lib"), type.resolve(type.parse("lib")) { ROOT }
+    ["/nowhere/at/all", __FILE__].each { |path| assert_raises(Types::Invalid) { type.resolve(path) { ROOT } } }
+  end
+
+  def test_words_of_the_system_are_bytes_that_may_be_text
+    name = "caf\xC3\xA9".b
+
+    %w[UTF-8 US-ASCII BINARY].each { |encoding| assert_equal "café", Types::Path.new("PATH").parse(name.dup.force_encoding(encoding)) }
+    assert_equal "\xFF".b, Types::Path.new("PATH").parse("\xFF")
   end
 
   def test_only_what_the_engine_serves_may_begin_with_a_header_of_a_proxy

@@ -50,14 +50,14 @@ module Fairlead
         # Whether the process is none of Fairlead: a file that a killed server has left behind may name one that came later. A
         # process that was named on the command line is taken as it is.
         def stranger?
-          !@arguments.pid && !File.read("/proc/#{pid}/cmdline").include?("fairlead")
+          !@arguments.pid && !File.binread("/proc/#{pid}/cmdline").include?("fairlead")
         rescue SystemCallError
           false # there is no /proc
         end
 
         # Whether the process has ended and only waits for its parent to ask for its status.
         def over?
-          File.read("/proc/#{pid}/stat").rpartition(")").last.split.first == "Z"
+          File.binread("/proc/#{pid}/stat").rpartition(")").last.split.first == "Z"
         rescue SystemCallError
           false # there is no /proc
         end
@@ -73,7 +73,7 @@ module Fairlead
 
         def look_up_configured
           configuration = Configuration.load(Configuration::Flags.parse(flags))
-          within = ->(path) { path && File.expand_path(path, configuration.directory) }
+          within = ->(path) { path && SystemText.absolute(path, configuration.directory) }
           look_up_in_files(within[configuration.state_path], within[configuration.pid_file])
           @url ||= configuration.control_url unless configuration.control_url == "auto"
           @token = @arguments.token || @token || configuration.control_token
