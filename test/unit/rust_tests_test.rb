@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+# What bin/support/rust-tests does with tests that fail; a program in place of cargo prints as cargo does.
+class RustTestsTest < Minitest::Test
+  RUNNER = File.join(ROOT, "bin/support/rust-tests")
+
+  # Prints two targets. The tests that are named in the first line of "failing" fail at the first attempt, those in its second line at
+  # the second one.
+  CARGO = <<~'RUBY'
+    first, second = File.readlines("failing", chomp: true).map(&:split)
+    failing = ARGV.include?("--exact") ? second : first
+    tests = ARGV.include?("--exact") ? ARGV[(ARGV.index("--test-threads=1") + 1)..] : %w[early::one late::two late::three]
+    puts "", "running #{tests.size} tests"
+    if failing.any?
+      puts "", "failures:", "", *failing.flat_map { |name| ["---- #{name} stdout ----", "#{name} was late", ""] }, ""
+      puts "failures:", *failing.map { |name| "    #{name}" }, ""
+    end
+    puts "test result: #{failing.any? ? "FAILED" : "ok"}. #{(tests - failing).size} passed; #{failing.size} failed; 1 ignored; 0 measured"
+    puts "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured"
+    exit failing.empty?
+  RUBY
+
+  def run_tests(first: "", second: "", program: CARGO)
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/failing", "#{first}\n#{second}\n")
+      File.write("#{folder}/cargo", program)
+      output, status = Open3.capture2e(RbConfig.ruby, RUNNER, RbConfig.ruby, "cargo", "test", chdir: folder)
+      [output, status.success?]
+    end
+  end
+
+  # The sums of passed and failed tests, as the step counts them.
+  def sums(output) = output.scan(/^test result: \S+ (\d+) passed; (\d+) failed/).transpose.map { |column| column.sum(&:to_i) }
+
+  def test_tests_that_pass_run_once
+    output, passes = run_tests
+
+    assert passes, output
+    assert_equal [3, 0], sums(output)
+    refute_match(/once more/, output)
+  end
+
+  def test_a_test_that_passes_alone_passes_and_is_named
+    output, passes = run_tests(first: "late::two late::three")
+
+    assert passes, output
+    assert_equal [3, 0], sums(output)
+    assert_match(/^unsteady: late::two passed alone, after this:\n  \| ---- late::two stdout ----\n  \| late::two was late$/, output)
+    assert_match(/^unsteady: late::three passed alone/, output)
+  end
+
+  def test_a_test_that_fails_twice_fails
+    output, passes = run_tests(first: "late::two late::three", second: "late::three")
+
+    refute passes, output
+    assert_equal [2, 1], sums(output)
+    assert_match(/^---- late::three stdout ----$/, output)
+  end
+
+  def test_many_failures_are_not_tried_again
+    output, passes = run_tests(first: (1..9).map { |number| "late::number#{number}" }.join(" "))
+
+    refute passes, output
+    assert_equal 9, sums(output).last
+    refute_match(/once more/, output)
+  end
+
+  def test_a_crate_that_does_not_compile_is_not_tried_again
+    output, passes = run_tests(program: "puts 'error: could not compile'; exit 101")
+
+    refute passes, output
+    refute_match(/once more/, output)
+  end
+end
