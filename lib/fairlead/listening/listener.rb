@@ -4,11 +4,13 @@ module Fairlead
   # An open socket that accepts connections, made from a binding or adopted from a descriptor.
   class Listener
     class << self
-      # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd.
+      # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd. Programs that
+      # this process starts do not get it, as they get no other listener.
       # +binding+: the address it was opened for, as it was written. +kept+: as for #kept?. Raises BindError if it does not
       # listen.
       def adopt(descriptor, binding = nil, kept: false)
         socket = Socket.for_fd(descriptor)
+        socket.close_on_exec = true
         refuse(descriptor, binding, "it does not listen") unless listening?(socket)
         Binding::Tcp.tune(socket) if socket.local_address.ip?
         address = address_of(socket)

@@ -38,9 +38,10 @@ module Fairlead
       trap(*names.map(&:to_s).intersection(Signal.list.keys) - skipped)
     end
 
-    # Ignores these signals.
+    # Does nothing on these signals. "IGNORE" would do the same here, but the programs that this process starts would ignore them, too
+    # (execve(2)).
     def ignore(*names)
-      names.each { |name| replace(name, "IGNORE") }
+      names.each { |name| replace(name) { nil } }
     end
 
     # Makes these signals end the process at once, with the status that a shell would report. Raising instead could interrupt
@@ -83,8 +84,8 @@ module Fairlead
 
     private
 
-    def replace(name, handler = nil, &block)
-      previous = Signal.trap(name, handler || block)
+    def replace(name, &handler)
+      previous = Signal.trap(name, handler)
       previous = "DEFAULT" if previous == EarlySignals::NOTE
       @previous[name] = previous unless @previous.key?(name)
     end
