@@ -4,6 +4,9 @@ module Fairlead
   class Binding
     # unix:///PATH, unix://PATH (relative to the current folder) and, on Linux, unix://@NAME for a socket without a file.
     class Unix < Binding
+      # How long a start waits for another start in the same folder, in seconds. Every user who may read the folder could hold its lock.
+      PATIENCE = 2.0
+
       # nil for an abstract socket.
       attr_reader :path
 
@@ -56,7 +59,29 @@ module Fairlead
         raise BindError.new(address, "the path exists and is not a socket") unless File.socket?(path) || !(File.exist?(path) || File.symlink?(path))
       end
 
-      def listen(backlog)
+      def listen(backlog) = abstract? ? listen_now(backlog) : alone { listen_now(backlog) }
+
+      # Calls the block while no other start does so in this folder. Between bind(2) and listen(2) a socket refuses connections, as the file
+      # of a killed server does: another start would delete it.
+      def alone
+        folder = open_folder
+        deadline = now + PATIENCE
+        sleep(0.01) until folder.nil? || folder.flock(File::LOCK_EX | File::LOCK_NB) || now > deadline
+        yield
+      ensure
+        folder&.close
+      end
+
+      # nil if this user may not read it: a socket can be made there all the same.
+      def open_folder
+        File.open(File.dirname(path))
+      rescue SystemCallError
+        nil
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def listen_now(backlog)
         remove_stale_file unless abstract?
         socket = Socket.new(:UNIX, Socket::SOCK_STREAM)
         bind(socket)

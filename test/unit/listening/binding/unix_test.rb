@@ -54,6 +54,17 @@ class UnixBindingTest < Minitest::Test
     end
   end
 
+  def test_of_servers_that_start_at_the_same_moment_one_listens
+    outcomes = Array.new(20) do
+      in_folder do
+        UNIXServer.new("app.sock").close # closing leaves the file
+        outcomes_of(6) { open("unix://app.sock") }
+      end
+    end
+
+    assert_equal ["1....."], outcomes.uniq
+  end
+
   def test_the_socket_of_a_killed_server_is_replaced
     in_folder do
       UNIXServer.new("app.sock").close # closing leaves the file
@@ -119,6 +130,34 @@ class UnixBindingTest < Minitest::Test
   end
 
   private
+
+  # Runs the block in +count+ processes at the same moment, which go on until all have a result: "1" where it has succeeded, "." where it
+  # has raised a BindError.
+  def outcomes_of(count, &block)
+    start, results, finish = Array.new(3) { IO.pipe }
+    pids = Array.new(count) { fork { exit!(try_in_child(start, results, finish, &block)) } }
+    start.each(&:close)
+    outcomes = results.first.read(count)
+    finish.each(&:close)
+    outcomes.chars.sort.reverse.join # "1" comes first
+  ensure
+    results.each(&:close)
+    pids.each { |pid| Process.wait(pid) }
+  end
+
+  def try_in_child(start, results, finish)
+    [start, finish].each { |_, writer| writer.close }
+    start.first.read
+    outcome = begin
+      yield
+      "1"
+    rescue BindError
+      "."
+    end
+    results.last.write(outcome)
+    finish.first.read
+    true
+  end
 
   def open(uri)
     listeners = Binding.parse(uri).open(backlog: 5)
