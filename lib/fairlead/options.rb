@@ -711,8 +711,8 @@ module Fairlead
 
     option :redirect_append, Types::Flag.new,
            scope: :process, default: false, valid: [true], invalid: ["maybe"],
-           doc: "Keeps what these files contain. Otherwise they are emptied at the start of the server, though never when they are " \
-                "reopened."
+           doc: "Keeps what these files contain. Otherwise they are emptied at the start of the server, unless another " \
+                "server writes to them; never when they are reopened."
 
     shorthand :stdout_redirect,
               required: 0, long_flags: [], valid: ["out.log", "errors.log"], invalid: [""],

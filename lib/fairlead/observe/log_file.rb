@@ -6,12 +6,12 @@ module Fairlead
   class LogFile
     attr_reader :path
 
-    # +stream+: the IO that writes to the file from now on; nil for one of its own. +truncate+: whether to empty the file.
-    # Raises SystemCallError.
+    # +stream+: the IO that writes to the file from now on; nil for one of its own. +truncate+: whether to empty the file, unless
+    # another server writes to it. Raises SystemCallError.
     def initialize(path, stream: nil, truncate: false)
       @path = SystemText.absolute(path)
       @stream = stream
-      open_file(truncate ? File::TRUNC : 0)
+      open_file(truncate: truncate)
     end
 
     def fileno = @stream.fileno
@@ -25,9 +25,19 @@ module Fairlead
 
     private
 
+    # Each process of a server shares a lock of the file for as long as it writes to it. A second start, by mistake, does not get the
+    # file alone, and leaves the lines that are there.
+    def lock(file, truncate)
+      file.truncate(0) if truncate && file.flock(File::LOCK_EX | File::LOCK_NB)
+      file.flock(File::LOCK_SH | File::LOCK_NB)
+    rescue Errno::EINVAL, Errno::ENOLCK, Errno::EOPNOTSUPP
+      nil # a terminal, a pipe, or a file system without locks
+    end
+
     # In append mode the lines of several processes do not overwrite each other.
-    def open_file(flags = 0)
-      file = File.open(@path, File::WRONLY | File::CREAT | File::APPEND | flags)
+    def open_file(truncate: false)
+      file = File.open(@path, File::WRONLY | File::CREAT | File::APPEND)
+      lock(file, truncate)
       return @stream = file unless @stream
 
       file.sync = @stream.sync # the stream takes it over

@@ -34,6 +34,17 @@ class RedirectionTest < Minitest::Test
     end
   end
 
+  def test_a_file_of_a_server_that_runs_is_not_emptied
+    in_folder("out" => "of the other server\n") do
+      other = Fairlead::LogFile.new("out") # as after HUP, in one of its processes
+      redirected({ redirect_stdout: "out" })
+
+      assert_match(/\Aof the other server\n=== .* ===\nout\n\z/, File.read("out"))
+    ensure
+      other&.close
+    end
+  end
+
   def test_a_process_that_has_inherited_the_file_leaves_it_as_it_is
     in_folder("out" => "of the parent\n") do
       redirected({ redirect_stdout: "out" }, out: [File.expand_path("out"), "a"])
