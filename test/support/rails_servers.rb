@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "tempfile"
 require_relative "http_client"
 require_relative "launched_by"
 require_relative "rails_application"
@@ -31,12 +32,18 @@ module Fairlead
         shop(LaunchedBy.new("bin/rails", nil, "server", *arguments, files: RailsApplication.files.merge(files), environment: environment))
       end
 
-      # Runs `rails` with these arguments beside the server, and returns what it prints.
+      # Runs `rails` with these arguments beside the server, and returns its output. A program that it leaves behind, such as a browser,
+      # ends too.
       def rails(server, *arguments, environment: {})
-        output, status = Open3.capture2e(RailsApplication::ENVIRONMENT.merge(environment), RbConfig.ruby, "bin/rails", *arguments,
-                                         chdir: server.directory)
-        assert_predicate status, :success?, output
-        output
+        Tempfile.create("rails") do |file|
+          pid = Process.spawn(RailsApplication::ENVIRONMENT.merge(environment), RbConfig.ruby, "bin/rails", *arguments,
+                              chdir: server.directory, out: file, err: file, pgroup: true)
+          status = wait_until("rails #{arguments.join(" ")}", seconds: 2 * SECONDS) { Process.wait2(pid, Process::WNOHANG)&.last }
+          assert_predicate status, :success?, File.read(file.path)
+          File.read(file.path)
+        ensure
+          end_group(pid)
+        end
       end
 
       # The version of the code that answers, and its process.
@@ -49,6 +56,12 @@ module Fairlead
       end
 
       private
+
+      def end_group(pid)
+        Process.kill(:KILL, -pid)
+      rescue Errno::ESRCH
+        nil # it has left nothing behind
+      end
 
       def shop(server)
         own(server)
