@@ -9,8 +9,11 @@ module Fairlead
 
     FLAGS = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
 
-    # Replaces the file at +path+. +durable+: on the disk before it appears. Raises SystemCallError.
+    # Replaces the file at +path+. +durable+: on the disk before it appears. A device, such as /dev/null, stays one, and gets the text.
+    # Raises SystemCallError.
     def self.write(path, text, mode:, durable: false)
+      return File.write(path, text.to_s) if device?(path)
+
       temporary = "#{path}.#{Random.urandom(8).unpack1("H*")}~"
       File.open(temporary, FLAGS, mode) do |file|
         file.chmod(mode)
@@ -20,7 +23,7 @@ module Fairlead
       File.rename(temporary, path)
       whole = true
     ensure
-      remove(temporary) unless whole # a signal may have raised, too
+      remove(temporary) if temporary && !whole # a signal may have raised, too
     end
 
     def self.remove(path)
@@ -28,6 +31,9 @@ module Fairlead
     rescue SystemCallError
       nil
     end
-    private_class_method :remove
+
+    # Whether the file is a device, or a link to one.
+    def self.device?(path) = File.chardev?(path) || File.blockdev?(path)
+    private_class_method :remove, :device?
   end
 end
