@@ -37,11 +37,12 @@ module Fairlead
     # Starts serving; returns at once. It has descriptors of its own for the listeners, and closes them when it drains.
     def start
       @pid = Process.pid
+      ProcessEnd.watch
       run_hooks(:boot)
       @lines = @service.engine_lines
       settings = @service.engine_settings(@lines)
       @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) do |started|
-        masked { started << add_thread }
+        masked { started << add_thread unless ProcessEnd.begun? }
       end
       Stats.add(@native, @shared)
       @created.close

@@ -73,7 +73,7 @@ module Fairlead
 
       def thread_ended(progress)
         unmasked do
-          @service.log.thread_killed(progress.name) if progress.killed? && !@ending && !process_ends?
+          @service.log.thread_killed(progress.name) if progress.killed? && !@ending && !ProcessEnd.begun?
           run_hooks(:before_thread_exit)
           @service.log.thread_ends(progress.name)
         end
@@ -85,7 +85,7 @@ module Fairlead
       # Starts a thread in the place of this one, which stays until that has succeeded: perhaps no other one is left that could try.
       # +counted+: whether the engine still counts this one, because it has never served.
       def replace_thread(counted:)
-        return if process_ends?
+        return if ProcessEnd.begun?
 
         pause if counted
         if @ending
@@ -113,9 +113,6 @@ module Fairlead
           @unserved_at = now
         end
       end
-
-      # Whether the process ends: Ruby then kills every thread, and none is replaced.
-      def process_ends? = !Thread.main.alive?
     end
   end
 end

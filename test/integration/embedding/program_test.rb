@@ -58,6 +58,32 @@ class ProgramTest < Minitest::Test
     assert_equal [1, 0], server.stats.values_at(:requests, :connections)
   end
 
+  # The main thread, which runs a trap meanwhile, looks alive to the thread that was killed in the request.
+  def test_a_program_ends_although_a_request_that_is_killed_makes_it_run_a_trap
+    program = <<~RUBY
+      require "fairlead"
+      require "socket"
+      trap("USR1") { sleep 1 }
+      inside = Thread::Queue.new
+      app = lambda do |_env|
+        inside << true
+        sleep
+      ensure
+        Process.kill(:USR1, Process.pid)
+        sleep 0.3
+      end
+      server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [1, 2]).start
+      TCPSocket.new("127.0.0.1", server.port).write("GET / HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n")
+      inside.pop
+    RUBY
+    pid = Process.spawn(RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", program)
+
+    assert_predicate wait_until("its end") { Process.wait2(pid, Process::WNOHANG) }.last, :success?
+    pid = nil
+  ensure
+    Process.kill(:KILL, pid) && Process.wait(pid) if pid
+  end
+
   def test_what_the_process_subscribes_and_defers_goes_on_when_one_of_its_servers_ends
     servers = Array.new(2) { Fairlead::Server.new(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0").start }
     heard = Thread::Queue.new
