@@ -95,3 +95,4 @@ pub use tls::{
     TlsSettings, Verification,
 };
 pub use transport::listener::{Listener, Origin};
+pub use transport::{measure_send_queues, SendQueue};

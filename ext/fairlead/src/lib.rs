@@ -28,6 +28,7 @@ mod objects;
 mod protect;
 mod rack;
 mod realtime;
+mod send_queue;
 mod strings;
 
 use magnus::{Error, Ruby};
@@ -37,5 +38,6 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     strings::init(ruby);
     gvl::init(ruby);
     fork::init();
+    send_queue::init();
     native::init(ruby)
 }

@@ -21,19 +21,24 @@ class SlowEndingsTest < Minitest::Test
   COUNT = 320
   RATE = 2_000_000
 
+  # Few enough for the kernel to hold most of them when the server has finished writing, and too many for 5 s.
+  FEW = 8
+  SLOWLY = 40_000
+
   APP = <<~RUBY.freeze
     PIECE = ("0123456789abcdef" * 4096).freeze
     TEXT = (PIECE * #{COUNT}).freeze
     File.write("large", TEXT)
     class Writer
-      def on_open(client) = #{COUNT}.times { client.write(PIECE) } && client.close
+      def initialize(count) = @count = count
+      def on_open(client) = @count.times { client.write(PIECE) } && client.close
     end
     class OneFile
       def each = yield(TEXT)
       def to_path = File.expand_path("large")
     end
     run lambda { |env|
-      next (env["rack.upgrade"] = Writer.new) && [200, {}, []] if env["rack.upgrade?"]
+      next (env["rack.upgrade"] = Writer.new(env["PATH_INFO"] == "/few" ? #{FEW} : #{COUNT})) && [200, {}, []] if env["rack.upgrade?"]
 
       body = {
         "/array" => [PIECE] * #{COUNT},
@@ -99,6 +104,17 @@ class SlowEndingsTest < Minitest::Test
     client = adopt_web_socket(web_socket(serve(APP, *OPTIONS)))
 
     assert_equal [COUNT, [nil, ""]], received_slowly(client) { client.ping }
+  end
+
+  # As above, while the kernel has what is left.
+  def test_a_slow_web_socket_that_goes_on_sending_loses_nothing_that_the_kernel_has
+    server = serve(APP, *OPTIONS)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 8_192)
+    socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
+    client = adopt_web_socket(Fairlead::Test::WebSocket.over(socket, "/few"))
+
+    assert_equal [FEW, [nil, ""]], received_slowly(client, SLOWLY) { client.ping }
   end
 
   def test_every_message_of_a_web_socket_arrives_over_http2
@@ -172,7 +188,7 @@ class SlowEndingsTest < Minitest::Test
   end
 
   # Messages and the reason of the close. The block is called now and then.
-  def received_slowly(client)
+  def received_slowly(client, rate = RATE)
     count = 0
     until client.over?
       client.socket.wait_readable(20)
@@ -181,7 +197,7 @@ class SlowEndingsTest < Minitest::Test
       taken = client.messages.slice!(0..).map(&:last)
       assert_equal [PIECE], taken.uniq if taken.any?
       count += taken.size
-      sleep(taken.sum(&:bytesize).fdiv(RATE))
+      sleep(taken.sum(&:bytesize).fdiv(rate))
     end
     [count, client.closing]
   end

@@ -5,7 +5,9 @@
 //!     ├────fault──▶ Failed ───the peer hangs up───────────▲
 //!     └── error, end of input, silence, time-out ─────────┘
 //! ```
-//! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as any other write.
+//! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as any other write. It
+//! bounds the kernel's queue, too: a peer that still takes bytes from there is waited for. A socket that is closed before
+//! answers what the peer sends with a reset, which takes away what is left of the queue.
 //!
 //! The end of input ends nothing while the peer's own last word waits for its answer: browsers end their half of a stream
 //! of HTTP/2 with their close frame. The last frame is sent, then the server's half of the connection is closed. What the
@@ -21,6 +23,7 @@ use super::Realtime;
 use crate::clock::Millis;
 use crate::http::http1::LAST_CHUNK;
 use crate::http::own_chunks::UNFINISHED;
+use crate::limits::meter::{Meter, Rate};
 use crate::observe::excess::About;
 use crate::sync::MutexGuard;
 use crate::transport::{Afterwards, Shutdown, Transport, LINGER};
@@ -42,14 +45,42 @@ const TRY_AGAIN_LATER: u16 = 1013;
 pub(super) struct Ending {
     /// Time for the peer once the kernel has everything.
     patience: Duration,
-    /// Nothing is waited for after this; [`Millis::NEVER`] until the kernel has everything.
+    /// Nothing is waited for after this; [`Millis::NEVER`] until the kernel has everything. If the peer takes bytes of the
+    /// kernel's queue meanwhile, the deadline moves.
     deadline: Millis,
+    /// Length of the kernel's queue when it was last looked at.
+    queued: usize,
+    /// Measures how fast the peer takes it.
+    meter: Meter,
     /// Whether the peer has sent its close frame.
     peer_is_done: bool,
     /// Whether the server's half of the connection is closed.
     is_shut: bool,
     /// Whether a response is complete and with the kernel, so that another request may follow.
     is_complete: bool,
+}
+
+impl Ending {
+    /// The kernel has everything, of which the peer has not acknowledged `queued` bytes.
+    fn begin(&mut self, queued: usize, now: Millis) {
+        self.deadline = now + self.patience;
+        self.queued = queued;
+        self.meter = Meter::begin(now);
+    }
+
+    /// At the deadline: whether the peer gets more time, because it has taken bytes of the kernel's queue, of which `queued`
+    /// are left.
+    fn goes_on(&mut self, queued: usize, rate: Rate, now: Millis) -> bool {
+        let before = std::mem::replace(&mut self.queued, queued);
+        self.meter.moved(before.saturating_sub(queued) as u64, now, rate);
+        let late = self.meter.deadline(rate);
+        self.deadline = match queued {
+            _ if before == 0 || late <= now => return false,
+            0 => now + self.patience,
+            _ => late.min(now + self.patience),
+        };
+        true
+    }
 }
 
 impl Outbox {
@@ -152,6 +183,8 @@ impl Client {
         outbox.ending = Some(Ending {
             patience: self.patience(&outbox, patience),
             deadline: Millis::NEVER,
+            queued: 0,
+            meter: Meter::begin(Millis::now()),
             peer_is_done,
             is_shut: false,
             is_complete: false,
@@ -204,7 +237,11 @@ impl Client {
             return true;
         }
         if ending.deadline == Millis::NEVER {
-            ending.deadline = Millis::now() + ending.patience;
+            let queued = outbox
+                .transport
+                .as_ref()
+                .map_or(0, |transport| transport.unacknowledged());
+            ending.begin(queued, Millis::now());
             if let Some(realtime) = self.realtime.upgrade() {
                 realtime.expect(ending.deadline);
             }
@@ -316,17 +353,19 @@ impl Client {
     /// Does what is due; returns when to call it again.
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let mut next = self.look_after_message(realtime, now);
-        let outbox = self.outbox.lock();
+        let mut outbox = self.outbox.lock();
         if self.state() == State::Closed {
             return Millis::NEVER;
         }
-        if let Some(ending) = &outbox.ending {
-            next = ending.deadline;
-            if next <= now {
+        let Outbox { ending, transport, .. } = &mut *outbox;
+        if let Some(ending) = ending {
+            let queued = || transport.as_ref().map_or(0, |transport| transport.unacknowledged());
+            if ending.deadline <= now && !ending.goes_on(queued(), realtime.worker.config.write_rate(), now) {
                 drop(outbox);
                 self.end();
                 return Millis::NEVER;
             }
+            next = ending.deadline;
         }
         if !outbox.frames.is_empty() {
             let due = outbox.meter.deadline(realtime.worker.config.write_rate());

@@ -6,11 +6,13 @@ pub(crate) mod listener;
 pub(crate) mod memory;
 pub(crate) mod poller;
 mod relayed;
+mod send_queue;
 mod socket;
 pub(crate) mod timer;
 mod tls;
 
 pub(crate) use relayed::{Afterwards, Lender, Lent, RelayedSocket};
+pub use send_queue::{measure_send_queues, SendQueue};
 pub(crate) use socket::{Handshake, HandshakeError, OwnEvents, Shutdown, Socket, Transport};
 pub(crate) use tls::TlsSocket;
 

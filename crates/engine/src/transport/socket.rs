@@ -3,6 +3,7 @@
 
 use super::poller::{Interest, Key, Poller};
 use super::relayed::Afterwards;
+use super::send_queue;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
 use crate::tls::{reason, Session};
@@ -65,6 +66,11 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
     /// Bytes that were given to the kernel so far, if those may be fewer than were taken. How fast a peer is, shows here.
     fn carried(&self) -> Option<u64> {
         None
+    }
+
+    /// Bytes that the kernel has and the peer has not acknowledged; 0 if that is not known.
+    fn unacknowledged(&self) -> usize {
+        0
     }
 
     /// Shuts down the given directions.
@@ -245,6 +251,10 @@ impl Transport for Socket {
 
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
         sendfile(&self.0, file, Some(offset), length)
+    }
+
+    fn unacknowledged(&self) -> usize {
+        send_queue::length(self.as_fd())
     }
 
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {

@@ -482,6 +482,10 @@ impl Transport for TlsSocket {
         Some(self.carried.load(Relaxed))
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.socket.unacknowledged()
+    }
+
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         let mut channel = self.channel.lock();
         if let (

@@ -9,15 +9,18 @@ module Fairlead
         # A thread was stopped while it used the connection, which ended that.
         class Abandoned < IOError; end
 
-        # A command whose reply has not been read, or cannot come any more.
-        Request = Struct.new(:reply, :error) do
+        # A command whose reply has not been read, or cannot come any more. +due+: when the reply is late.
+        Request = Struct.new(:due, :reply, :error) do
           def over? = !(reply.nil? && error.nil?)
         end
 
         # A connection that was used so recently is not looked at before it is used again, in seconds.
         RECENT = 0.01
 
-        # +patience+: how long a reply may take, in seconds.
+        # Seconds; the library takes 0 for no limit.
+        SHORTEST = 0.001
+
+        # +patience+: how long a reply may take from its command on, in seconds, whatever number of replies come before it.
         def initialize(wire, patience)
           @wire = wire
           @patience = patience
@@ -32,14 +35,17 @@ module Fairlead
           @writing.synchronize do
             return if broken? || ended_while_idle?
 
-            @requests << (request = Request.new)
+            @requests << (request = Request.new(now + @patience))
             request if break_off_unless_done { @wire.write(command) || true }
           end
         end
 
-        # Waits for the reply, and returns it. Raises if it does not come; Redis may have executed the command then.
+        # Waits for the reply, and returns it. Raises if it does not come; Redis may have executed the command then. A thread that is
+        # stopped meanwhile, by Timeout for example, first reads the reply that is due: half of one would be of no use to the others.
         def reply(request)
-          @reading.synchronize { read_one until request.over? }
+          @reading.synchronize do
+            Thread.handle_interrupt(Object => :never) { read_one } until request.over?
+          end
           raise request.error if request.error
 
           request.reply
@@ -69,13 +75,19 @@ module Fairlead
 
         def read_one
           break_off_unless_done do
-            reply = @wire.read(@patience)
+            reply = next_reply
             @used = now
             @requests.shift&.reply = reply
           end
         end
 
-        # A thread that is killed in the middle of a command or a reply leaves the connection useless.
+        def next_reply
+          @wire.read([@requests.first.due - now, SHORTEST].max)
+        rescue Wire::Silence
+          raise Wire::Silence, "Redis has not replied for #{@patience} s"
+        end
+
+        # A thread that is killed in the middle of a command leaves the connection useless.
         def break_off_unless_done
           result = yield
           is_done = true
