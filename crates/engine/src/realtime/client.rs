@@ -128,8 +128,8 @@ pub struct Client {
     pub(crate) party: Option<Party>,
     pub(super) realtime: Weak<Realtime>,
     budget: OnceLock<Arc<Budget>>,
-    /// Whose incomplete messages count together with its own.
-    owner: Owner,
+    /// Its incomplete messages and subscriptions count together with others of this owner.
+    pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
     /// Whether the poller does not read because the app does not keep up.
