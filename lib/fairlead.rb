@@ -31,6 +31,7 @@ module Fairlead
   autoload :Timer, "fairlead/realtime/timer"
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
+  autoload :KeptStreams, "fairlead/realtime/kept_streams"
 
   # The command `fairlead`.
   autoload :CLI, "fairlead/cli"

@@ -95,6 +95,8 @@ pub(super) struct Outbox {
     /// Bytes that are missing of a response whose length was announced.
     pub(super) missing: Option<u64>,
     pub(super) ending: Option<Ending>,
+    /// Whether a response ends as one that is not complete.
+    pub(super) is_cut: bool,
 }
 
 impl Outbox {
@@ -240,6 +242,7 @@ impl Client {
                 own_chunks: None,
                 missing: None,
                 ending: None,
+                is_cut: false,
             }),
             inbox: Mutex::default(),
             subscriptions: Mutex::default(),
