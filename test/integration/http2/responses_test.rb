@@ -84,7 +84,7 @@ class Http2ResponsesTest < Minitest::Test
   end
 
   def test_a_stream_whose_writer_has_died_is_reset_and_the_connection_goes_on
-    seen = node(serving, <<~JS)
+    seen = node(serve(unlinted(APP, setup: SETUP)), <<~JS)
       ask("/lost").then(() => say("complete"), error => ask("/empty").then(([status]) => say([error.code, status])))
     JS
 
