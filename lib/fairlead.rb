@@ -13,6 +13,7 @@ module Fairlead
   autoload :PluginError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :DescriptorError, "fairlead/error"
+  autoload :ThreadLimitError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
