@@ -279,7 +279,8 @@ module Fairlead
            shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
            none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
            doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
-                "times; the later file wins. A relative path begins at the current folder, and the default ones at `--dir`."
+                "times; the later file wins. A relative path begins at the current folder, and the default ones at `--dir`. It may be a " \
+                "pipe, and has at most 1 MiB."
 
     option :lowlevel_error_handler, Types::Callable.new,
            scope: :process, embedded: true, default: nil, long_flags: [],

@@ -25,7 +25,7 @@ module Fairlead
         @pid = Process.pid
         @pulse = Pulse.new(server)
         @systemd = Systemd.from(environment)
-        @last_url, @last_token = environment.delete(OwnStats::VARIABLE).to_s.split(" ", 2)
+        @last_url, @last_token = OwnStats.take(environment)
         @lock = Mutex.new
         @wake = ConditionVariable.new
       end
@@ -63,7 +63,7 @@ module Fairlead
       end
 
       # The environment variables by which other processes of the server find the control server.
-      def variables = @control ? { OwnStats::VARIABLE => [@control.url, @token.text].join(" ") } : {}
+      def variables = @control ? { OwnStats::VARIABLE => OwnStats.tell(@control.url, @token.text) } : {}
 
       # Whether this is the process that has the status of the server.
       def own_process? = @pid == Process.pid
