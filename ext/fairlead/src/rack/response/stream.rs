@@ -102,18 +102,19 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     let ended = protect(response.ruby, || {
         call(response.ruby, body, ids().call, &[stream]);
     });
-    let kept = ended.map_err(Stop::Jump).and_then(|()| keep(response, stream, data));
-    let ended = kept.and_then(|()| go_on(response, data));
+    let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
     drop(lent);
+    let ended = ended.and_then(|()| keep(response, stream, data));
     match ended {
         Err(Stop::Gone) => Ok(()),
         ended => ended,
     }
 }
 
-/// Tells Ruby of a stream that is about to go on without this thread.
+/// Tells Ruby of a stream that goes on without this thread. Not before: other threads would write meanwhile, and this one would have
+/// to wait for the client.
 fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(), Stop> {
-    if data.is_over(response.ruby) {
+    if data.client.borrow().is_none() {
         return Ok(());
     }
     let kept = response.ruby.get_inner(&KEPT_STREAMS).as_raw();
