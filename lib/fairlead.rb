@@ -13,6 +13,7 @@ module Fairlead
   autoload :PluginError, "fairlead/error"
   autoload :AppLoadError, "fairlead/error"
   autoload :DescriptorError, "fairlead/error"
+  autoload :ThreadLimitError, "fairlead/error"
   autoload :ExtensionError, "fairlead/error"
   autoload :ClosedError, "fairlead/error"
   autoload :FinishedError, "fairlead/error"
@@ -31,6 +32,7 @@ module Fairlead
   autoload :Timer, "fairlead/realtime/timer"
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
+  autoload :KeptStreams, "fairlead/realtime/kept_streams"
 
   # The command `fairlead`.
   autoload :CLI, "fairlead/cli"

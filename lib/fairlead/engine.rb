@@ -17,6 +17,9 @@ module Fairlead
     # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
     FORCED_GRACE = 2
 
+    # How often to look for streams that nobody can close, while requests end, in seconds.
+    SEARCH = 1
+
     # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
     def initialize(service, shared: nil, slot: 0)
       @service = service
@@ -67,7 +70,7 @@ module Fairlead
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       retire ? @native.retire : @native.drain
-      drained = limit.wait { |rest| @native.wait(rest) }
+      drained = wait_for_requests(limit)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
       stop
@@ -111,6 +114,14 @@ module Fairlead
         RunningTime::Limit.new(seconds).wait { |rest| @ending || (@stopping.wait(@lock, rest) && @ending) }
       end
       !@ending
+    end
+
+    def wait_for_requests(limit)
+      search = KeptStreams::Search.new
+      limit.wait do |rest|
+        search.step
+        @native.wait([rest, SEARCH].compact.min)
+      end
     end
 
     # Waits for the blocks of :shutdown, but not for longer than +head_start+.

@@ -144,6 +144,18 @@ module Fairlead
     end
   end
 
+  # The system has no room for another thread.
+  class ThreadLimitError < Error
+    # Ruby has no class for it.
+    START = "can't create Thread"
+
+    # @param error [ThreadError]
+    def initialize(error)
+      super("no room for another thread, \"ulimit -u\" is #{Process.getrlimit(:NPROC).first}: #{error.message}; raise that limit of the user, " \
+            "TasksMax of systemd, or pids of the container")
+    end
+  end
+
   # The native extension, or the load tool, is not built.
   class ExtensionError < Error; end
 

@@ -279,7 +279,8 @@ module Fairlead
            shown_default: "the first of config/fairlead/ENVIRONMENT.rb, config/fairlead.rb, config/puma/ENVIRONMENT.rb and config/puma.rb",
            none: "the default one", valid: ["config/fairlead.rb"], invalid: [""],
            doc: "Reads this configuration file; `-` (or --no-config) reads none, not even the default one. May be given several " \
-                "times; the later file wins. A relative path begins at the current folder, and the default ones at `--dir`."
+                "times; the later file wins. A relative path begins at the current folder, and the default ones at `--dir`. It may be a " \
+                "pipe, and has at most 1 MiB."
 
     option :lowlevel_error_handler, Types::Callable.new,
            scope: :process, embedded: true, default: nil, long_flags: [],
@@ -558,13 +559,14 @@ module Fairlead
 
     option :max_subscriptions_total, Types::Count.new(0..100_000_000),
            scope: :engine, default: 1_000_000, valid: [50_000], invalid: [-1],
-           doc: "The same for all clients of a process together. Subscriptions of the process itself count, but are never refused."
+           doc: "The same for all clients of a process together. Beyond it, an address that has more than twice as many as another one gives " \
+                "way to that: its client with most is closed. Subscriptions of the process itself count, but are never refused."
 
     option :max_patterns, Types::Count.new(0..10_000_000),
            scope: :engine, default: 10_000, valid: [1000], invalid: [-1],
            doc: "The maximum number of different patterns to which the clients of a process subscribe. A published message is compared with " \
-                "all patterns that begin like its channel, so those that begin with a wildcard cost time for each message. 0 means " \
-                "no limit."
+                "all patterns that begin like its channel, so those that begin with a wildcard cost time for each message. Beyond it, " \
+                "addresses give way as with `max_subscriptions_total`. 0 means no limit."
 
     option :messages_pending_bytes, Types::Bytes.new(least: 64 * 1024),
            scope: :engine, default: 64 * 1024**2, valid: ["128m"], invalid: ["1k"],

@@ -25,6 +25,9 @@ pub(crate) static FILE_INPUT: Lazy<RClass> = Lazy::new(|ruby| find(fairlead(ruby
 /// Makes `rack.input` for a body in memory.
 pub(crate) static STRING_IO: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "StringIO"));
 
+/// Looks after streams that are open after the call of a streaming body.
+pub(crate) static KEPT_STREAMS: Lazy<RModule> = Lazy::new(|ruby| find(fairlead(ruby), "KeptStreams"));
+
 /// What a hijacked socket becomes.
 pub(crate) static TCP_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "TCPSocket"));
 pub(crate) static UNIX_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "UNIXSocket"));
@@ -35,6 +38,7 @@ pub(crate) fn find_all(ruby: &Ruby) {
     Lazy::force(&FINISHED_ERROR, ruby);
     Lazy::force(&FORCED_SHUTDOWN, ruby);
     Lazy::force(&EMPTY_INPUT, ruby);
+    Lazy::force(&KEPT_STREAMS, ruby);
     for class in [&FILE_INPUT, &STRING_IO, &TCP_SOCKET, &UNIX_SOCKET] {
         Lazy::force(class, ruby);
     }

@@ -158,6 +158,7 @@ table! {
         to_path: "to_path",
         to_i: "to_i",
         new: "new",
+        add: "add",
         for_fd: "for_fd",
         set_autoclose: "autoclose=",
         method_defined: "method_defined?",

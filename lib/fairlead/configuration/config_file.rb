@@ -11,6 +11,9 @@ module Fairlead
     #
     # Several files make one ConfigFile: those that are named by several -C, and those that a file loads.
     class ConfigFile < Layer
+      # Most bytes of a file. A pipe may be one, such as `<(command)`, but one that never ends must not fill the memory.
+      MOST = 1 << 20
+
       # Files that are written for Puma, by their names.
       FOR_PUMA = %r{(?:\A|/)puma[^/]*(?:\.rb|/[^/]+)\z}
 
@@ -145,7 +148,11 @@ module Fairlead
       def for_puma?(origin) = origin.sub(/:\d+(?: .*)?\z/, "").match?(FOR_PUMA)
 
       def readable_text(path)
-        File.read(path, encoding: "UTF-8")
+        text = File.open(path, "rb") { |file| file.read(MOST + 1) || "" }
+        return text.force_encoding(Encoding::UTF_8) if text.bytesize <= MOST
+
+        problem(nil, path, "has more than #{MOST >> 20} MiB, which is too much for a configuration; check its path")
+        nil
       rescue SystemCallError => e
         problem(nil, path, "cannot be read (#{Error.reason(e)})")
         nil

@@ -11,6 +11,9 @@ module Fairlead
       # How often it looks otherwise, in seconds.
       INTERVAL = 1
 
+      # What is opened, in this order: the state file names the control server.
+      STEPS = %i[open_health open_control write_state_file].freeze
+
       # How long the end waits for a look, in seconds. A disk that hangs may keep it longer.
       END_LIMIT = 5
 
@@ -22,20 +25,20 @@ module Fairlead
         @pid = Process.pid
         @pulse = Pulse.new(server)
         @systemd = Systemd.from(environment)
-        @last_url, @last_token = environment.delete(OwnStats::VARIABLE).to_s.split(" ", 2)
+        @last_url, @last_token = OwnStats.take(environment)
         @lock = Mutex.new
         @wake = ConditionVariable.new
       end
 
-      # Opens what is configured; raises BindError or StateFileError.
-      def open
+      # Opens what is configured; raises BindError or StateFileError. +restarted+: after a hot restart, when no earlier program is left to
+      # serve instead, the server goes on without what cannot be opened, and tries again.
+      def open(restarted: false)
         @acme = Acme::Keeper.new(@server, @service) if @configuration.acme.any?
-        open_servers
-        write_state_file
+        @missing = open_all(STEPS) { |error| restarted ? @service.log.restarted_without(error) : raise(error) }
         prepare_looking
         @thread = start_thread if looks?
         self
-      rescue Error
+      rescue Error, ThreadError
         close
         raise
       end
@@ -60,7 +63,7 @@ module Fairlead
       end
 
       # The environment variables by which other processes of the server find the control server.
-      def variables = @control ? { OwnStats::VARIABLE => [@control.url, @token.text].join(" ") } : {}
+      def variables = @control ? { OwnStats::VARIABLE => OwnStats.tell(@control.url, @token.text) } : {}
 
       # Whether this is the process that has the status of the server.
       def own_process? = @pid == Process.pid
@@ -76,22 +79,38 @@ module Fairlead
 
       private
 
-      def open_servers
-        health = Health.new(@server, @pulse)
-        open_health(health) if @configuration.health_url
-        open_control(health) if @configuration.control_url || plugins?
+      # Yields the errors; returns the steps that have failed.
+      def open_all(steps)
+        steps.reject do |step|
+          __send__(step)
+          true
+        rescue Error => e
+          yield e
+          false
+        end
       end
 
-      def open_health(health)
+      def open_missing
+        missing = @missing.include?(:open_control) ? [*@missing, :write_state_file] : @missing
+        @missing = open_all(STEPS & missing) { |_| nil }
+        @service.log.opened_after_restart if @missing.empty?
+      end
+
+      def open_health
+        return unless @configuration.health_url
+
+        health = Health.new(@server, @pulse)
         @health = listen(@configuration.health_url, health, health)
         @service.log.health_listening(@health.url)
       end
 
-      def open_control(health)
+      def open_control
+        return unless @configuration.control_url || plugins?
+
         url = control_url
         @token = Token.new(@configuration.control_token || @last_token, url: url)
         @peaks = Peaks.new
-        commands = commands(health)
+        commands = commands(Health.new(@server, @pulse))
         @control = listen(url, commands, commands.method(:prompt))
         return unless @configuration.control_url
 
@@ -131,7 +150,7 @@ module Fairlead
 
       # --- the thread
 
-      def looks? = @control || @health || @reporter || @restart_file || @acme
+      def looks? = @control || @health || @reporter || @restart_file || @acme || @missing.any?
 
       def start_thread
         Thread.new { look_around }.tap do |thread|
@@ -150,6 +169,7 @@ module Fairlead
 
       def look
         @pulse.check
+        open_missing if @missing.any?
         @peaks&.look
         @reporter&.look(@server.status)
         @restart_file&.look

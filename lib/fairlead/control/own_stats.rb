@@ -22,9 +22,15 @@ module Fairlead
 
         # Takes the variable from the environment of a spawner.
         def remember(environment = ENV)
-          url, token = environment.delete(VARIABLE).to_s.split(" ", 2)
+          url, token = take(environment)
           @client = Client.new(url, token) if url
         end
+
+        # The value of the variable. A path may contain spaces, but an address has no line break.
+        def tell(url, token) = [url, token].join("\n")
+
+        # Takes the variable from the environment: the address and the token, or nothing.
+        def take(environment) = environment.delete(VARIABLE).to_s.split("\n", 2)
 
         private
 

@@ -46,6 +46,10 @@ module Fairlead
         @commands = CommandThreads.new(@app, @log) { wake }
         @thread = Server.thread("control") { serve }
         self
+      rescue ThreadError
+        @listeners.remove
+        [@alarm, @bell].each(&:close)
+        raise
       end
 
       # The first address as it can be configured, with the port that the system has chosen.

@@ -20,7 +20,7 @@ module Fairlead
         lines, count, pid, = [VARIABLE, *SYSTEMD].map { |name| environment.delete(name) }
         return new(of_systemd(count.to_i, pid.to_i)) unless lines
 
-        new(SystemText.decode(lines).split("\n").map { |line| handed_down(LINE.match(line)) })
+        new(SystemText.decode(lines).split("\n").map { |line| handed_down(LINE.match(line)) }, handed_down: true)
       end
 
       # The value of VARIABLE that hands these listeners down.
@@ -42,10 +42,15 @@ module Fairlead
       end
     end
 
-    def initialize(listeners = [])
+    # +handed_down+: by an earlier program of this process.
+    def initialize(listeners = [], handed_down: false)
       @listeners = listeners
+      @handed_down = handed_down
       @activated = listeners.select { |listener| listener.kept? && !listener.binding }
     end
+
+    # Whether this is a hot restart.
+    def handed_down? = @handed_down
 
     # Whether systemd has passed any.
     def activated? = @activated.any?

@@ -153,6 +153,11 @@ module Fairlead
 
     def restart_refused(problem) = warn("hot restart: failed, the old code goes on serving: #{problem}")
 
+    # +error+: an Error about a file or an address that the new code could not open.
+    def restarted_without(error) = warn("hot restart: #{error.message}; the server goes on without it")
+
+    def opened_after_restart = info("hot restart: what could not be opened at first is there now")
+
     def restarting_hot = info("hot restart: starting the new code")
 
     def phased_restart_needs_workers = info("phased restart: there are no workers, so this is a hot restart")

@@ -60,6 +60,8 @@ module Fairlead
     def mark(stream)
       stream.sync = true
       stream.write("=== fairlead #{VERSION} starts: #{Time.now} ===\n")
+    rescue SystemCallError # a full disk
+      nil
     end
   end
 end

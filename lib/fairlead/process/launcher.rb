@@ -43,6 +43,10 @@ module Fairlead
       link ? be_spawner(link) : be_server
     rescue *DescriptorError::SYSTEM_ERRORS => e
       raise DescriptorError, e
+    rescue ThreadError => e
+      raise unless e.message.start_with?(ThreadLimitError::START)
+
+      raise ThreadLimitError, e
     ensure
       Launcher.current = nil
     end
@@ -67,9 +71,10 @@ module Fairlead
     def be_server
       inherited = Inherited.take
       check(inherited)
-      pid_file = PidFile.write(@configuration.pid_file) if @configuration.pid_file
+      pid_file = write_pid_file(inherited) if @configuration.pid_file
       @service.open(inherited: inherited)
-      @desk = Control::Desk.new(server, @service).open
+      @desk = Control::Desk.new(server, @service)
+      @desk.open(restarted: inherited.handed_down?)
       status = server.run
       @log.stopped
       raise SignalException, "SIGTERM" if server.ended_by == :TERM && @configuration.raise_exception_on_sigterm?
@@ -80,6 +85,18 @@ module Fairlead
       @service.close
       pid_file&.remove
       @configuration.hooks.run(:after_stopped, log: @log) if status && !@configuration.supervised?
+    end
+
+    # After a hot restart no earlier program is left to serve instead.
+    def write_pid_file(inherited)
+      file = PidFile.new(SystemText.absolute(@configuration.pid_file))
+      file.write
+      file
+    rescue PidFileError => e
+      raise unless inherited.handed_down?
+
+      @log.restarted_without(e)
+      file
     end
 
     # The supervisor has sent what it shares.

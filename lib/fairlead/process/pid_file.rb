@@ -31,14 +31,11 @@ module Fairlead
     end
 
     def write
+      @owner = Process.pid
       locked(File::CREAT) do |file|
         refuse_unless_free(file.read(LONGEST).to_s.strip)
-        file.rewind
-        file.write("#{Process.pid}\n")
-        file.flush
-        file.truncate(file.pos)
+        replace(file)
       end
-      @owner = Process.pid
     rescue Errno::ELOOP
       refuse_link
     rescue SystemCallError => e
@@ -58,6 +55,17 @@ module Fairlead
 
     def refuse_link
       raise PidFileError.new(path, "it is a symbolic link, which another user may have made; remove it, or choose another path")
+    end
+
+    # On a full disk no empty file is left.
+    def replace(file)
+      file.sync = true
+      file.rewind
+      file.write("#{Process.pid}\n")
+      file.truncate(file.pos)
+    rescue SystemCallError
+      File.unlink(path) if file.size.zero?
+      raise
     end
 
     # The process id in the text of the file; nil without text.

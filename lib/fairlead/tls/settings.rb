@@ -96,9 +96,14 @@ module Fairlead
         raise Invalid, "#{path}: cannot be read (#{e.class.name.delete_prefix("Errno::")})"
       end
 
-      # +most+: in MiB.
+      # +most+: in MiB. A named pipe without a writer must not keep the server waiting, nor a device that never ends.
       def contents(path, most)
-        text = File.binread(path, (most << 20) + 1) || ""
+        text = File.open(path, File::RDONLY | File::NONBLOCK | File::BINARY) do |file|
+          type = file.stat.ftype
+          raise Invalid, "#{path}: is no regular file (#{type})" unless %w[file directory].include?(type)
+
+          file.read((most << 20) + 1) || ""
+        end
         return text if text.bytesize <= most << 20
 
         raise Invalid, "#{path}: has more than #{most} MiB, which is too much for such a file; check its path"

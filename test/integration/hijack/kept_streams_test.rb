@@ -62,8 +62,8 @@ class KeptStreamsTest < Minitest::Test
     assert_equal ["true"], wait_for_notes(server, 1)
   end
 
-  # Nobody can close it any more; the garbage collector finds out.
-  def test_a_stream_that_nobody_holds_any_more_is_ended
+  # Nobody can close it any more; the garbage collector finds out. Its writer may have died: nobody knows whether that is all.
+  def test_a_stream_that_nobody_holds_any_more_is_cut_off
     server = serve(unlinted(<<~RUBY))
       next [200, {}, [GC.start.inspect]] unless env["PATH_INFO"] == "/stream"
 
@@ -73,7 +73,63 @@ class KeptStreamsTest < Minitest::Test
     client.read_through("3\r\nall\r\n")
     wait_until("the garbage collector to have found it") { get(server) && client.readable? }
 
-    assert_equal "0\r\n\r\n", client.read(5)
+    assert_empty client.rest
+    assert_lost(server)
+  end
+
+  def test_a_stream_with_all_of_its_announced_length_is_complete_without_close
+    server = serve(unlinted(<<~RUBY))
+      next [200, {}, [GC.start.inspect]] unless env["PATH_INFO"] == "/stream"
+
+      [200, { "content-length" => "6" }, ->(stream) { Thread.new { stream.write("all"); sleep 0.05; stream.write("all") } }]
+    RUBY
+    client = connect(server).request("GET", "/stream")
+    client.read_through("allall")
+    wait_until("the garbage collector to have found it") { get(server) && server.stderr.empty? }
+
+    assert_equal "nil", client.get.body
+  end
+
+  # --- writers that die: nobody makes garbage here, so nothing starts the collector by itself
+
+  def test_a_stream_whose_writer_has_died_of_an_exception_is_cut_off
+    server = keeping("Thread.current.report_on_exception = false; stream.write('part'); raise 'broken'")
+    client = connect(server).request("GET", "/stream")
+    client.read_through("part\r\n")
+
+    assert_empty client.rest
+    assert_lost(server)
+  end
+
+  def test_a_stream_whose_writer_was_killed_is_cut_off
+    server = keeping("stream.write('part'); Thread.current.kill")
+    client = connect(server).request("GET", "/stream")
+    client.read_through("part\r\n")
+
+    assert_empty client.rest
+    assert_lost(server)
+  end
+
+  def test_the_end_of_the_server_does_not_wait_for_a_stream_that_nobody_can_write_to
+    server = keeping("Thread.current.report_on_exception = false; Notes.add('began'); raise 'broken'", "--shutdown-timeout", 600)
+    client = connect(server).request("GET", "/stream")
+    wait_for_notes(server, 1)
+    server.signal(:TERM)
+
+    assert client.rest.end_with?("\r\n\r\n"), "a head and nothing else"
+    assert_equal 0, server.wait_exit.exitstatus
+    assert_lost(server)
+  end
+
+  def test_a_stream_that_others_can_write_to_outlives_its_last_writer
+    server = keeping("$kept = stream; stream.write('one'); Thread.current.kill",
+                     plain: "GC.start; $kept&.write('two'); $kept&.close; 'plain'")
+    client = connect(server).request("GET", "/stream")
+    client.read_through("one\r\n")
+    assert_equal "plain", get(server).body
+
+    assert_equal "3\r\ntwo\r\n0\r\n\r\n", client.read(13)
+    assert_empty server.stderr
   end
 
   def test_the_end_of_the_server_waits_for_it_as_for_any_answer
@@ -90,10 +146,16 @@ class KeptStreamsTest < Minitest::Test
 
   private
 
-  # A server that writes a stream with +code+ in a thread of its own, and answers anything else at once.
-  def keeping(code, *arguments, setup: "")
+  def assert_lost(server)
+    wait_until("the line in the log") do
+      server.stderr.match?(/\Aclosed a stream of 127.0.0.1:\d+ \(the application has lost the stream without closing it\)\n\z/)
+    end
+  end
+
+  # A server that writes a stream with +code+ in a thread of its own, and answers anything else at once with what +plain+ returns.
+  def keeping(code, *arguments, setup: "", plain: "'plain'")
     serve(unlinted(<<~RUBY, setup: setup), *arguments)
-      next [200, {}, ["plain"]] unless env["PATH_INFO"] == "/stream"
+      next [200, {}, [(#{plain})]] unless env["PATH_INFO"] == "/stream"
 
       [200, {}, ->(stream) { Thread.new { #{code} } }]
     RUBY

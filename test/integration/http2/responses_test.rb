@@ -41,6 +41,8 @@ class Http2ResponsesTest < Minitest::Test
     when "/fields"
       cookies = Rack.release.to_i < 3 ? "a=1\nb=2" : %w[a=1 b=2]
       [200, { "content-type" => "text/plain", "set-cookie" => cookies, "x-name" => "" }, ["ok"]]
+    when "/lost"
+      [200, {}, ->(stream) { Thread.new { stream.write("part") && Thread.current.kill } }]
     when "/empty" then [204, {}, []]
     when "/hints"
       env["rack.early_hints"].call("link" => "</a.css>; rel=preload")
@@ -76,6 +78,14 @@ class Http2ResponsesTest < Minitest::Test
   def test_one_that_breaks_off_is_reset_and_the_connection_goes_on
     seen = node(serving, <<~JS)
       ask("/broken").then(() => say("complete"), error => ask("/empty").then(([status]) => say([error.code, status])))
+    JS
+
+    assert_equal ["ERR_HTTP2_STREAM_ERROR", 204], seen
+  end
+
+  def test_a_stream_whose_writer_has_died_is_reset_and_the_connection_goes_on
+    seen = node(serve(unlinted(APP, setup: SETUP)), <<~JS)
+      ask("/lost").then(() => say("complete"), error => ask("/empty").then(([status]) => say([error.code, status])))
     JS
 
     assert_equal ["ERR_HTTP2_STREAM_ERROR", 204], seen

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Whose shares count together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// The clients of one network: of an address, mostly.
     Network(u64),
     /// A connection or session without an address.

@@ -4,10 +4,11 @@
 //! dispatcher delivers without the lock, and closing many subscribers of one channel costs each of them one look-up.
 
 use super::patterns::Patterns;
+use super::shares::{Most, Shares};
 use super::subscriber::{Delivery, Subscriber};
 use crate::sync::RwLock;
 use fairlead_wire::pattern::{Match, Pattern};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -23,6 +24,9 @@ struct Texts {
     names: HashMap<Box<[u8]>, Members>,
     globs: Patterns,
     subjects: Patterns,
+    /// Subscriptions, and patterns: each counts for its subscriber that has been there for longest.
+    shares: Shares,
+    pattern_shares: Shares,
 }
 
 impl Default for Texts {
@@ -31,14 +35,33 @@ impl Default for Texts {
             names: HashMap::new(),
             globs: Patterns::new(Match::Glob),
             subjects: Patterns::new(Match::Subject),
+            shares: Shares::default(),
+            pattern_shares: Shares::default(),
         }
     }
+}
+
+/// How many subscriptions and patterns there may be; 0 for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Of all subscribers.
+    pub subscriptions: usize,
+    /// Different ones.
+    pub patterns: usize,
+}
+
+/// The total that is used up, and refuses a subscription.
+pub enum Full {
+    /// [`Totals::subscriptions`].
+    Subscriptions(Option<Most>),
+    /// [`Totals::patterns`].
+    Patterns(Option<Most>),
 }
 
 /// The subscribers of one name or pattern.
 #[derive(Default)]
 pub(super) struct Members {
-    by_id: HashMap<u64, Recipient, Ids>,
+    by_id: BTreeMap<u64, Recipient>,
     /// The same as a list, made when needed.
     list: OnceLock<Recipients>,
 }
@@ -70,36 +93,44 @@ impl Channels {
         self.subscriptions.load(SeqCst)
     }
 
-    /// How many patterns have subscribers.
-    pub(super) fn patterns(&self) -> usize {
-        let texts = self.texts.read();
-        texts.globs.len() + texts.subjects.len()
-    }
-
-    /// Whether a pattern has subscribers.
-    pub(super) fn has_pattern(&self, text: &[u8], kind: Match) -> bool {
-        let texts = self.texts.read();
-        match kind {
-            Match::Exact => false,
-            Match::Glob => texts.globs.get(text).is_some(),
-            Match::Subject => texts.subjects.get(text).is_some(),
-        }
-    }
-
-    /// Adds a subscription, replacing the subscriber's former one with the same text. Returns how many subscriptions
-    /// have that text now.
-    pub(super) fn subscribe(&self, recipient: Recipient, text: &[u8], kind: Match) -> usize {
-        let id = recipient.subscriber.id();
+    /// Adds a subscription, replacing the subscriber's former one with the same text, unless a total is used up. Returns
+    /// how many subscriptions have that text now.
+    pub(super) fn subscribe(
+        &self,
+        recipient: Recipient,
+        (text, kind): (&[u8], Match),
+        totals: Totals,
+    ) -> Result<usize, Full> {
         let mut texts = self.texts.write();
-        let former = texts.remove(id, text);
-        let unlisted = texts.members(text, kind).add(id, recipient);
+        if let Some(full) = self.refusal(&texts, &*recipient.subscriber, (text, kind), totals) {
+            drop(texts);
+            return Err(full);
+        }
+        let former = texts.remove(recipient.subscriber.id(), text);
+        let unlisted = texts.add(recipient, text, kind);
         if former.recipient.is_none() {
             self.subscriptions.fetch_add(1, SeqCst);
         }
         let count = texts.count(text);
         drop(texts);
         drop((former, unlisted));
-        count
+        Ok(count)
+    }
+
+    fn refusal(
+        &self,
+        texts: &Texts,
+        newcomer: &dyn Subscriber,
+        (text, kind): (&[u8], Match),
+        totals: Totals,
+    ) -> Option<Full> {
+        let is_reached = |count: usize, most: usize| most > 0 && count >= most;
+        if is_reached(self.len(), totals.subscriptions) && !texts.has(newcomer.id(), text) {
+            return Some(Full::Subscriptions(texts.shares.most(newcomer)));
+        }
+        let patterns = texts.globs.len() + texts.subjects.len();
+        let is_new = || Pattern::new(text, kind).is_some() && texts.pattern(text, kind).is_none();
+        (is_reached(patterns, totals.patterns) && is_new()).then(|| Full::Patterns(texts.pattern_shares.most(newcomer)))
     }
 
     /// Removes a subscription. Returns how many are left with that text, or `None` if there was no such subscription.
@@ -124,20 +155,15 @@ impl Channels {
 }
 
 impl Texts {
-    fn members(&mut self, text: &[u8], kind: Match) -> &mut Members {
-        match Pattern::new(text, kind) {
-            None => self.names.entry(text.into()).or_default(),
-            Some(pattern) => {
-                let patterns = match kind {
-                    Match::Subject => &mut self.subjects,
-                    _ => &mut self.globs,
-                };
-                patterns.add(text, pattern)
-            }
+    fn remove(&mut self, id: u64, text: &[u8]) -> Removed {
+        let removed = self.remove_member(id, text);
+        if let Some(recipient) = &removed.recipient {
+            self.shares.remove(&recipient.subscriber);
         }
+        removed
     }
 
-    fn remove(&mut self, id: u64, text: &[u8]) -> Removed {
+    fn remove_member(&mut self, id: u64, text: &[u8]) -> Removed {
         if let Some(members) = self.names.get_mut(text) {
             let removed = members.remove(id);
             if members.by_id.is_empty() {
@@ -151,7 +177,9 @@ impl Texts {
             let Some(members) = patterns.get_mut(text) else {
                 continue;
             };
+            let before = members.eldest().cloned();
             let removed = members.remove(id);
+            count_for_eldest(&mut self.pattern_shares, before.as_ref(), members.eldest());
             if members.by_id.is_empty() {
                 patterns.remove(text);
             }
@@ -162,6 +190,37 @@ impl Texts {
         Removed::default()
     }
 
+    /// Adds a subscription; returns the list of recipients that is no longer complete.
+    fn add(&mut self, recipient: Recipient, text: &[u8], kind: Match) -> Option<Recipients> {
+        self.shares.add(&recipient.subscriber);
+        let Some(pattern) = Pattern::new(text, kind) else {
+            return self.names.entry(text.into()).or_default().add(recipient);
+        };
+        let patterns = match kind {
+            Match::Subject => &mut self.subjects,
+            _ => &mut self.globs,
+        };
+        let members = patterns.add(text, pattern);
+        let before = members.eldest().cloned();
+        let unlisted = members.add(recipient);
+        count_for_eldest(&mut self.pattern_shares, before.as_ref(), members.eldest());
+        unlisted
+    }
+
+    fn pattern(&self, text: &[u8], kind: Match) -> Option<&Members> {
+        match kind {
+            Match::Exact => None,
+            Match::Glob => self.globs.get(text),
+            Match::Subject => self.subjects.get(text),
+        }
+    }
+
+    /// True if the subscriber with that id has a subscription with the text.
+    fn has(&self, id: u64, text: &[u8]) -> bool {
+        let all = [self.names.get(text), self.globs.get(text), self.subjects.get(text)];
+        all.into_iter().flatten().any(|members| members.by_id.contains_key(&id))
+    }
+
     fn count(&self, text: &[u8]) -> usize {
         let of = |members: &Members| members.by_id.len();
         let patterns = [&self.globs, &self.subjects].map(|patterns| patterns.get(text).map_or(0, of));
@@ -169,9 +228,28 @@ impl Texts {
     }
 }
 
+/// A pattern had one subscriber that has been there for longest, and has another one now, maybe.
+fn count_for_eldest(shares: &mut Shares, before: Option<&Arc<dyn Subscriber>>, now: Option<&Arc<dyn Subscriber>>) {
+    if before.map(|eldest| eldest.id()) == now.map(|eldest| eldest.id()) {
+        return;
+    }
+    if let Some(before) = before {
+        shares.remove(before);
+    }
+    if let Some(now) = now {
+        shares.add(now);
+    }
+}
+
 impl Members {
-    fn add(&mut self, id: u64, recipient: Recipient) -> Option<Recipients> {
-        self.by_id.insert(id, recipient);
+    /// The subscriber with the lowest id.
+    fn eldest(&self) -> Option<&Arc<dyn Subscriber>> {
+        let (_, eldest) = self.by_id.first_key_value()?;
+        Some(&eldest.subscriber)
+    }
+
+    fn add(&mut self, recipient: Recipient) -> Option<Recipients> {
+        self.by_id.insert(recipient.subscriber.id(), recipient);
         self.list.take()
     }
 

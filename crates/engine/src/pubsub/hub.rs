@@ -1,7 +1,7 @@
 //! The hub: publish and subscribe of one process, shared by everything in it that subscribes or publishes.
 
 use super::bus::Bus;
-use super::channels::{Channels, Recipient};
+use super::channels::{Channels, Full, Recipient, Totals};
 use super::dispatcher::Dispatcher;
 use super::publication::Publication;
 use super::queue::Queue;
@@ -10,7 +10,7 @@ use crate::clock::FAREWELL;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
 use crate::sync::{Condvar, Mutex};
-use fairlead_wire::pattern::{Match, Pattern};
+use fairlead_wire::pattern::Match;
 use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -127,28 +127,32 @@ impl Hub {
     /// Subscribes to the channel `name`, or to all that match it. Replaces this subscriber's former subscription with
     /// the same text. Returns how many subscribers of that text this process has now.
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>, name: &[u8], kind: Match, delivery: Delivery) -> usize {
+        let subscribed = self.subscribe_within(subscriber, (name, kind), delivery, Totals::default());
+        subscribed.unwrap_or_default()
+    }
+
+    /// The same, unless one of the totals is used up.
+    ///
+    /// # Errors
+    /// The total that is used up, and who has most of it.
+    pub fn subscribe_within(
+        &self,
+        subscriber: Arc<dyn Subscriber>,
+        (name, kind): (&[u8], Match),
+        delivery: Delivery,
+        totals: Totals,
+    ) -> Result<usize, Full> {
         let recipient = Recipient {
             subscriber: Arc::clone(&subscriber),
             delivery,
         };
-        let count = self.shared.channels.subscribe(recipient, name, kind);
+        let count = self.shared.channels.subscribe(recipient, (name, kind), totals)?;
         if subscriber.is_open() {
-            return count;
+            return Ok(count);
         }
         // It closed in between, and may not have found this subscription.
         let left = self.shared.channels.unsubscribe(subscriber.id(), name);
-        left.unwrap_or(count - 1)
-    }
-
-    /// How many subscriptions this process has.
-    pub fn subscriptions(&self) -> usize {
-        self.shared.channels.len()
-    }
-
-    /// Whether a subscription would add a pattern to `most` or more.
-    pub fn has_too_many_patterns(&self, name: &[u8], kind: Match, most: usize) -> bool {
-        let channels = &self.shared.channels;
-        Pattern::new(name, kind).is_some() && channels.patterns() >= most && !channels.has_pattern(name, kind)
+        Ok(left.unwrap_or(count - 1))
     }
 
     /// Ends the subscription that the subscriber with that id made with the text `name`. Returns how many subscribers

@@ -1,6 +1,7 @@
 //! Receives what is published: implemented by the owner of a socket or of a callback.
 
 use super::publication::Publication;
+use crate::limits::holders::Owner;
 use std::sync::Arc;
 
 /// Receives the publications of the channels that it has subscribed to. Called by the dispatcher only, on one thread.
@@ -21,6 +22,19 @@ pub trait Subscriber: Send + Sync {
     /// Whether it still takes anything. A closed subscriber cannot be subscribed; one that closes must return false
     /// here before it unsubscribes.
     fn is_open(&self) -> bool;
+
+    /// The owner of its subscriptions: those of one owner count together. One without an owner never gives way.
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
+
+    /// The owner, for the log.
+    fn owner_name(&self) -> String {
+        String::new()
+    }
+
+    /// Its owner has most of a total that is used up: ends this subscriber and its subscriptions. `option`: the total.
+    fn give_way(&self, _option: &'static str) {}
 }
 
 /// How the messages of a subscription are delivered.

@@ -95,6 +95,8 @@ pub(super) struct Outbox {
     /// Bytes that are missing of a response whose length was announced.
     pub(super) missing: Option<u64>,
     pub(super) ending: Option<Ending>,
+    /// Whether a response ends as one that is not complete.
+    pub(super) is_cut: bool,
 }
 
 impl Outbox {
@@ -128,8 +130,8 @@ pub struct Client {
     pub(crate) party: Option<Party>,
     pub(super) realtime: Weak<Realtime>,
     budget: OnceLock<Arc<Budget>>,
-    /// Whose incomplete messages count together with its own.
-    owner: Owner,
+    /// Its incomplete messages and subscriptions count together with others of this owner.
+    pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
     /// Whether the poller does not read because the app does not keep up.
@@ -240,6 +242,7 @@ impl Client {
                 own_chunks: None,
                 missing: None,
                 ending: None,
+                is_cut: false,
             }),
             inbox: Mutex::default(),
             subscriptions: Mutex::default(),

@@ -126,6 +126,21 @@ impl Client {
         }
     }
 
+    /// Nobody can write to it or close it any more. What was written is sent; the response is cut off, unless that is all.
+    pub fn abandon(&self) {
+        let mut outbox = self.outbox.lock();
+        let is_framed = outbox.own_chunks.as_ref().is_some_and(|chunks| chunks.is_done());
+        if is_framed || outbox.missing == Some(0) {
+            drop(outbox);
+            return self.close(None, "");
+        }
+        if self.advance(State::Closing) {
+            self.tell_of_end(format_args!("the application has lost the stream without closing it"));
+            outbox.is_cut = true;
+            self.send_last(outbox, None, "", CLOSE, false);
+        }
+    }
+
     /// Answers the peer's close frame or protocol violation.
     pub(super) fn answer_last(&self, last_word: LastWord) {
         match last_word {
@@ -213,6 +228,7 @@ impl Client {
     fn closing_bytes(&self, outbox: &Outbox, code: Option<u16>, reason: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.protocol() {
+            _ if outbox.is_cut => {}
             Protocol::WebSocket => close_frame(&mut bytes, code, reason),
             Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => match &outbox.own_chunks {
                 Some(chunks) => bytes = chunks.last_chunk(),
@@ -226,14 +242,15 @@ impl Client {
     /// The kernel has everything. If that includes the last frame, the deadline begins. Closes the server's half of the
     /// connection, unless the peer's close frame is awaited or another request may follow. True if the client has ended.
     pub(super) fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
-        let is_short = outbox.is_short();
+        let (is_short, is_cut) = (outbox.is_short(), outbox.is_cut);
         // Before the client has begun, its carrier is unknown.
         let (Some(ending), Some(carrier)) = (&mut outbox.ending, &outbox.carrier) else {
             return false;
         };
         let goes_on = carrier.goes_on() && !is_short;
         ending.is_complete = goes_on && carrier.is_lent();
-        if ending.peer_is_done || ending.is_complete {
+        ending.is_complete &= !is_cut;
+        if ending.peer_is_done || ending.is_complete || is_cut {
             return true;
         }
         if ending.deadline == Millis::NEVER {
@@ -272,7 +289,10 @@ impl Client {
 
     /// Ends the connection, even if others have the socket, too. False if that has happened before.
     pub(super) fn end_now(&self) -> bool {
-        let is_cut = self.is_response() && self.outbox.lock().ending.is_none();
+        let is_cut = self.is_response() && {
+            let outbox = self.outbox.lock();
+            outbox.is_cut || outbox.ending.is_none()
+        };
         self.end_by(|transport| match is_cut {
             true => transport.cut(),
             false => _ = transport.shut_down(Shutdown::Both),

@@ -8,7 +8,7 @@ use super::outbox::{Flushed, Frame};
 use crate::clock::Millis;
 use crate::config::Overflow;
 use crate::limits::budget::Kind;
-use crate::pubsub::{Delivery, Publication, Subscriber};
+use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
 use crate::spool::Slowness;
 use crate::sync::MutexGuard;
 use fairlead_wire::websocket::{Deflater, Opcode};
@@ -405,5 +405,20 @@ impl Subscriber for Client {
 
     fn is_open(&self) -> bool {
         self.is_open()
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(self.owner)
+    }
+
+    fn owner_name(&self) -> String {
+        match self.peer {
+            Some(peer) => peer.ip().to_string(),
+            None => self.describe(),
+        }
+    }
+
+    fn give_way(&self, option: &'static str) {
+        self.give_subscriptions_up(option);
     }
 }

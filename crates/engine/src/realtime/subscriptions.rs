@@ -5,13 +5,17 @@ use super::inbox::Event;
 use super::Realtime;
 use crate::config::Overflow;
 use crate::observe::excess::About;
-use crate::pubsub::{Delivery, Match, Publication};
+use crate::pubsub::{Delivery, Full, Match, Most, Publication, Totals};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Close code of a server that cannot go on for now (registered with IANA).
 const TRY_AGAIN_LATER: u16 = 1013;
+
+/// Clients that give way to one subscription: what they leave may be a pattern that others have, too.
+const MOST_AT_A_TIME: usize = 8;
 
 const LAG: &str = "the application does not keep up with what is published for its blocks";
 
@@ -20,16 +24,77 @@ pub(super) struct Subscriptions {
     /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
     /// messages find a block after the name was subscribed to again.
     ids: HashMap<Box<[u8]>, u64>,
-    /// Whether a refusal was logged.
+    /// Names without a subscriber in this process since this client gave way: the end of the client tells of them.
+    left: Vec<Box<[u8]>>,
+    /// Whether a refusal was logged since the last subscription that was not refused.
     is_refused: bool,
+}
+
+/// The limit that refuses a subscription.
+enum Limit {
+    /// `max_subscriptions`.
+    Own,
+    /// A total of the process: its option, and who has most of it.
+    Total(&'static str, Option<Most>),
+}
+
+impl From<Full> for Limit {
+    fn from(full: Full) -> Limit {
+        match full {
+            Full::Subscriptions(most) => Limit::Total("max_subscriptions_total", most),
+            Full::Patterns(most) => Limit::Total("max_patterns", most),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (option, most) = match self {
+            Limit::Own => ("max_subscriptions", None),
+            Limit::Total(option, most) => (*option, most.as_ref()),
+        };
+        write!(out, "{option} is reached")?;
+        match most {
+            Some(most) => write!(out, "; {} has most, {}", most.subscriber.owner_name(), most.count),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Client {
     /// Subscribes to a channel, or to those that match a pattern. Returns how many subscribers of that name this
     /// process has, and the id that the events carry, which is the former one if there was one; `None` if the client is
     /// not open, or there are too many subscriptions.
+    ///
+    /// If a total is used up, and an address has much more of it than this client's, the largest client of that address
+    /// gives way.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, u64)> {
-        let (realtime, me) = (self.realtime.upgrade()?, self.me.upgrade()?);
+        let realtime = self.realtime.upgrade()?;
+        let mut have_given_way = 0;
+        loop {
+            match self.subscribe_once(&realtime, name, kind, delivery)? {
+                Ok(subscribed) => return Some(subscribed),
+                Err(Limit::Total(option, Some(most))) if most.gives_way && have_given_way < MOST_AT_A_TIME => {
+                    have_given_way += 1;
+                    most.subscriber.give_way(option);
+                }
+                Err(limit) => {
+                    self.log_refusal(&realtime, &limit);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// `None` if the client is not open.
+    fn subscribe_once(
+        &self,
+        realtime: &Realtime,
+        name: &[u8],
+        kind: Match,
+        delivery: Delivery,
+    ) -> Option<Result<(usize, u64), Limit>> {
+        let (me, config) = (self.me.upgrade()?, &realtime.worker.config);
         let mut subscriptions = self.subscriptions.lock();
         if !self.is_open() {
             return None;
@@ -39,28 +104,35 @@ impl Client {
             _ => 0,
         };
         let known = subscriptions.ids.get(name).copied();
-        let others = known.is_none().then_some(subscriptions.ids.len());
-        if let Some(limit) = limit(&realtime, others, name, kind) {
-            self.log_refusal(&mut subscriptions, &realtime, limit);
-            return None;
+        let most = config.max_subscriptions;
+        if known.is_none() && most > 0 && subscriptions.ids.len() >= most {
+            return Some(Err(Limit::Own));
         }
         let id = known.filter(|id| *id != 0).unwrap_or(own);
-        if known != Some(id) {
-            subscriptions.ids.insert(name.into(), id);
-        }
         let delivery = match delivery {
             Delivery::Event(_) => Delivery::Event(id),
             direct => direct,
         };
-        Some((realtime.hub.subscribe(me, name, kind, delivery), id))
+        let totals = Totals {
+            subscriptions: config.max_subscriptions_total,
+            patterns: config.max_patterns,
+        };
+        let subscribed = realtime.hub.subscribe_within(me, (name, kind), delivery, totals);
+        if subscribed.is_ok() {
+            subscriptions.is_refused &= known.is_some();
+            if known != Some(id) {
+                subscriptions.ids.insert(name.into(), id);
+            }
+        }
+        Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
     }
 
-    fn log_refusal(&self, subscriptions: &mut Subscriptions, realtime: &Realtime, limit: &str) {
-        if !std::mem::replace(&mut subscriptions.is_refused, true) {
+    fn log_refusal(&self, realtime: &Realtime, limit: &Limit) {
+        if !std::mem::replace(&mut self.subscriptions.lock().is_refused, true) {
             realtime.worker.log.about_peer(
                 About::Client,
                 self.peer,
-                format_args!("refused a subscription of {}: {limit} is reached", self.describe()),
+                format_args!("refused a subscription of {}: {limit}", self.describe()),
             );
         }
     }
@@ -76,11 +148,28 @@ impl Client {
 
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
-        let subscriptions = std::mem::take(&mut self.subscriptions.lock().ids);
-        let names = subscriptions.into_keys();
-        names
-            .filter(|name| realtime.hub.unsubscribe(self.id, name) == Some(0))
-            .collect()
+        let mut subscriptions = self.subscriptions.lock();
+        let (names, mut left) = (
+            std::mem::take(&mut subscriptions.ids),
+            std::mem::take(&mut subscriptions.left),
+        );
+        drop(subscriptions);
+        let names = names.into_keys();
+        left.extend(names.filter(|name| realtime.hub.unsubscribe(self.id, name) == Some(0)));
+        left
+    }
+
+    /// Ends the client, and its subscriptions at once: they count as long as they are there.
+    pub(super) fn give_subscriptions_up(&self, option: &'static str) {
+        let reason = match option {
+            "max_patterns" => "of all addresses its own has most patterns, and max_patterns is reached",
+            _ => "of all addresses its own has most subscriptions, and max_subscriptions_total is reached",
+        };
+        self.fail(self.outbox.lock(), TRY_AGAIN_LATER, reason);
+        if let Some(realtime) = self.realtime.upgrade() {
+            let left = self.unsubscribe_all(&realtime);
+            self.subscriptions.lock().left.extend(left);
+        }
     }
 
     /// Adds a message for a block of the app, unless too many wait. The peer is not to blame then.
@@ -117,21 +206,5 @@ impl Client {
                 format_args!("dropping messages for {}: {LAG}", self.describe()),
             );
         }
-    }
-}
-
-/// The option that refuses a subscription to a client that has `others`; `None` if it has one of that name, which may only
-/// become a pattern.
-fn limit(realtime: &Realtime, others: Option<usize>, name: &[u8], kind: Match) -> Option<&'static str> {
-    let (config, hub) = (&realtime.worker.config, &realtime.hub);
-    let is_reached = |count: usize, most: usize| most > 0 && count >= most;
-    if others.is_some_and(|others| is_reached(others, config.max_subscriptions)) {
-        Some("max_subscriptions")
-    } else if others.is_some() && is_reached(hub.subscriptions(), config.max_subscriptions_total) {
-        Some("max_subscriptions_total")
-    } else if config.max_patterns > 0 && hub.has_too_many_patterns(name, kind, config.max_patterns) {
-        Some("max_patterns")
-    } else {
-        None
     }
 }

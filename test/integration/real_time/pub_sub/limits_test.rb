@@ -116,6 +116,61 @@ class SubscriptionLimitsTest < Minitest::Test
     assert_equal '["a*", nil]', told(web_socket(server), "%w[a* d*].map { |name| client.subscribe(name, true) }")
   end
 
+  # --- who gives way when a total is used up
+
+  def test_clients_of_one_address_do_not_use_up_the_subscriptions_of_all
+    server = shared("--max-subscriptions-total", 12)
+    first, second = Array.new(2) { client_of(server, "10.0.0.1") }
+    told(first, "7.times { |number| client.subscribe(number.to_s) }")
+    told(second, "5.times { |number| client.subscribe(number.to_s) }")
+    other = client_of(server, "10.0.0.2")
+
+    assert_equal '["a", "b", "c"]', told(other, "%w[a b c].map { |name| client.subscribe(name) }")
+    assert_equal [1013, "of all addresses its own has most subscriptions, and max_subscriptions_total is reached"], first.receive_close
+    assert_equal '"5"', told(second, "client.subscribe('5')")
+    told_of(server, /closed a WebSocket of 10.0.0.1:\d+ \(1013: of all addresses its own has most/)
+  end
+
+  def test_clients_of_one_address_do_not_use_up_the_patterns_of_all
+    server = shared("--max-patterns", 6)
+    crowd = Array.new(3) { client_of(server, "10.0.0.1") }
+    crowd.each_with_index { |client, own| told(client, "2.times { |number| client.subscribe(\"#{own}\#{number}*\", true) }") }
+    other = client_of(server, "10.0.0.2")
+
+    assert_equal '["a*", "b*", nil]', told(other, "%w[a* b* c*].map { |name| client.subscribe(name, true) }")
+    told_of(server, /of all addresses its own has most patterns, and max_patterns is reached/)
+    told_of(server, /refused a subscription of a WebSocket of 10.0.0.2:\d+: max_patterns is reached; 10.0.0.1 has most, 4$/)
+    assert_equal '"c"', told(other, "client.subscribe('c')")
+  end
+
+  def test_patterns_that_many_share_count_for_one_of_them
+    server = shared("--max-patterns", 3)
+    crowd = Array.new(5) { client_of(server, "10.0.0.1") }
+    crowd.each { |client| told(client, "%w[a* b*].map { |name| client.subscribe(name, true) }") }
+    other = client_of(server, "10.0.0.2")
+
+    assert_equal '["c*", nil]', told(other, "%w[c* d*].map { |name| client.subscribe(name, true) }")
+    crowd.each { |client| assert_equal "1", told(client, "1") }
+  end
+
+  def test_clients_that_share_an_address_do_not_give_way_to_each_other
+    server = pushing(CONSOLE, "--max-subscriptions-total", 9, "--remote-address", "127.0.0.9")
+    first, second = Array.new(2) { web_socket(server) }
+    told(first, "9.times { |number| client.subscribe(number.to_s) }")
+
+    assert_equal "nil", told(second, "client.subscribe('a')")
+    assert_equal "1", told(first, "1")
+  end
+
+  def test_a_refusal_is_logged_again_after_the_client_was_below_its_limit
+    server = pushing(CONSOLE, "--max-subscriptions", 2)
+    client = web_socket(server)
+    told(client, "4.times { |number| client.subscribe(number.to_s) }")
+    told(client, "client.unsubscribe('0'); client.subscribe('4'); 3.times { |number| client.subscribe(number.to_s) }")
+
+    assert_logged(server, 2)
+  end
+
   def test_subscribing_costs_the_same_however_many_subscriptions_a_client_has
     server = pushing(CONSOLE, "--max-subscriptions", 0)
     few, many = [4_000, 40_000].map do |count|
@@ -131,6 +186,13 @@ class SubscriptionLimitsTest < Minitest::Test
   end
 
   private
+
+  # A server that believes what its clients say of their addresses.
+  def shared(*arguments) = pushing(CONSOLE, *arguments, "--trusted-proxies", "127.0.0.1")
+
+  def client_of(server, address) = web_socket(server, headers: { "x-forwarded-for" => address })
+
+  def told_of(server, line) = wait_until("#{line.inspect} in the log") { server.stderr.match?(line) }
 
   def publish(count) = "#{count}.times { |number| Fairlead.publish('a', number.to_s) }"
 

@@ -8,7 +8,7 @@
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
 use super::Response;
-use crate::classes::{CLOSED_ERROR, LOAN, STREAM};
+use crate::classes::{CLOSED_ERROR, KEPT_STREAMS, LOAN, STREAM};
 use crate::gvl::wait_without_gvl;
 use crate::objects::call;
 use crate::protect::{check_interrupts, protect};
@@ -16,13 +16,16 @@ use crate::rack::loan::{Loan, LoanGuard};
 use crate::rack::stop::Stop;
 use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
-use magnus::rb_sys::AsRawValue;
+use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{
     function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RString, Ruby, TypedData, Value,
 };
 use rb_sys::{Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+/// The collector may overlook a stream once: an old reference may be left on a stack.
+const SEARCHES: u8 = 2;
 
 /// `Fairlead::Native::Stream`.
 #[derive(TypedData)]
@@ -34,6 +37,10 @@ struct Stream {
     client: RefCell<Option<Arc<Client>>>,
     /// The process that the client belongs to.
     process: Cell<u32>,
+    /// The thread that has written last; nil if none has.
+    writer: Cell<VALUE>,
+    /// How often the collector was started because of it.
+    searches: Cell<u8>,
 }
 
 // SAFETY: used under the GVL only.
@@ -42,7 +49,10 @@ unsafe impl Send for Stream {}
 impl DataTypeFunctions for Stream {
     fn mark(&self, _: &gc::Marker) {
         // SAFETY: called by the collector, with nil or an object that was alive at the last collection.
-        unsafe { rb_sys::rb_gc_mark(self.loan.get()) };
+        unsafe {
+            rb_sys::rb_gc_mark(self.loan.get());
+            rb_sys::rb_gc_mark(self.writer.get());
+        }
     }
 }
 
@@ -52,6 +62,8 @@ impl Default for Stream {
             loan: Cell::new(Qnil as VALUE),
             client: RefCell::default(),
             process: Cell::default(),
+            writer: Cell::new(Qnil as VALUE),
+            searches: Cell::default(),
         }
     }
 }
@@ -61,6 +73,7 @@ pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
     let class = ruby.get_inner(&STREAM);
     crate::classes::know::<Stream>(ruby);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
+    class.define_singleton_method("left?", function!(is_left, 1))?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
     class.define_method("flush", method!(flush, 0))?;
@@ -91,10 +104,24 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     });
     let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
     drop(lent);
+    let ended = ended.and_then(|()| keep(response, stream, data));
     match ended {
         Err(Stop::Gone) => Ok(()),
         ended => ended,
     }
+}
+
+/// Tells Ruby of a stream that goes on without this thread. Not before: other threads would write meanwhile, and this one would have
+/// to wait for the client.
+fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(), Stop> {
+    if data.client.borrow().is_none() {
+        return Ok(());
+    }
+    let kept = response.ruby.get_inner(&KEPT_STREAMS).as_raw();
+    let add = protect(response.ruby, || {
+        call(response.ruby, kept, ids().add, &[stream]);
+    });
+    add.map_err(Stop::Jump)
 }
 
 /// After the call: a stream that is not closed goes on without this thread, as soon as the kernel has what was written
@@ -115,17 +142,20 @@ fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
 }
 
 fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
-    use magnus::{rb_sys::FromRawValue, TryConvert};
+    use magnus::TryConvert;
     // SAFETY: a live object on the caller's stack.
     let value = unsafe { Value::from_raw(stream) };
     <&Stream>::try_convert(value).ok()
 }
 
-/// The collector closes a stream that the application has forgotten; but not in a forked process, which has a copy.
+/// The collector ends a stream that the application has lost: its writer may have died in the middle, so the response is cut
+/// off. Not in a forked process, which has a copy.
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.process.get() == std::process::id() {
-            self.close();
+            if let Some(client) = &*self.client.borrow() {
+                client.abandon();
+            }
         }
     }
 }
@@ -143,6 +173,7 @@ impl Stream {
     }
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
+        self.writer.set(ruby.thread_current().as_raw());
         if let Some(loan) = self.loan(ruby) {
             match write_to_response(loan, string.as_raw()) {
                 // The response has ended, perhaps while this waited for its turn.
@@ -200,6 +231,19 @@ fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop>
             }
         }
     }
+}
+
+/// Whether the thread that has written last is dead, as often as it is worth to start the collector for that: the stream
+/// may have other owners.
+fn is_left(stream: &Stream) -> Result<bool, Error> {
+    let is_open = stream.client.borrow().as_ref().is_some_and(|client| client.is_open());
+    // SAFETY: a thread or nil, which the stream marks.
+    let writer = unsafe { Value::from_raw(stream.writer.get()) };
+    if !is_open || writer.is_nil() || stream.searches.get() >= SEARCHES || writer.funcall("alive?", ())? {
+        return Ok(false);
+    }
+    stream.searches.set(stream.searches.get() + 1);
+    Ok(true)
 }
 
 fn append(ruby: &Ruby, this: Obj<Stream>, part: Value) -> Result<Obj<Stream>, Error> {

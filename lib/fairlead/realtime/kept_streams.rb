@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The streams of streaming bodies that are open after their call has returned. If nobody can write to one or close it any more,
+  # because its thread has died, only the garbage collector can tell, and in an idle process it may not run for hours. So it is
+  # started when the last writer of a stream is dead, and when the server ends.
+  module KeptStreams
+    # Seconds between two looks at the writers.
+    INTERVAL = 1
+
+    # Between two collections are at least so many seconds, and so many times as long as the last one has taken.
+    LEAST_PAUSE = 10
+    PAUSE = 100
+
+    @streams = ObjectSpace::WeakMap.new
+    @due = nil
+    @collect_at = 0
+
+    class << self
+      # Called by the extension when the call has returned.
+      def add(stream)
+        @streams[stream] = true
+        look_later
+      rescue ThreadError # no room for the thread of the timers: the next collection finds the stream
+        nil
+      end
+
+      def none? = @streams.size.zero?
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      private
+
+      # A look that is late has been forgotten: timers end with the last server of a process.
+      def look_later
+        return if @due && now < @due + (5 * INTERVAL)
+
+        due = @due = now + INTERVAL
+        Background.current.timers.after(INTERVAL, -> { look(due) })
+      end
+
+      def look(due)
+        return unless due == @due
+
+        @due = nil
+        collect if now >= @collect_at && left_by_writer?
+      ensure
+        look_later unless none?
+      end
+
+      # A stream on the stack would not be collected: nothing returns one.
+      def left_by_writer?
+        found = false
+        @streams.each_key { |stream| found |= Native::Stream.left?(stream) }
+        found
+      end
+
+      def collect
+        before = now
+        GC.start
+        @collect_at = now + [LEAST_PAUSE, PAUSE * (now - before)].max
+      end
+    end
+
+    # Looks for such streams while a server ends, as it would wait for each of them: at once, and after ever longer pauses.
+    class Search
+      def initialize
+        @pause = 0
+        @at = 0
+      end
+
+      def step
+        return if KeptStreams.none? || KeptStreams.now < @at
+
+        GC.start
+        @pause = [2 * @pause, INTERVAL].max
+        @at = KeptStreams.now + @pause
+      end
+    end
+  end
+end
