@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Tells whether this process ends, so that Ruby kills every thread. A thread that were started in the place of a killed one then would
+  # Tells whether this process ends, so that Ruby kills every thread. A thread that is started in the place of a killed one then would
   # live for ever, and the process with it: Ruby kills those that it finds, once.
   #
   # The main thread alone does not tell: it counts as dead while it waits for the others, but alive while it runs a trap or a finalizer
