@@ -58,6 +58,7 @@ module Fairlead
   autoload :Insistence, "fairlead/process/insistence"
   autoload :Idleness, "fairlead/process/idleness"
   autoload :RunningTime, "fairlead/process/running_time"
+  autoload :ProgramGroup, "fairlead/process/program_group"
   autoload :Preflight, "fairlead/process/preflight"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :SystemText, "fairlead/system_text"
