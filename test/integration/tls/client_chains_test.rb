@@ -33,7 +33,8 @@ class ClientChainsTest < Minitest::Test
     "an issuer's name in another case" => false,
     "an alternative name email that is permitted" => false,
     "an alternative name URI that is permitted" => false,
-    "a subject that is permitted" => false
+    "a subject that is permitted" => false,
+    "an intermediate for no others, with one of its own name" => false
   }.freeze
 
   APP = <<~RUBY

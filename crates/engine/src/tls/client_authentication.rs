@@ -3,7 +3,7 @@
 use super::certificates::certificates;
 use super::revocation::Lists;
 use super::verifier::Verifier;
-use super::x509::seconds_of;
+use super::x509::{seconds_of, X509};
 use super::{identity, ClientAuthentication, Source, TlsSettings};
 use ring::digest::{Context, SHA256};
 use rustls::crypto::CryptoProvider;
@@ -44,6 +44,12 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
                 authorities.name
             )
         }));
+        if X509::read(certificate).is_some_and(|one| one.has_unknown_critical_extension()) {
+            warnings.push(format!(
+                "{}: a certificate of an authority has a critical extension that is not supported; its clients are refused",
+                authorities.name
+            ));
+        }
     }
     let lists = match &settings.revocation_lists {
         Some(source) => Some(lists(source, now, &mut warnings)?),
