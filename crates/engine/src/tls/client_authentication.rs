@@ -52,7 +52,7 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
         }
     }
     let lists = match &settings.revocation_lists {
-        Some(source) => Some(lists(source, now, &mut warnings)?),
+        Some(source) => Some(lists(source, provider, now, &mut warnings)?),
         None => None,
     };
     let is_strict = settings.client_authentication == ClientAuthentication::Required;
@@ -71,11 +71,17 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
     })
 }
 
-/// Reads the lists. A warning, if one of them should have been replaced: clients of its authority are refused then.
-fn lists(source: &Source, now: SystemTime, warnings: &mut Vec<String>) -> Result<Lists, String> {
+/// Reads the lists. A warning, if one of them proves nobody valid: clients of its authority are refused then.
+fn lists(
+    source: &Source,
+    provider: &CryptoProvider,
+    now: SystemTime,
+    warnings: &mut Vec<String>,
+) -> Result<Lists, String> {
+    let algorithms = provider.signature_verification_algorithms.all;
     let mut lists = Lists::default();
     for list in revocation_lists(source)? {
-        let added = lists.add(list);
+        let added = lists.add(list, algorithms);
         added.map_err(|error| format!("{}: a revocation list cannot be used: {error}", source.name))?;
     }
     if lists.is_overdue(seconds_of(now)) {
@@ -84,6 +90,13 @@ fn lists(source: &Source, now: SystemTime, warnings: &mut Vec<String>) -> Result
             source.name
         ));
     }
+    warnings.extend(lists.unchecked().map(|issuer| {
+        format!(
+            "{}: the revocation list of {issuer} is signed with an algorithm that is not supported, such as SHA-1; clients that are on \
+             it are refused, and all clients of this authority if it has no other list",
+            source.name
+        )
+    }));
     Ok(lists)
 }
 

@@ -95,6 +95,13 @@ impl<'a> Signed<'a> {
         parts.is_over().then_some(signed)
     }
 
+    /// Whether there is an algorithm for such signatures.
+    pub(super) fn is_checkable(&self, algorithms: Algorithms) -> bool {
+        algorithms
+            .iter()
+            .any(|one| one.signature_alg_id().as_ref() == self.algorithm)
+    }
+
     /// Whether the owner of that key has signed it.
     pub(super) fn is_by(&self, key: &PublicKey<'_>, algorithms: Algorithms) -> bool {
         let fits = |one: &&&dyn SignatureVerificationAlgorithm| {
