@@ -61,6 +61,7 @@ module Fairlead
   autoload :Idleness, "fairlead/process/idleness"
   autoload :RunningTime, "fairlead/process/running_time"
   autoload :ProcessEnd, "fairlead/process/process_end"
+  autoload :ProgramGroup, "fairlead/process/program_group"
   autoload :Preflight, "fairlead/process/preflight"
   autoload :PidFile, "fairlead/process/pid_file"
   autoload :SystemText, "fairlead/system_text"

@@ -88,6 +88,19 @@ module Fairlead
         by("a renewed root beside the expired one", pair[1], ca: pair)
       end
 
+      def add_renewed_intermediates
+        key = M.key
+        made = ->(**options) { M.authority("renewed", by: root, key: key, **options) }
+        valid, old, new, other = [{}, { ends: -0.5 }, { starts: 1 }, { key: M.key }].map { |options| made.call(**options) }
+        { "an expired intermediate" => [old, valid], "an intermediate that is not valid yet" => [new, valid],
+          "both of them" => [old, new, valid], "an expired one of another key" => [other, old, valid] }.each do |name, sent|
+          one("#{name} before the renewed one", M.client(by: valid), *sent)
+          one("#{name} behind the renewed one", M.client(by: valid), *sent.reverse)
+        end
+        one("an expired intermediate, and one that is not valid yet", M.client(by: valid), old, new)
+        one("an expired intermediate is trusted, and the renewed one sent", M.client(by: valid), valid, ca: [root, old])
+      end
+
       def add_authorities
         { "a client's certificate as issuer" => { "basicConstraints" => "CA:FALSE" },
           "an issuer without keyCertSign" => { "keyUsage" => "critical,cRLSign" },
@@ -105,6 +118,19 @@ module Fairlead
         by("an intermediate of version 1", M.authority("first version", by: root, version: 1))
       end
 
+      # rustls looks at no extension of a trusted certificate.
+      def add_critical_extensions_of_roots
+        { "an unknown extension" => "1.2.3.4", "another name for the issuer" => "issuerAltName", "policies" => "certificatePolicies",
+          "constraints on policies" => "policyConstraints", "rules for any policy" => "inhibitAnyPolicy" }.each do |kind, name|
+          value = { "certificatePolicies" => "\x30\x06\x30\x04\x06\x02\x2a\x03", "policyConstraints" => "\x30\x03\x80\x01\x00",
+                    "inhibitAnyPolicy" => "\x02\x01\x00", "issuerAltName" => "\x30\x03\x82\x01x" }.fetch(name, "\x05\x00").b
+          odd = M.authority("odd root", more: [OpenSSL::X509::Extension.new(name, value, true)])
+          by("a root with #{kind}, which is critical", odd, ca: [odd])
+        end
+        between = M.authority("odd", by: root, more: [M.critical("1.2.3.4")])
+        by("a trusted intermediate with an unknown extension, which is critical", between, ca: [root, between])
+      end
+
       def add_lengths
         short = M.authority("short", change: { "basicConstraints" => "critical,CA:TRUE,pathlen:0" })
         by("a root for no intermediates, without one", short, ca: [short])
@@ -115,6 +141,16 @@ module Fairlead
         one("an intermediate for no others, with another one", M.client(by: deep), deep, narrow)
         self_issued = M.authority("short", by: short)
         one("a root for no intermediates, with one of its own name", M.client(by: self_issued), self_issued, ca: [short])
+        own = M.authority("narrow", by: narrow)
+        one("an intermediate for no others, with one of its own name", M.client(by: own), own, narrow)
+        { "-1" => "\xff", "-32,640" => "\x80\x80", "255" => "\x00\xff" }.each do |number, bytes|
+          size = bytes.bytesize
+          length = OpenSSL::X509::Extension.new("basicConstraints", "\x30#{(size + 5).chr}\x01\x01\xff\x02#{size.chr}#{bytes}".b, true)
+          { "root" => nil, "intermediate" => root }.each do |kind, by|
+            odd = M.authority("of odd length", by: by, change: { "basicConstraints" => nil }, more: [length])
+            by("#{kind} for #{number} intermediates", odd, ca: [by || odd])
+          end
+        end
       end
 
       def add_constraints
@@ -144,6 +180,9 @@ module Fairlead
         one("a client that signs itself, is trusted and an authority", own, ca: [own, root])
         issued = M.client(by: M.authority("elsewhere"))
         one("a client that is trusted, and its issuer is not", issued, ca: [issued, root])
+        known = M.client(by: middle)
+        one("a client that is trusted, and its intermediate is sent", known, middle, ca: [known, root])
+        one("a client that is trusted, and its intermediate is missing", known, ca: [known, root])
       end
     end
   end

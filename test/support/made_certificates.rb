@@ -7,6 +7,9 @@ module Fairlead
     # Makes certificates and revocation lists of which every field can be wrong.
     module MadeCertificates
       DAY = 24 * 3600
+
+      # Lists that are made one after the other have the same time.
+      NOW = Time.now
       AUTHORITY = { "basicConstraints" => "critical,CA:TRUE", "keyUsage" => "critical,keyCertSign,cRLSign", "subjectKeyIdentifier" => "hash" }.freeze
       CLIENT = { "basicConstraints" => "CA:FALSE", "keyUsage" => "digitalSignature", "extendedKeyUsage" => "clientAuth",
                  "subjectKeyIdentifier" => "hash" }.freeze
@@ -38,15 +41,15 @@ module Fairlead
         def client(by:, name: "client", change: {}, **options) = make(name, by, by ? CLIENT.merge(NAMED_KEY) : CLIENT, change, **options)
 
         # A list in PEM. +revoked+: serial numbers, or pairs of them and a reason. Times in days from now.
-        def list(by, *revoked, since: -2, ends: 30, version: 1, number: 1, named: true, signer: by.key, extensions: [])
+        def list(by, *revoked, since: -2, ends: 30, version: 1, number: 1, named: true, signer: by.key, extensions: [], digest: "SHA256")
           list = OpenSSL::X509::CRL.new
           list.issuer = by.subject
           list.version = version
-          list.last_update = Time.now + (since * DAY)
-          list.next_update = Time.now + (ends * DAY) if ends
+          list.last_update = NOW + (since * DAY)
+          list.next_update = NOW + (ends * DAY) if ends
           revoked.each { |serial, reason| list.add_revoked(entry(serial, reason)) }
           extend_list(list, by, number, named, extensions) if version == 1
-          list.sign(signer, "SHA256").to_pem
+          list.sign(signer, digest).to_pem
         end
 
         # A name of one kind of string. +bytes+: in its encoding.
@@ -54,6 +57,13 @@ module Fairlead
           value = OpenSSL::ASN1::ASN1Data.new(bytes.b, kind, :UNIVERSAL)
           pair = OpenSSL::ASN1::Sequence([OpenSSL::ASN1::ObjectId("CN"), value])
           OpenSSL::X509::Name.new(OpenSSL::ASN1::Sequence([OpenSSL::ASN1::Set([pair])]).to_der)
+        end
+
+        # An extension that needs a section of a configuration file.
+        def configured(name, value, section, critical: false)
+          factory = OpenSSL::X509::ExtensionFactory.new
+          factory.config = OpenSSL::Config.parse(section)
+          factory.create_extension(name, value, critical)
         end
 
         def critical(oid, value = OpenSSL::ASN1::OctetString("x")) = OpenSSL::X509::Extension.new(oid, value, true)

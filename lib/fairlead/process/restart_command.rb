@@ -4,8 +4,9 @@ module Fairlead
   # The command that has started this process, so that it can be run again: the same words, in the same folder. If that is a
   # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out; see BundleExec.
   class RestartCommand
-    # How long a check may take, in seconds.
+    # How long a check may take, and then to end what it has started itself, in seconds.
     CHECK_TIMEOUT = 60
+    CHECK_GRACE = 2
 
     # Variables that are for this process only.
     PRIVATE = [
@@ -104,20 +105,22 @@ module Fairlead
     end
 
     # Has the new code check its configuration. Returns nil, or what is wrong with it. Of another command it is only known
-    # whether there is a program to run. +listeners+: what the new program will inherit.
-    def check(listeners = [])
+    # whether there is a program to run. +listeners+: what the new program will inherit. +timeout+: in seconds.
+    def check(listeners = [], timeout: CHECK_TIMEOUT)
       return missing_program unless @checkable
 
       require "tempfile"
       Tempfile.create("fairlead") do |errors|
         variables = environment({ Preflight::VARIABLE => locations(listeners) })
-        pid = Process.spawn(variables, *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
-        status = wait(pid)
-        next if status&.success?
+        group = ProgramGroup.new(variables, *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
+        status = group.wait(RunningTime::Limit.new(timeout))
+        next if status != :late && status&.success?
 
         text = File.read(errors.path).strip
-        text = status ? status.to_s : "it takes longer than #{CHECK_TIMEOUT} s" if text.empty?
+        text = status == :late ? "it takes longer than #{timeout} s" : status.to_s if text.empty?
         text
+      ensure
+        group&.stop(grace: CHECK_GRACE)
       end
     rescue SystemCallError, ThreadError => e
       Error.plain(e)
@@ -150,16 +153,5 @@ module Fairlead
     def environment(variables) = @environment.merge("PWD" => folder, **variables)
 
     def passed(ios) = ios.to_h { |io| [io, io] }
-
-    # The Process::Status; nil if it takes too long.
-    def wait(pid)
-      waiter = Process.detach(pid)
-      return waiter.value if RunningTime::Limit.new(CHECK_TIMEOUT).wait { |seconds| waiter.join(seconds) }
-
-      Process.kill("KILL", pid)
-      nil
-    rescue Errno::ESRCH
-      nil
-    end
   end
 end

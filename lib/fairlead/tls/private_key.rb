@@ -44,41 +44,32 @@ module Fairlead
         end
 
         # What it has printed, and its Process::Status: :late if it takes too long, nil if other code in this process has taken it.
+        # A process that it leaves behind in peace, such as an agent that keeps the password, goes on.
         def run(command, limit)
           reader, writer = IO.pipe
-          pid = Process.spawn("/bin/sh", "-c", command, out: writer)
+          group = ProgramGroup.new("/bin/sh", "-c", command, out: writer)
           writer.close
-          output = read(reader, limit)
+          output, is_complete = read(reader, limit)
           reader.close
-          [output, wait(pid, limit)]
+          [output, is_complete ? group.wait(limit) : :late]
         rescue SystemCallError => e
           raise Invalid, "key_password_command cannot be run: #{Error.plain(e)}"
         ensure
-          [reader, writer].compact.each { |io| io.close unless io.closed? }
+          [reader, writer].compact.each(&:close)
+          group&.stop
         end
 
-        # Until it has printed everything, or too much.
+        # Until it has printed everything, or too much. Returns that, and whether the limit was kept.
         def read(reader, limit)
           output = +""
-          limit.wait do |seconds|
+          is_complete = limit.wait do |seconds|
             next unless reader.wait_readable(seconds)
 
             part = reader.read_nonblock(LONGEST, exception: false)
             output << part if part.is_a?(String)
             part.nil? || output.bytesize > LONGEST + 1
           end
-          output
-        end
-
-        def wait(pid, limit)
-          waiter = Process.detach(pid)
-          return waiter.value if limit.wait { |seconds| waiter.join(seconds) }
-
-          Process.kill("KILL", pid)
-          waiter.join
-          :late
-        rescue Errno::ESRCH
-          :late
+          [output, is_complete]
         end
       end
     end

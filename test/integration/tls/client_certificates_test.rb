@@ -80,13 +80,28 @@ class ClientCertificatesTest < Minitest::Test
     { [OpenSSL::X509::Extension.new("deltaCRL", OpenSSL::ASN1::Integer(1), true)] => /critical extension that is not supported/,
       [made.critical("1.2.3.4")] => /critical extension that is not supported/,
       [made.critical("issuingDistributionPoint", OpenSSL::ASN1::Sequence([OpenSSL::ASN1::Boolean(true, 4, :IMPLICIT)]))] =>
-        /certificates of other authorities/ }.each do |extensions, reason|
+        /certificates of other authorities/,
+      [made.critical("issuingDistributionPoint", OpenSSL::ASN1::Sequence([OpenSSL::ASN1::ASN1Data.new([], 0, :CONTEXT_SPECIFIC)]))] =>
+        /its distribution point has no name that can be read/ }.each do |extensions, reason|
       files = { "ca.crl" => made.list(ours, extensions: extensions) }
       server = launch_tls(APP, files: files, query: { verify_mode: "peer", ca: "ca.pem", crl: "ca.crl" })
 
       assert_equal 1, server.wait_exit.exitstatus
       assert_match(/ca\.crl: a revocation list cannot be used: .*#{reason}/, server.stderr)
     end
+  end
+
+  def test_authorities_and_lists_that_let_nobody_in_are_told_at_the_start
+    made = Fairlead::Test::MadeCertificates
+    odd = made.authority("odd", more: [made.critical("1.2.3.4.5")])
+    ours = made::Made.new(*Authority.usual.itself.to_a)
+    files = { "ca.pem" => Authority.usual.pem + odd.pem, "ca.crl" => made.list(ours, digest: "SHA1") + made.list(odd) }
+    server = serve_tls(APP, files: files, query: { verify_mode: "peer", ca: "ca.pem", crl: "ca.crl" })
+
+    assert_logged(/ca\.pem: a certificate of an authority has a critical extension that is not supported; its clients are refused/, server)
+    assert_logged(/ca\.crl: the revocation list of #{ours.subject.to_s(OpenSSL::X509::Name::RFC2253)} is signed .* such as SHA-1/, server)
+    assert_equal 1, server.log.scan("the revocation list of").size
+    assert_refused(/unknown ca/, server, Authority.usual.client, "1.3")
   end
 
   private

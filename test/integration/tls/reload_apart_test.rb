@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/certificates"
+require "support/processes"
 
 # What goes wrong at one address, or in one process, while certificates are reloaded: all others get the new ones, the server goes on, and
 # what has failed is tried again.
@@ -42,6 +43,21 @@ class ReloadApartTest < Minitest::Test
       server.write("key.pem", encrypted(second))
       wait_until("the new certificate, without being asked again") { serials(server.port) == [second.certificate.serial] }
       assert_equal 0, server.stop.exitstatus
+    end
+  end
+
+  def test_a_password_command_that_runs_ends_with_the_server
+    MODES.each_value do |arguments|
+      server = serve_encrypted(*arguments, command: "sh+password.sh")
+      server.write("password.sh", "sleep 600 & echo $! > started; wait; true")
+      server.signal(:HUP)
+      wait_until("the command") { File.size?(server.path("started")) }
+      server.signal(:TERM)
+      assert_equal 0, server.wait_exit.exitstatus
+      started = Integer(File.read(server.path("started")), 10)
+      wait_until("the end of what it has started") { !Fairlead::Test::Processes.alive?(started) }
+    ensure
+      Process.kill(:KILL, started) if started && Fairlead::Test::Processes.alive?(started)
     end
   end
 
@@ -126,9 +142,9 @@ class ReloadApartTest < Minitest::Test
     serve_tls(APP, "-b", other, *arguments, "--watch-certificates", watch, files: files)
   end
 
-  def serve_encrypted(*arguments)
-    serve_tls(APP, *arguments, "--watch-certificates", 0, query: { key_password_command: "cat+password" },
-                                                          files: { "key.pem" => encrypted(first), "password" => "a secret\n" })
+  def serve_encrypted(*arguments, command: "cat+password")
+    files = { "key.pem" => encrypted(first), "password" => "a secret\n", "password.sh" => "cat password" }
+    serve_tls(APP, *arguments, "--watch-certificates", 0, query: { key_password_command: command }, files: files)
   end
 
   def encrypted(pair) = pair.key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret")

@@ -91,6 +91,59 @@ module Fairlead
                M.list(bare, serial, extensions: authorities), authority: bare, ca: [bare])
       end
 
+      # A list whose point has a name below that of its issuer, and an older one for all.
+      def add_relative_points
+        near, far = %w[part1 part2].map { |name| "relativename=rn\n[rn]\nCN=#{name}\n" }
+        full = "fullname=dirName:f\n[f]\n1.CN=root\n2.CN=part1\n"
+        other = "relativename=rn\nCRLissuer=dirName:ci\n[ci]\nCN=elsewhere\n[rn]\nCN=part1\n"
+        points = { "relative" => near, "relative to another issuer" => other, "another relative" => far,
+                   "in capitals" => near.sub("part1", "Part1"), "a URI" => "fullname=URI:http://a/1.crl\n", "a full name" => full }
+        at = "fullname=URI:http://a/1.crl\n"
+        points.update("a URI by another issuer" => "#{at}CRLissuer=dirName:ci\n[ci]\nCN=elsewhere\n",
+                      "a URI by its issuer" => "#{at}CRLissuer=dirName:ci\n[ci]\nCN=ROOT\n")
+        points.each do |title, text|
+          { "a relative point" => near, "a full name" => full, "a URI" => at }.each do |kind, own|
+            extensions = [M.configured("issuingDistributionPoint", "@p", "[p]\n#{own}", critical: true)]
+            more = [M.configured("crlDistributionPoints", "p", "[p]\n#{text}")]
+            name = "a list with #{kind}, and the certificate's is #{title}"
+            listed(name, M.list(root, extensions: extensions), more: more)
+            listed("#{name}: revoked", M.list(root, 77, extensions: extensions), more: more)
+            listed("#{name}: revoked, and not in an older one", M.list(root, 77, since: -1, extensions: extensions), M.list(root), more: more)
+            listed("#{name}: in an older one only", M.list(root, since: -1, extensions: extensions), M.list(root, 77), more: more)
+          end
+        end
+      end
+
+      def add_lists_of_one_date
+        lists = { "clean" => M.list(root), "revoked" => M.list(root, 77) }
+        [%w[clean revoked], %w[revoked clean], %w[clean revoked clean], %w[clean clean]].each do |names|
+          listed("lists of one date: #{names.join(", ")}", *lists.values_at(*names))
+        end
+        listed("lists of one date, and a newer one: revoked, clean, clean", lists["revoked"], lists["clean"], M.list(root, since: -1))
+      end
+
+      def add_signatures_of_lists
+        old = M.list(root, digest: "SHA1")
+        listed("a list signed with SHA-1", old)
+        listed("a list signed with SHA-1 that has it", M.list(root, 77, digest: "SHA1"))
+        listed("a newer list signed with SHA-1 that has it", M.list(root, 77, since: -1, digest: "SHA1"), M.list(root))
+        listed("a list signed with SHA-1 beside another one", old, M.list(root))
+        other = M.authority("root")
+        listed("a list of another key signed with SHA-1", M.list(other, 77, digest: "SHA1"), M.list(root), ca: [root, other])
+      end
+
+      def add_numbers
+        long = (1 << 2399) + 1
+        listed("a list with a serial number of 300 bytes", M.list(root, long))
+        listed("a list with one of 300 bytes, and revoked", M.list(root, 77, long))
+        [-128, 128, 0, -1, 255, 127].each do |serial|
+          by("the serial number #{serial}", root, serial: serial, crl: [M.list(root)])
+          by("the serial number #{serial}, revoked", root, serial: serial, crl: [M.list(root, serial)])
+          others = [serial + 256, serial - 256, -serial] - [serial]
+          by("the serial number #{serial}, and others are revoked", root, serial: serial, crl: [M.list(root, *others)])
+        end
+      end
+
       def add_scopes
         users, authorities, here = ["onlyuser=TRUE", "onlyCA=TRUE", "fullname=URI:http://a/1.crl"].map { |text| [point([text])] }
         points = { "crlDistributionPoints" => "URI:http://a/1.crl" }

@@ -2,8 +2,12 @@
 
 require "test_helper"
 require "tmpdir"
+require "support/processes"
 
 class RestartCommandTest < Minitest::Test
+  include Fairlead::Test::Waiting
+  include Fairlead::Test::Processes
+
   # Notes the command in a process of its own, which has the folder and the environment, and runs it again.
   PROGRAM = <<~'RUBY'
     require "fairlead"
@@ -67,6 +71,18 @@ class RestartCommandTest < Minitest::Test
     assert_nil command.check
     command.words = "no-such-program"
     assert_equal "no-such-program cannot be run", command.check
+  end
+
+  # What it has started in groups of their own, it alone can end.
+  def test_a_check_that_takes_too_long_is_ended_with_what_it_has_started
+    ["pid = spawn('sleep', '600')", "pid = spawn('sleep', '600'); trap('TERM') {}",
+     "pid = spawn('sleep', '600', pgroup: true); trap('TERM') { Process.kill(:KILL, pid) }"].each do |program|
+      File.write("#{@folder}/slow.rb", "#{program}\nFile.write('started', pid)\nsleep 0.01 while true")
+      command = Fairlead::RestartCommand.new([RbConfig.ruby, "slow.rb"], @folder, ENV.to_h, checkable: true)
+
+      assert_equal "it takes longer than 2 s", command.check(timeout: 2)
+      wait_until("the end") { !alive?(Integer(File.read("#{@folder}/started"), 10)) }
+    end
   end
 
   # Rails would write the id of the other process into the file, and remove it.

@@ -2,8 +2,13 @@
 
 require "test_helper"
 require "openssl"
+require "support/processes"
 
 class TlsPrivateKeyTest < Minitest::Test
+  include Fairlead::Test::Folders
+  include Fairlead::Test::Waiting
+  include Fairlead::Test::Processes
+
   PrivateKey = Fairlead::Tls::PrivateKey
 
   def setup
@@ -47,4 +52,42 @@ class TlsPrivateKeyTest < Minitest::Test
     assert_equal "key_password_command has not ended after 0.2 s", error.message
     assert_raises(Errno::ECHILD) { Process.wait }
   end
+
+  # It is tried again for as long as it fails, so each process that stayed would be one more.
+  def test_what_a_command_that_does_not_end_has_started_is_ended
+    ["sleep 600 & echo $! > started; wait; true", "sleep 600 & echo $! > started", "sleep 600 > /dev/null & echo $! > started; exec sleep 600"]
+      .each { |command| assert_left(command, false, /has not ended after 0.5 s/) }
+  end
+
+  def test_what_a_command_that_has_ended_leaves_behind_goes_on
+    assert_left("sleep 600 > /dev/null & echo $! > started; echo 'a secret'", true)
+  end
+
+  def test_a_command_ends_with_the_thread_that_waits_for_it
+    in_folder do
+      thread = Thread.new { read("sleep 600 & echo $! > started; wait; true", patience: 600) }
+      wait_until("the command") { File.size?("started") }
+      thread.kill.join
+
+      wait_until("its end") { !alive?(started) }
+    end
+  end
+
+  private
+
+  def read(command, patience: 0.5)
+    PrivateKey.readable(@key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret"), "a.key", command, patience: patience)
+  end
+
+  # The process whose id the command writes into the file "started" runs on or not.
+  def assert_left(command, expected, message = nil)
+    in_folder do
+      message ? assert_match(message, assert_raises(Fairlead::Tls::Invalid) { read(command) }.message) : read(command)
+      wait_until("the process") { alive?(started) == expected }
+    ensure
+      Process.kill(:KILL, started) if alive?(started)
+    end
+  end
+
+  def started = Integer(File.read("started"), 10)
 end

@@ -106,7 +106,7 @@ impl Authorities {
     }
 }
 
-impl<'a> Search<'_, 'a> {
+impl<'s, 'a> Search<'s, 'a> {
     /// Adds what is missing behind the last one of `links`. Returns the number of the trusted one at the end.
     fn complete(&mut self, links: &mut Vec<X509<'a>>) -> Option<usize> {
         self.steps = self.steps.checked_sub(1)?;
@@ -121,18 +121,22 @@ impl<'a> Search<'_, 'a> {
                 return Some(anchor);
             }
         }
-        if let Some(number) = own {
-            // Its own issuer is not trusted, so it is the end. A client's own certificate is trusted with that only.
-            return (issuers.is_empty() && links.len() > 1 && self.is_signed(links)).then_some(number);
+        // A client's own certificate is trusted only with its issuer. Each other one is the end if its issuer is not trusted.
+        if let Some(number) = own.filter(|_| links.len() > 1) {
+            return (issuers.is_empty() && self.is_signed(links)).then_some(number);
         }
-        for index in 1..self.sent.len() {
-            if last.names_as_issuer(&self.sent[index]) {
-                if let Some(anchor) = self.complete_with(self.sent[index].clone(), links) {
-                    return Some(anchor);
-                }
-            }
-        }
-        None
+        let issuers = self.sent_issuers_of(&last);
+        issuers
+            .into_iter()
+            .find_map(|issuer| self.complete_with(issuer.clone(), links))
+    }
+
+    /// Those that the client has sent and that can have issued `certificate`; at first those that are valid now.
+    fn sent_issuers_of(&self, certificate: &X509<'_>) -> Vec<&'s X509<'a>> {
+        let others = self.sent.iter().skip(1);
+        let mut issuers: Vec<_> = others.filter(|one| certificate.names_as_issuer(one)).collect();
+        issuers.sort_by_key(|one| !one.is_valid(self.now));
+        issuers
     }
 
     fn complete_with(&mut self, issuer: X509<'a>, links: &mut Vec<X509<'a>>) -> Option<usize> {
@@ -204,6 +208,9 @@ impl Chain<'_> {
                 return Err(CertificateError::UnknownIssuer);
             }
             below += usize::from(index > 0 && !link.is_self_issued());
+        }
+        if self.links.last().is_some_and(X509::has_unknown_critical_extension) {
+            return Err(CertificateError::UnhandledCriticalExtension);
         }
         constraints::check(&self.links)
     }

@@ -3,7 +3,7 @@
 use super::certificates::certificates;
 use super::revocation::Lists;
 use super::verifier::Verifier;
-use super::x509::seconds_of;
+use super::x509::{seconds_of, X509};
 use super::{identity, ClientAuthentication, Source, TlsSettings};
 use ring::digest::{Context, SHA256};
 use rustls::crypto::CryptoProvider;
@@ -44,9 +44,15 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
                 authorities.name
             )
         }));
+        if X509::read(certificate).is_some_and(|one| one.has_unknown_critical_extension()) {
+            warnings.push(format!(
+                "{}: a certificate of an authority has a critical extension that is not supported; its clients are refused",
+                authorities.name
+            ));
+        }
     }
     let lists = match &settings.revocation_lists {
-        Some(source) => Some(lists(source, now, &mut warnings)?),
+        Some(source) => Some(lists(source, provider, now, &mut warnings)?),
         None => None,
     };
     let is_strict = settings.client_authentication == ClientAuthentication::Required;
@@ -65,11 +71,17 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
     })
 }
 
-/// Reads the lists. A warning, if one of them should have been replaced: clients of its authority are refused then.
-fn lists(source: &Source, now: SystemTime, warnings: &mut Vec<String>) -> Result<Lists, String> {
+/// Reads the lists. A warning, if one of them proves nobody valid: clients of its authority are refused then.
+fn lists(
+    source: &Source,
+    provider: &CryptoProvider,
+    now: SystemTime,
+    warnings: &mut Vec<String>,
+) -> Result<Lists, String> {
+    let algorithms = provider.signature_verification_algorithms.all;
     let mut lists = Lists::default();
     for list in revocation_lists(source)? {
-        let added = lists.add(list);
+        let added = lists.add(list, algorithms);
         added.map_err(|error| format!("{}: a revocation list cannot be used: {error}", source.name))?;
     }
     if lists.is_overdue(seconds_of(now)) {
@@ -78,6 +90,13 @@ fn lists(source: &Source, now: SystemTime, warnings: &mut Vec<String>) -> Result
             source.name
         ));
     }
+    warnings.extend(lists.unchecked().map(|issuer| {
+        format!(
+            "{}: the revocation list of {issuer} is signed with an algorithm that is not supported, such as SHA-1; clients that are on \
+             it are refused, and all clients of this authority if it has no other list",
+            source.name
+        )
+    }));
     Ok(lists)
 }
 

@@ -12,6 +12,7 @@ mod constraints;
 mod der;
 mod identity;
 mod names;
+mod points;
 mod revocation;
 mod session;
 mod stapling;

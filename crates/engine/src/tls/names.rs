@@ -41,6 +41,30 @@ pub(super) fn elements<'a>(name: &'a [u8], wanted: &[u8]) -> Option<Vec<Element<
     parts.is_over().then_some(found)
 }
 
+/// The parts of a name in a form that is the same for names that OpenSSL takes for equal: the kind of string, the case and the number
+/// of blanks do not count.
+pub(super) fn canonical(name: &[u8]) -> Vec<Canonical> {
+    parts(name).map(canonical_part).collect()
+}
+
+/// The pairs of a part: the number of each attribute, and its value.
+pub(super) type Canonical = Vec<(Vec<u8>, Vec<u8>)>;
+
+pub(super) fn canonical_part(set: Element<'_>) -> Canonical {
+    let pair = |attribute: Element<'_>| {
+        let mut fields = Elements::of(attribute.content);
+        let (number, value) = (fields.next_of(OBJECT_IDENTIFIER)?, fields.next()?);
+        let text = utf8(value).map(|text| {
+            let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            words.collect::<Vec<_>>().join(&b' ').to_ascii_lowercase()
+        });
+        Some((number.content.to_vec(), text.unwrap_or_else(|| value.whole.to_vec())))
+    };
+    let mut pairs: Canonical = Elements::of(set.content).filter_map(pair).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
 /// The sets of attributes of a name.
 fn parts(name: &[u8]) -> impl Iterator<Item = Element<'_>> {
     let parts = Elements::of_sequence(name).unwrap_or(Elements::of(&[]));

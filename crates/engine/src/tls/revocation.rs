@@ -6,9 +6,9 @@
 use super::chain::Chain;
 use super::der::{context, context_constructed, Element, Elements, BOOLEAN, INTEGER, OBJECT_IDENTIFIER, SEQUENCE};
 use super::x509::{
-    seconds, Algorithms, Extensions, Seconds, Signed, AUTHORITY_KEY_IDENTIFIER, DISTRIBUTION_POINTS,
-    ISSUING_DISTRIBUTION_POINT, X509,
+    seconds, Algorithms, Extensions, Seconds, Signed, AUTHORITY_KEY_IDENTIFIER, ISSUING_DISTRIBUTION_POINT, X509,
 };
+use super::{names, points};
 use crate::sync::Mutex;
 use ring::digest::{digest, SHA256};
 use rustls::pki_types::CertificateRevocationListDer;
@@ -40,7 +40,9 @@ struct List {
     /// When there has to be another one, if that is said.
     until: Option<Seconds>,
     /// Where the serial numbers are, in the order of their values.
-    entries: Vec<(u32, u8)>,
+    entries: Vec<(u32, u16)>,
+    /// Whether its kind of signature can be checked.
+    is_checkable: bool,
     /// Whether the owners of these keys have signed it.
     signers: Mutex<HashMap<[u8; 32], bool>>,
 }
@@ -59,13 +61,18 @@ impl Lists {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn add(&mut self, der: CertificateRevocationListDer<'static>) -> Result<(), &'static str> {
+    pub(super) fn add(
+        &mut self,
+        der: CertificateRevocationListDer<'static>,
+        algorithms: Algorithms,
+    ) -> Result<(), &'static str> {
         let fields = Fields::read(&der).ok_or("it is no revocation list")?;
         check_extensions(&fields)?;
         let list = List {
             since: fields.since,
             until: fields.until,
             entries: entries(&der, fields.entries)?,
+            is_checkable: Signed::read(&der).is_some_and(|signed| signed.is_checkable(algorithms)),
             signers: Mutex::default(),
             der: der.clone(),
         };
@@ -80,6 +87,12 @@ impl Lists {
     /// Whether one of them should have been replaced.
     pub(super) fn is_overdue(&self, now: Seconds) -> bool {
         self.all.iter().any(|list| list.until.is_some_and(|until| now > until))
+    }
+
+    /// Who has issued those with signatures that cannot be checked.
+    pub(super) fn unchecked(&self) -> impl Iterator<Item = String> + '_ {
+        let lists = self.all.iter().filter(|list| !list.is_checkable);
+        lists.filter_map(|list| Some(names::text(Fields::read(&list.der)?.issuer)))
     }
 
     /// Checks the signatures of those that `issuer` may have made, so that no handshake has to.
@@ -115,7 +128,7 @@ impl Lists {
         numbers.map(|number| &self.all[*number])
     }
 
-    /// The list that counts is the last one of those that are valid now.
+    /// The newest one of those that are valid now counts. If several are equally new, one that has the certificate is enough.
     fn check_one(
         &self,
         certificate: &X509<'_>,
@@ -126,14 +139,23 @@ impl Lists {
         let fitting = self
             .of(certificate.issuer)
             .filter(|list| list.is_for(certificate, issuer));
-        let own = fitting.filter(|list| list.is_by(issuer, algorithms));
-        let list = own.max_by_key(|list| (list.is_valid(now), list.since));
-        let list = list.ok_or(CertificateError::UnknownRevocationStatus)?;
-        match () {
-            () if now < list.since => Err(CertificateError::UnknownRevocationStatus),
-            () if !list.is_valid(now) => Err(CertificateError::ExpiredRevocationList),
-            () if list.has(certificate.serial) => Err(CertificateError::Revoked),
-            () => Ok(()),
+        let fitting: Vec<&List> = fitting.collect();
+        // It proves nobody valid, but it was given to be believed.
+        if fitting
+            .iter()
+            .any(|list| !list.is_checkable && list.has(certificate.serial))
+        {
+            return Err(CertificateError::Revoked);
+        }
+        let rank = |list: &List| (list.is_valid(now), list.since);
+        let own = fitting.iter().filter(|list| list.is_by(issuer, algorithms));
+        let newest = own.clone().map(|list| rank(list)).max();
+        let mut equals = own.filter(|list| Some(rank(list)) == newest);
+        match newest.ok_or(CertificateError::UnknownRevocationStatus)? {
+            (_, since) if now < since => Err(CertificateError::UnknownRevocationStatus),
+            (false, _) => Err(CertificateError::ExpiredRevocationList),
+            (true, _) if equals.any(|list| list.has(certificate.serial)) => Err(CertificateError::Revoked),
+            (true, _) => Ok(()),
         }
     }
 }
@@ -160,7 +182,7 @@ impl List {
         let point = fields.extensions.get(ISSUING_DISTRIBUTION_POINT);
         may_sign
             && fields.extensions.authority_key().fits_key(issuer)
-            && point.is_none_or(|point| is_in_scope(point, certificate))
+            && point.is_none_or(|point| is_in_scope(point, fields.issuer, certificate))
     }
 
     fn is_by(&self, issuer: &X509<'_>, algorithms: Algorithms) -> bool {
@@ -227,14 +249,21 @@ fn check_extensions(fields: &Fields<'_>) -> Result<(), &'static str> {
         return Ok(());
     };
     let mut parts = Elements::of_sequence(point).ok_or("its distribution point cannot be read")?;
-    match parts.any(|part| (context(3)..=context(5)).contains(&part.tag)) {
-        true => Err("it is about some reasons, about attributes or about certificates of other authorities; one about all is needed"),
-        false => Ok(()),
+    if parts.any(|part| (context(3)..=context(5)).contains(&part.tag)) {
+        return Err(
+            "it is about some reasons, about attributes or about certificates of other authorities; one about all is needed",
+        );
+    }
+    match points::own_name(point) {
+        Some(name) if points::names(name, fields.issuer).is_empty() => {
+            Err("its distribution point has no name that can be read")
+        }
+        _ => Ok(()),
     }
 }
 
 /// Where the serial numbers of a list are in `der`.
-fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u8)>, &'static str> {
+fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u16)>, &'static str> {
     const MALFORMED: &str = "an entry cannot be read";
     let mut places = Vec::new();
     let mut rest = all;
@@ -248,7 +277,7 @@ fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u8)>, &'static str
         }
         // It is a part of `der`.
         let offset = serial.as_ptr() as usize - der.as_ptr() as usize;
-        let place = (u32::try_from(offset), u8::try_from(serial.len()));
+        let place = (u32::try_from(offset), u16::try_from(serial.len()));
         let (Ok(offset), Ok(length)) = place else {
             return Err(MALFORMED);
         };
@@ -280,10 +309,10 @@ fn is_revoked(extensions: Element<'_>) -> Result<bool, &'static str> {
     Ok(is_revoked)
 }
 
-/// The number that an integer in DER stands for, without the zeros before it.
+/// The bytes of an integer, without those before it that change nothing. A zero does if a negative number would be left.
 fn value(integer: &[u8]) -> &[u8] {
-    let zeros = integer.iter().take_while(|byte| **byte == 0).count();
-    &integer[zeros..]
+    let is_idle = |pair: &&[u8]| matches!(pair, [0, 0..=0x7f] | [0xff, 0x80..=0xff]);
+    &integer[integer.windows(2).take_while(is_idle).count()..]
 }
 
 /// Numbers of fewer digits come first.
@@ -291,41 +320,28 @@ fn order(serial: &[u8]) -> (usize, &[u8]) {
     (serial.len(), serial)
 }
 
-fn at(der: &[u8], (offset, length): (u32, u8)) -> &[u8] {
+fn at(der: &[u8], (offset, length): (u32, u16)) -> &[u8] {
     &der[offset as usize..][..usize::from(length)]
 }
 
-/// Whether a list with that distribution point is about the certificate (RFC 5280 §5.2.5).
-fn is_in_scope(point: &[u8], certificate: &X509<'_>) -> bool {
+/// Whether a list of `issuer` with that distribution point is about the certificate (RFC 5280 §5.2.5).
+fn is_in_scope(point: &[u8], issuer: &[u8], certificate: &X509<'_>) -> bool {
     let Some(parts) = Elements::of_sequence(point) else {
         return false;
     };
-    let find = |tag| {
+    let is_true = |tag| {
         let mut parts = parts;
-        parts.find(|part| part.tag == tag)
+        parts
+            .find(|part| part.tag == tag)
+            .is_some_and(|part| part.content != [0])
     };
-    let is_true = |tag| find(tag).is_some_and(|part| part.content != [0]);
     let (only_users, only_authorities) = (is_true(context(1)), is_true(context(2)));
     // Not by what its key may be used for: most clients have a key usage, and need no basic constraints.
     let is_authority = certificate.is_called_authority() == Some(true);
     if (only_users && is_authority) || (only_authorities && !is_authority) {
         return false;
     }
-    let Some(own) = find(context_constructed(0)) else {
-        return true;
-    };
-    let points = certificate.extensions.get(DISTRIBUTION_POINTS);
-    let mut points = points.and_then(Elements::of_sequence).unwrap_or(Elements::of(&[]));
-    points.any(|one| {
-        let named = Elements::of(one.content).next_of(context_constructed(0));
-        named.is_none_or(|named| names(named).any(|name| names(own).any(|own| own.whole == name.whole)))
-    })
-}
-
-/// The full names of a distribution point.
-fn names(point: Element<'_>) -> impl Iterator<Item = Element<'_>> {
-    let full = Elements::of(point.content).next_of(context_constructed(0));
-    Elements::of(full.map_or(&[], |full| full.content))
+    points::own_name(point).is_none_or(|name| points::are_named(certificate, &points::names(name, issuer)))
 }
 
 #[cfg(test)]
@@ -333,6 +349,21 @@ fn names(point: Element<'_>) -> impl Iterator<Item = Element<'_>> {
 mod tests {
     use super::*;
     use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
+
+    #[test]
+    fn a_number_is_what_is_left_without_idle_bytes() {
+        for (integer, expected) in [
+            (&[0][..], &[0][..]),
+            (&[0, 0x7f], &[0x7f]),
+            (&[0, 0, 0x80], &[0, 0x80]),
+            (&[0x80], &[0x80]),
+            (&[0xff, 0xff, 0x80], &[0x80]),
+            (&[0xff, 0x7f], &[0xff, 0x7f]),
+            (&[], &[]),
+        ] {
+            assert_eq!(value(integer), expected);
+        }
+    }
 
     #[test]
     fn only_basic_constraints_put_a_certificate_on_a_list_of_authorities() {
@@ -347,8 +378,8 @@ mod tests {
             let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
             let certificate = X509::read(certificate.der()).unwrap();
             (
-                is_in_scope(USERS, &certificate),
-                is_in_scope(AUTHORITIES, &certificate),
+                is_in_scope(USERS, certificate.issuer, &certificate),
+                is_in_scope(AUTHORITIES, certificate.issuer, &certificate),
                 certificate.is_authority(),
             )
         };

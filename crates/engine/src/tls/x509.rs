@@ -23,6 +23,25 @@ pub(super) const AUTHORITY_KEY_IDENTIFIER: &[u8] = &[0x55, 0x1d, 0x23];
 pub(super) const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
 pub(super) const NETSCAPE_TYPE: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x86, 0xf8, 0x42, 0x01, 0x01];
 
+/// What a trusted certificate may have as critical, as OpenSSL decides it.
+const KNOWN_CRITICAL: [&[u8]; 13] = [
+    KEY_USAGE,
+    SUBJECT_ALTERNATIVE_NAME,
+    BASIC_CONSTRAINTS,
+    NAME_CONSTRAINTS,
+    DISTRIBUTION_POINTS,
+    EXTENDED_KEY_USAGE,
+    NETSCAPE_TYPE,
+    // Policies, which do not limit who may connect.
+    &[0x55, 0x1d, 0x20],
+    &[0x55, 0x1d, 0x21],
+    &[0x55, 0x1d, 0x24],
+    &[0x55, 0x1d, 0x36],
+    // Addresses and numbers of networks (RFC 3779).
+    &[0x2b, 6, 1, 5, 5, 7, 1, 7],
+    &[0x2b, 6, 1, 5, 5, 7, 1, 8],
+];
+
 /// Seconds since 1970.
 pub(super) type Seconds = u64;
 
@@ -74,6 +93,13 @@ impl<'a> Signed<'a> {
             signature: bits(parts.next_of(BIT_STRING)?)?,
         };
         parts.is_over().then_some(signed)
+    }
+
+    /// Whether there is an algorithm for such signatures.
+    pub(super) fn is_checkable(&self, algorithms: Algorithms) -> bool {
+        algorithms
+            .iter()
+            .any(|one| one.signature_alg_id().as_ref() == self.algorithm)
     }
 
     /// Whether the owner of that key has signed it.
@@ -148,17 +174,34 @@ impl<'a> X509<'a> {
     pub(super) fn is_authority(&self) -> bool {
         let may_sign = self.extensions.has_usage(5);
         let is_old = self.version == 1 && self.is_self_issued();
-        may_sign != Some(false) && self.is_called_authority().unwrap_or(is_old || may_sign == Some(true))
+        may_sign != Some(false)
+            && !self.has_negative_length()
+            && self.is_called_authority().unwrap_or(is_old || may_sign == Some(true))
     }
 
-    /// How many authorities there may be between it and a client's certificate.
+    /// How many authorities there may be between it and a client's certificate; `None`: more than a chain can have.
     pub(super) fn most_below(&self) -> Option<usize> {
-        let mut parts = Elements::of_sequence(self.extensions.get(BASIC_CONSTRAINTS)?)?;
-        parts.next_of(BOOLEAN);
-        match parts.next_of(INTEGER)?.content {
+        match self.path_length()? {
             [most @ 0..=0x7f] => Some(usize::from(*most)),
             _ => None,
         }
+    }
+
+    fn has_negative_length(&self) -> bool {
+        matches!(self.path_length(), Some([] | [0x80..=0xff, ..]))
+    }
+
+    fn path_length(&self) -> Option<&'a [u8]> {
+        let mut parts = Elements::of_sequence(self.extensions.get(BASIC_CONSTRAINTS)?)?;
+        parts.next_of(BOOLEAN);
+        Some(parts.next_of(INTEGER)?.content)
+    }
+
+    /// Whether it demands something that OpenSSL would not understand either.
+    pub(super) fn has_unknown_critical_extension(&self) -> bool {
+        let all = self.extensions.0.iter();
+        all.filter(|(_, is_critical, _)| *is_critical)
+            .any(|(number, ..)| !KNOWN_CRITICAL.contains(number))
     }
 
     /// Whether the certificate can have been issued by the owner of that one, as far as they say it themselves.

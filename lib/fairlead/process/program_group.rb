@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # A program for which this process waits, and the processes that it starts. They are a process group of their own, so that none of
+  # them is left behind if the program takes too long.
+  class ProgramGroup
+    # How long it waits until the system knows of the end, in seconds.
+    PATIENCE = 1
+
+    # Starts the program; as Process.spawn.
+    def initialize(*command, **options)
+      @pid = Process.spawn(*command, **options, pgroup: true)
+    end
+
+    # Waits for the program, not for what it has started. Returns its Process::Status, nil if other code in this process has taken
+    # that, or :late. +limit+: a RunningTime::Limit.
+    def wait(limit)
+      @ended = limit.wait { |seconds| waiter.join(seconds) }
+      @ended ? waiter.value : :late
+    end
+
+    # Ends all of them, unless the program has ended by itself. +grace+: how long the program may take to clean up after TERM, in
+    # seconds; nil: it is not asked.
+    def stop(grace: nil)
+      return if @ended
+
+      signal(:TERM) && await_end(grace) if grace
+      signal(:KILL)
+      await_end(PATIENCE)
+    end
+
+    private
+
+    def await_end(seconds)
+      waiter.join(seconds)
+    rescue ThreadError
+      nil # there is no room for another thread
+    end
+
+    # Begins late: as long as nobody has waited for the program, the system gives its id to no other one.
+    def waiter = @waiter ||= Process.detach(@pid)
+
+    def signal(name)
+      Process.kill(name, -@pid)
+    rescue Errno::ESRCH, Errno::EPERM
+      nil
+    end
+  end
+end
