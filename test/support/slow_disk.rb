@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "open3"
 require_relative "waiting"
 
@@ -24,9 +25,12 @@ module Fairlead
       LONGEST = (1 << 17) + 4096
       LONG_AGO = 1_700_000_000
 
-      # Mounts +files+ (name => content) on +folder+, which must exist. Everything is asked for each time.
-      def initialize(folder, files)
+      # Mounts +files+ (name => content) on +folder+, which must exist. Everything is asked for each time, but names only once
+      # if +keep_names+ is so many seconds.
+      def initialize(folder, files, keep_names: 0)
         @folder = folder
+        @keep_names = keep_names
+        @mounted = [folder]
         @names = files.keys
         @files = files
         @stuck = []
@@ -39,7 +43,18 @@ module Fairlead
         raise Unavailable, "there is no FUSE: #{e.message}"
       end
 
-      # From now on, no request of this kind about that file is answered: +:look_up+, +:attributes+, +:open+ or +:read+.
+      # Mounts an overlayfs on +folder+ that has these files in its lowest layer.
+      def lay_beneath(folder)
+        above = "#{folder}-above"
+        [folder, above].each { |path| FileUtils.mkdir_p(path) }
+        _, error, status = Open3.capture3("mount", "-i", "-t", "overlay", "-o", "lowerdir=#{above}:#{@folder}", "overlay", folder)
+        raise Unavailable, "an overlayfs cannot be mounted here: #{error.strip}" unless status.success?
+
+        @mounted.unshift(folder)
+      end
+
+      # From now on, no request of this kind about that file is answered: +:look_up+, +:attributes+, +:open+, +:read+ or
+      # +:statistics+.
       def stick(kind, name) = @lock.synchronize { @stuck << [kind, name] }
 
       # Requests that wait.
@@ -60,7 +75,7 @@ module Fairlead
       # Ends it: whoever still waits gets an error.
       def stop
         release
-        system("umount", "-l", @folder, err: File::NULL)
+        @mounted.each { |folder| system("umount", "-l", folder, err: File::NULL) }
         @thread.kill
         @device.close
       end
@@ -107,7 +122,7 @@ module Fairlead
       def look_up(_, name, _)
         index = @names.index(name) or return Errno::ENOENT::Errno
 
-        [index + ROOT + 1, 0, 0, 0, 0, 0].pack("Q<4L<2") + attributes_of(index + ROOT + 1)
+        [index + ROOT + 1, 0, @keep_names, 0, 0, 0].pack("Q<4L<2") + attributes_of(index + ROOT + 1)
       end
 
       def attributes(node, _, _) = [0, 0, 0].pack("Q<L<2") + attributes_of(node)

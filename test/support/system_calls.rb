@@ -22,8 +22,8 @@ module Fairlead
         raise Unavailable, "there is no strace"
       end
 
-      # The calls so far, one to a line.
-      def lines = File.exist?(@log) ? File.readlines(@log, chomp: true).grep(/\A\d+ +\w+\(/) : []
+      # The calls so far, one to a line, without those that name an open file ("").
+      def lines = File.exist?(@log) ? File.readlines(@log, chomp: true).grep(/\A\d+ +\w+\(/).grep_v(/statx\(\d+, ""/) : []
 
       # Waits until a call names +text+, and returns the calls before it.
       def before(text)

@@ -18,6 +18,10 @@ class DescriptorsTest < Minitest::Test
   UPLOADS = 300
   BODY = Random.new(13).bytes(120_000)
 
+  # More than there are descriptors for files.
+  DOWNLOADS = 160
+  LARGE = 4_000_000
+
   # Opens files and sockets, and says what came of it; or the digest of a body. The limit is hard, because the server raises
   # the soft one.
   APP = <<~RUBY.freeze
@@ -33,6 +37,7 @@ class DescriptorsTest < Minitest::Test
       opened.each(&:close)
     end
     run lambda { |env|
+      next [200, {}, ["x" * #{LARGE}]] if env["PATH_INFO"] == "/large"
       body = env["REQUEST_METHOD"] == "POST" ? Digest::SHA256.hexdigest(env["rack.input"].read) : own.call
       [200, {}, [body]]
     }
@@ -52,6 +57,16 @@ class DescriptorsTest < Minitest::Test
     uploads.each(&:close)
     wait_until("closed descriptors") { descriptors(server.pid) <= before }
     refute_match(/EMFILE|Too many open files|BUG/, server.stderr)
+  end
+
+  def test_the_log_says_once_that_there_are_too_few_descriptors_for_slow_downloads
+    server = serve_with_few_descriptors("--response-memory-total-bytes", "1g")
+    downloads = Array.new(DOWNLOADS) { narrow_client(server).tap { |client| client.request("GET", "/large") } }
+    assert_logged(/keeps responses to slow clients in memory: too few descriptors .* raise the limit of open files/, server)
+
+    downloads.each { |download| assert_equal LARGE, download.answer.body.bytesize }
+    assert_equal 1, server.stderr.scan("in memory").size
+    refute_match(/temp_dir/, server.stderr)
   end
 
   def test_connections_leave_the_application_its_descriptors

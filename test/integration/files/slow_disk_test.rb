@@ -57,7 +57,7 @@ class SlowDiskTest < Minitest::Test
   end
 
   def test_a_file_system_inside_the_public_folder_that_hangs
-    server = serve_slowly("public/mounted", "public/local.txt" => "local")
+    server = serve_slowly("public/mounted", { "public/local.txt" => "local" })
     waiting = hang(server, "/mounted/stuck.txt", :look_up)
 
     others_are_served(server, "/local.txt")
@@ -100,7 +100,7 @@ class SlowDiskTest < Minitest::Test
 
   def test_a_large_file_that_hangs_while_it_is_sent
     large = noise(3_000_000)
-    server = serve_slowly("public/mounted", "public/local.bin" => large)
+    server = serve_slowly("public/mounted", { "public/local.bin" => large })
     waiting = hang(server, "/mounted/large.bin", :read)
 
     others_are_served(server)
@@ -109,6 +109,43 @@ class SlowDiskTest < Minitest::Test
     @disk.release
 
     assert_file FILES.fetch("large.bin"), waiting.answer
+  end
+
+  # The kernel knows the name and passes only the request to open the file on to the layer.
+  def test_a_layer_of_an_overlay_that_hangs
+    server = serve_overlay("public")
+    waiting = hang(server, "/large.bin", :open)
+
+    others_are_served(server, "/page.txt")
+    @disk.release
+
+    assert_file FILES.fetch("large.bin"), waiting.answer
+  end
+
+  def test_a_file_in_memory_whose_layer_of_an_overlay_hangs
+    server = serve_overlay("public")
+    @disk.stick(:attributes, "page.txt")
+
+    assert_file FILES.fetch("page.txt"), get(server, "/page.txt")
+  end
+
+  def test_a_file_of_an_overlay_that_the_application_names
+    server = serve_overlay("files", "--sendfile-root", "files") { |path| "/?sendfile=#{path}" }
+    waiting = hang(server, "/?sendfile=#{server.path("files/stuck.txt")}", :attributes)
+
+    others_are_served(server)
+    @disk.release
+
+    assert_equal [200, "stuck"], waiting.answer.then { |answer| [answer.status, answer.body] }
+  end
+
+  # statfs(2) asks the disk each time.
+  def test_a_body_with_a_path_on_a_disk_whose_kind_is_known
+    server = serve_slowly("files", {}, keep_names: 3600)
+    2.times { assert_equal "stuck", get(server, "/?to_path=#{server.path("files/stuck.txt")}").body }
+    @disk.stick(:statistics, "stuck.txt")
+
+    assert_equal "stuck", get(server, "/?to_path=#{server.path("files/stuck.txt")}").body
   end
 
   def test_a_server_that_is_asked_to_end
@@ -134,14 +171,26 @@ class SlowDiskTest < Minitest::Test
 
   private
 
-  # A server with a slow disk at +place+.
-  def serve_slowly(place, files = {}, *arguments)
+  # A server with a slow disk at +place+. The block gets the server, when the disk is there.
+  def serve_slowly(place, files = {}, *arguments, **how)
     serve_folder(files, "--public", "public", "--threads", "2:2", *arguments, app: APP) do |server|
       FileUtils.mkdir_p(server.path(place))
-      @disk = Fairlead::Test::SlowDisk.new(server.path(place), FILES)
+      @disk = Fairlead::Test::SlowDisk.new(server.path(place), FILES, **how)
+      yield server if block_given?
     end
   rescue Fairlead::Test::SlowDisk::Unavailable => e
     skip e.message
+  end
+
+  # A server with an overlayfs at +place+ and a slow disk beneath, after each file was asked for. The block says by which
+  # target, from the path of the file.
+  def serve_overlay(place, *arguments)
+    server = serve_slowly("layer", {}, *arguments, keep_names: 3600) { |one| @disk.lay_beneath(one.path(place)) }
+    FILES.each do |name, content|
+      target = block_given? ? yield(server.path("#{place}/#{name}")) : "/#{name}"
+      2.times { assert_equal content, get(server, target).body, name }
+    end
+    server
   end
 
   # A client whose request for that file hangs.

@@ -2,7 +2,7 @@
 //! A [`Search`] finds and reads them, apart from the exchange, since it may have to wait for a disk.
 
 use super::{Exchange, Services};
-use crate::files::{open_path, Content, Identity, Named, Reach, UNREACHABLE};
+use crate::files::{Content, Identity, Named, Reach, UNREACHABLE};
 use crate::limits::budget::Budget;
 use rustix::fs::Stat;
 use rustix::io::{self, Errno};
@@ -134,7 +134,7 @@ impl Search {
                 }
                 None => Ok(None),
             },
-            Wanted::Path(path, announced) => match open_path(path, reach)? {
+            Wanted::Path(path, announced) => match self.services.files.at_path(path, reach)? {
                 Some((file, stat)) if announced.is_none_or(|length| length == Identity::of(&stat).size()) => {
                     self.read(file, stat, None, reach)
                 }

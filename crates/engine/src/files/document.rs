@@ -7,7 +7,7 @@ use crate::limits::budget::Budget;
 use crate::limits::descriptors::{Counted, Descriptors};
 use crate::sync::Mutex;
 use fairlead_wire::content_encoding::Coding;
-use rustix::fs::Stat;
+use rustix::fs::{makedev, Stat, Statx, StatxTimestamp};
 use rustix::io::{self, preadv2, Errno, ReadWriteFlags};
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -38,6 +38,22 @@ impl Identity {
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
         }
+    }
+
+    /// The same of what statx(2) tells.
+    pub(crate) fn of_status(status: &Statx) -> Identity {
+        let time = |time: StatxTimestamp| (time.tv_sec, u64::from(time.tv_nsec));
+        Identity {
+            device: makedev(status.stx_dev_major, status.stx_dev_minor),
+            inode: status.stx_ino,
+            size: status.stx_size,
+            modified: time(status.stx_mtime),
+            changed: time(status.stx_ctime),
+        }
+    }
+
+    pub(crate) fn device(&self) -> u64 {
+        self.device
     }
 
     pub(crate) fn size(&self) -> u64 {

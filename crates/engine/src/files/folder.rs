@@ -6,13 +6,12 @@
 //! A disk may take seconds, and a server of files may never answer. A thread that must not wait stays within what the
 //! kernel has in memory ([`Reach::Memory`]).
 
+use super::file_system::{self, Memory, Mounts, Seen};
 use crate::config::Symlinks;
-use rustix::fs::{
-    fstat, fstatfs, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD,
-};
+use rustix::fs::{fstat, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD};
 use rustix::io::{self, Errno};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -31,25 +30,6 @@ const STEP: OFlags = OFlags::PATH
     .union(OFlags::CLOEXEC)
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW);
-
-/// File systems (`f_type` of statfs(2)) that answer from memory or from a disk of this machine: what the kernel has of
-/// their names and attributes is up to date. Others, such as NFS and FUSE, may have to ask somebody for each of them,
-/// and to open a file that the kernel knows.
-const LOCAL: [u64; 13] = [
-    0xef53,      // ext2, ext3, ext4
-    0x5846_5342, // xfs
-    0x9123_683e, // btrfs
-    0x0102_1994, // tmpfs
-    0x8584_58f6, // ramfs
-    0x794c_7630, // overlayfs
-    0xf2f5_2010, // f2fs
-    0x2fc1_2fc1, // zfs
-    0xca45_1a4e, // bcachefs
-    0x7371_7368, // squashfs
-    0xe0f5_e1e2, // erofs
-    0x9660,      // ISO 9660
-    0x4d44,      // FAT
-];
 
 /// How far a look-up goes.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +59,8 @@ pub(crate) struct Folder {
     symlinks: Symlinks,
     /// Whether the kernel has openat2.
     has_openat2: bool,
-    /// Whether a look-up in memory can succeed: the kernel has RESOLVE_CACHED (Linux 5.12), and the file system is local.
-    is_in_memory: bool,
+    /// Nothing without RESOLVE_CACHED (Linux 5.12).
+    memory: Memory,
 }
 
 impl Folder {
@@ -91,20 +71,26 @@ impl Folder {
         let has_openat2 = probe(ResolveFlags::BENEATH).is_ok();
         let has_cached = matches!(probe(ResolveFlags::CACHED), Ok(_) | Err(Errno::AGAIN));
         Ok(Folder {
-            is_in_memory: has_openat2 && has_cached && is_local(root.as_fd()),
+            memory: match has_openat2 && has_cached {
+                true => Memory::of(root.as_fd()),
+                false => Memory::Nothing,
+            },
             root,
             symlinks,
             has_openat2,
         })
     }
 
-    /// The status of the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
+    /// Looks at the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
     /// [`Folder::file`], but nothing is opened, so that devices are not affected.
-    pub(crate) fn look(&self, path: &[u8], reach: Reach<'_>) -> io::Result<Stat> {
+    pub(crate) fn look(&self, path: &[u8], reach: Reach<'_>) -> io::Result<Seen> {
         if reach.is_memory() {
-            return fstat(self.open_in_memory(path, LOOK)?);
+            return match self.memory {
+                Memory::Nothing => Err(Errno::AGAIN),
+                Memory::Names | Memory::Files => file_system::look(&self.open_in_memory(path, LOOK)?),
+            };
         }
-        match self.symlinks {
+        let stat = match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
             _ => match self.open_beneath(path, LOOK) {
                 // Without a free descriptor a missing file can still be recognised; the app then responds.
@@ -113,7 +99,8 @@ impl Folder {
                 }
                 opened => fstat(opened?),
             },
-        }
+        };
+        stat.map(|stat| Seen::of(&stat))
     }
 
     /// Opens the regular file at `path`, which has passed [`fairlead_wire::check_path`].
@@ -122,7 +109,10 @@ impl Folder {
     /// As for open(2). Also NOENT for anything but a regular file, and XDEV or LOOP for links that are not followed.
     pub(crate) fn file(&self, path: &[u8], reach: Reach<'_>) -> io::Result<(File, Stat)> {
         let file = match self.symlinks {
-            _ if reach.is_memory() => self.open_in_memory(path, READ)?,
+            _ if reach.is_memory() => match self.memory {
+                Memory::Nothing | Memory::Names => return Err(Errno::AGAIN),
+                Memory::Files => self.open_in_memory(path, READ)?,
+            },
             Symlinks::All => io::retry_on_intr(|| openat(&self.root, path, READ, Mode::empty()))?,
             _ => self.open_beneath(path, READ)?,
         };
@@ -159,9 +149,6 @@ impl Folder {
 
     /// Opens what the kernel has in memory. A file system that is mounted inside the folder may be a slow one.
     fn open_in_memory(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-        if !self.is_in_memory {
-            return Err(Errno::AGAIN);
-        }
         let resolve = self.resolve() | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         let opened = openat2(&self.root, path, flags, Mode::empty(), resolve);
         opened.map_err(|error| if is_answer(error) { error } else { Errno::AGAIN })
@@ -198,21 +185,13 @@ fn is_answer(error: Errno) -> bool {
     )
 }
 
-fn is_local(file: BorrowedFd<'_>) -> bool {
-    fstatfs(file).is_ok_and(|system| LOCAL.contains(&(system.f_type as u64 & 0xffff_ffff)))
-}
-
 /// Opens the regular file at `path` of this machine, which the app has made. `None` if there is none that can be opened.
 ///
 /// # Errors
 /// [`Errno::AGAIN`] if it is not in memory, and [`Errno::INTR`].
-pub(crate) fn open_path(path: &[u8], reach: Reach<'_>) -> io::Result<Option<(File, Stat)>> {
-    let resolve = match reach {
-        Reach::Memory => ResolveFlags::CACHED,
-        Reach::Disk(_) => ResolveFlags::empty(),
-    };
+pub(super) fn open_path(path: &[u8], reach: Reach<'_>, mounts: &Mounts) -> io::Result<Option<(File, Stat)>> {
     let open = |flags| match reach {
-        Reach::Memory => openat2(CWD, path, flags, Mode::empty(), resolve),
+        Reach::Memory => openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED),
         Reach::Disk(_) => openat(CWD, path, flags, Mode::empty()),
     };
     let open = |flags| match open(flags) {
@@ -224,13 +203,16 @@ pub(crate) fn open_path(path: &[u8], reach: Reach<'_>) -> io::Result<Option<(Fil
     // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case one
     // takes the place of the file in between.
     let Some(seen) = open(LOOK)? else { return Ok(None) };
-    if reach.is_memory() && !is_local(seen.as_fd()) {
+    if reach.is_memory() && !mounts.is_local(&seen) {
         return Err(Errno::AGAIN);
     }
     if !fstat(&seen).is_ok_and(|stat| is_regular(&stat)) {
         return Ok(None);
     }
     let Some(file) = open(READ)? else { return Ok(None) };
+    if !reach.is_memory() {
+        mounts.note(&file);
+    }
     Ok(fstat(&file).ok().filter(is_regular).map(|stat| (file.into(), stat)))
 }
 
@@ -246,10 +228,6 @@ pub(crate) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> 
 
 pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-}
-
-pub(crate) fn is_folder(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
 #[cfg(test)]
@@ -326,18 +304,18 @@ mod tests {
         let tree = tree();
         for symlinks in [Symlinks::Inside, Symlinks::None, Symlinks::All] {
             let folder = Folder::open(&tree.path().join("root"), symlinks).expect("the folder");
-            if !folder.is_in_memory {
+            if folder.memory != Memory::Files {
                 eprintln!("skipped: no RESOLVE_CACHED here, or the temporary folder is not local");
                 return;
             }
             for path in ["file", "in/file", "inside", "folder/file", "missing", "in", "dangling"] {
-                let inode = |stat: Stat| stat.st_ino;
-                let expected = folder.look(path.as_bytes(), DISK).map(inode);
+                let expected = folder.look(path.as_bytes(), DISK);
                 assert_eq!(
-                    folder.look(path.as_bytes(), Reach::Memory).map(inode),
+                    folder.look(path.as_bytes(), Reach::Memory),
                     expected,
                     "{path} with {symlinks:?}"
                 );
+                let inode = |stat: Stat| stat.st_ino;
                 let expected = folder.file(path.as_bytes(), DISK).map(|(_, stat)| inode(stat));
                 assert_eq!(
                     folder.file(path.as_bytes(), Reach::Memory).map(|(_, stat)| inode(stat)),
@@ -353,12 +331,18 @@ mod tests {
     fn nothing_is_in_memory_of_a_file_system_that_asks_others() {
         let tree = tree();
         let mut folder = Folder::open(&tree.path().join("root"), Symlinks::Inside).expect("the folder");
-        folder.is_in_memory = false;
-        assert_eq!(folder.look(b"file", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+        let found = folder.look(b"file", DISK);
+        if folder.memory == Memory::Files {
+            folder.memory = Memory::Names;
+            assert_eq!(folder.look(b"file", Reach::Memory), found);
+            assert_eq!(folder.file(b"file", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+        }
+        folder.memory = Memory::Nothing;
+        assert_eq!(folder.look(b"file", Reach::Memory), Err(Errno::AGAIN));
         assert_eq!(folder.file(b"file", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
         assert_eq!(read(&folder, "file").as_deref(), Some("top"));
         let proc = Folder::open(Path::new("/proc/self"), Symlinks::Inside).expect("a folder");
-        assert_eq!(proc.look(b"status", Reach::Memory).map(|_| ()), Err(Errno::AGAIN));
+        assert_eq!(proc.look(b"status", Reach::Memory), Err(Errno::AGAIN));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! * `public.rs` finds the file in the public folder that a request names, before the app is called. `folder.rs` opens
 //!   it so that nothing outside can be reached. `document.rs` is a version of it, kept in memory if it is small.
+//! * `file_system.rs`: how much the kernel answers without a disk, by file system.
 //! * `look_ups.rs`: look-ups that may have to wait for a disk.
 //! * `sendfile.rs`: files that the app names instead of sending them.
 //! * `caching.rs`: what follows from a file's name. `pages.rs`: error pages.
@@ -12,6 +13,7 @@
 
 mod caching;
 mod document;
+mod file_system;
 mod folder;
 mod look_ups;
 mod pages;
@@ -20,15 +22,19 @@ mod sendfile;
 
 pub(crate) use caching::content_type;
 pub(crate) use document::{Content, Description, Document, Identity};
-pub(crate) use folder::{open_path, Reach};
+pub(crate) use folder::Reach;
 pub(crate) use look_ups::{Client, LookUp, LookUps, LOOK_UP_TIME, THREADS};
 pub(crate) use public::{Found, Public};
 pub(crate) use sendfile::Named;
 
 use crate::config::FilesConfig;
 use crate::limits::descriptors::Descriptors;
+use file_system::Mounts;
 use pages::Pages;
+use rustix::fs::Stat;
+use rustix::io;
 use sendfile::Root;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -43,6 +49,7 @@ pub(crate) struct Files {
     public: Option<Public>,
     roots: Vec<Root>,
     pages: Pages,
+    mounts: Mounts,
 }
 
 impl Files {
@@ -56,12 +63,21 @@ impl Files {
             public,
             roots: config.sendfile_root.iter().map(open).collect::<Result<_, _>>()?,
             pages: pages.unwrap_or_default(),
+            mounts: Mounts::default(),
         })
     }
 
     /// The public folder, whose files are served before the app is called.
     pub(crate) fn public(&self) -> Option<&Public> {
         self.public.as_ref()
+    }
+
+    /// Opens the regular file at `path` of this machine, which the app has made. `None` if there is none that can be opened.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`](io::Errno::AGAIN) if it is not within `reach`, and [`Errno::INTR`](io::Errno::INTR).
+    pub(crate) fn at_path(&self, path: &[u8], reach: Reach<'_>) -> io::Result<Option<(File, Stat)>> {
+        folder::open_path(path, reach, &self.mounts)
     }
 
     /// The error page for a status, if there is one.

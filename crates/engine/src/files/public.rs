@@ -3,7 +3,7 @@
 
 use super::caching;
 use super::document::{Content, Description, Document, Identity};
-use super::folder::{is_folder, is_regular, unless_missing, Folder, Reach};
+use super::folder::{unless_missing, Folder, Reach};
 use crate::clock::unix_seconds;
 use crate::config::FilesConfig;
 use crate::http::response::Fields;
@@ -91,7 +91,7 @@ impl Public {
                 Found::Folder => {
                     append_index(&mut name);
                     let index = unless_missing(self.folder.look(&name, reach))?;
-                    Ok(match index.is_some_and(|stat| is_regular(&stat)) {
+                    Ok(match index.is_some_and(|seen| seen.is_regular()) {
                         true => Found::Folder,
                         false => Found::Nothing,
                     })
@@ -112,13 +112,13 @@ impl Public {
 
     /// The file of that name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
     fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted, reach: Reach<'_>) -> io::Result<Found> {
-        let stat = match unless_missing(self.folder.look(name, reach))? {
-            Some(stat) if is_folder(&stat) => return Ok(Found::Folder),
-            Some(stat) if is_regular(&stat) => stat,
+        let seen = match unless_missing(self.folder.look(name, reach))? {
+            Some(seen) if seen.is_folder() => return Ok(Found::Folder),
+            Some(seen) if seen.is_regular() => seen,
             _ => return Ok(Found::Nothing),
         };
         reach.note_file();
-        let Some((document, content)) = self.document(name, None, Identity::of(&stat), reach)? else {
+        let Some((document, content)) = self.document(name, None, seen.identity, reach)? else {
             return Ok(Found::Nothing);
         };
         if !is_compressible(document.content_type.as_bytes()) {
@@ -128,16 +128,15 @@ impl Public {
         for coding in accepted().best_first() {
             name.truncate(length);
             name.extend_from_slice(coding.suffix().as_bytes());
-            let stat = match self.folder.look(name, reach) {
-                Ok(stat) => stat,
+            let sibling = match self.folder.look(name, reach) {
+                Ok(seen) => seen,
                 Err(Errno::AGAIN) if reach.is_memory() => return Err(Errno::AGAIN),
                 Err(_) => continue,
             };
-            let sibling = Identity::of(&stat);
-            if !is_regular(&stat) || sibling.is_older_than(&document.description.identity) {
+            if !sibling.is_regular() || sibling.identity.is_older_than(&document.description.identity) {
                 continue;
             }
-            if let Some((document, content)) = self.document(name, Some(coding), sibling, reach)? {
+            if let Some((document, content)) = self.document(name, Some(coding), sibling.identity, reach)? {
                 return Ok(Found::Document(document, content));
             }
         }
@@ -179,7 +178,7 @@ impl Public {
             let is_same = || {
                 self.folder
                     .look(name, reach)
-                    .is_ok_and(|stat| Identity::of(&stat) == identity)
+                    .is_ok_and(|seen| seen.identity == identity)
             };
             if document.is_settled(unix_seconds()) && is_same() {
                 cache.insert(key(name, coding), Arc::clone(&document));

@@ -12,6 +12,7 @@ pub(crate) use spooled::Spooled;
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
 
+use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::budget::{Budget, Kind};
 use crate::limits::descriptors::{Counted, Descriptors};
@@ -38,6 +39,8 @@ pub(crate) struct Spool {
     /// Responses for which there is no room on the disk at present.
     stalled: Mutex<VecDeque<Weak<Spooled>>>,
     starved: Mutex<Starved>,
+    /// When the log was told that there are too few descriptors.
+    lack_logged: Mutex<Option<Millis>>,
     /// Returns freed memory to the system.
     trim: fn(),
 }
@@ -51,6 +54,7 @@ impl Spool {
             tasks: WorkQueue::default(),
             stalled: Mutex::default(),
             starved: Mutex::default(),
+            lack_logged: Mutex::default(),
             trim: config.trim_memory,
         })
     }

@@ -88,6 +88,8 @@ pub(super) enum Moved {
     NoRoom,
     /// The part could not be written. It stays in memory, as those that follow.
     Failed(ErrorKind),
+    /// The same, because there is no descriptor for the file.
+    NoDescriptor,
 }
 
 /// What is sent next, without the lock.
@@ -256,7 +258,10 @@ impl Spooled {
                 drop(inner);
                 // A session that has its share of files needs no notice.
                 if !self.spool.has_its_files(self.budget.as_ref()) {
-                    return Moved::Failed(error.kind());
+                    return match io::Errno::from_io_error(&error) {
+                        Some(io::Errno::MFILE | io::Errno::NFILE) => Moved::NoDescriptor,
+                        _ => Moved::Failed(error.kind()),
+                    };
                 }
             }
         }

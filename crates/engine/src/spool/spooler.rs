@@ -6,6 +6,7 @@
 
 use super::spooled::{Moved, Spooled};
 use super::Spool;
+use crate::clock::Millis;
 use crate::limits::descriptors::Counted;
 use crate::observe::excess::About;
 use crate::transport::SCRATCH_BYTES;
@@ -20,6 +21,9 @@ const PARTS_A_TURN: usize = 4;
 
 /// How often it checks whether memory can be returned to the system, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
+
+/// After a line about too few descriptors, the next one comes no earlier.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// A request with a large body, of which the spooler stores a slice in each turn. Dropping it closes its connection.
 pub(crate) trait Upload: Send + std::fmt::Debug {
@@ -117,6 +121,7 @@ impl Spool {
                         self.directory.display()
                     ),
                 ),
+                Moved::NoDescriptor => self.log_lack_of_descriptors(worker),
                 Moved::NoRoom => {
                     let mut stalled = self.stalled.lock();
                     stalled.retain(|response| response.strong_count() > 0);
@@ -126,6 +131,26 @@ impl Spool {
             }
         }
         self.enqueue(&spooled);
+    }
+
+    /// It concerns every slow client at once, so one line is enough for some time.
+    fn log_lack_of_descriptors(&self, worker: &Worker) {
+        let now = Millis::now();
+        let mut logged = self.lack_logged.lock();
+        if logged.is_some_and(|logged| now - logged < QUIET) {
+            return;
+        }
+        *logged = Some(now);
+        drop(logged);
+        worker.log.about_peer(
+            About::File,
+            None,
+            format_args!(
+                "keeps responses to slow clients in memory: too few descriptors for temporary files (the server has {} for files); \
+                 raise the limit of open files (ulimit -Hn, LimitNOFILE)",
+                self.descriptors.most_files()
+            ),
+        );
     }
 
     fn close_file(&self, file: Option<Arc<Counted<File>>>, length: u64) {
