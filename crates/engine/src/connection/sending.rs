@@ -5,12 +5,13 @@ use super::{Connection, Next, State, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::meter::Meter;
-use crate::spool::Slowness;
-use crate::stream::output::{FileParts, Flush};
+use crate::spool::{GivesWay, Slowness};
+use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::poller::Interest;
 use crate::transport::Shutdown;
 use crate::transport::READ_TURN;
 use rustix::io::Errno;
+use std::time::Duration;
 
 impl Connection {
     /// The app has written the response: sends it, and continues with the next request.
@@ -164,6 +165,28 @@ impl Connection {
         let keeps =
             self.is_flushing() && (from_disk && self.stream.output.is_spooling() || self.stream.output.holds_memory());
         self.stream.output.slowness(now).filter(|_| keeps)
+    }
+
+    /// Whether it gives way to others: its response is complete and waits, and its client would not have taken it within `limit`.
+    pub(super) fn gives_way(&mut self, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(limit) = limit.filter(|_| self.is_flushing()) else {
+            return if self.is_flushing() {
+                GivesWay::Yes
+            } else {
+                GivesWay::No
+            };
+        };
+        let gives_way = |output: &Output| {
+            let slowness = output.slowness(now);
+            slowness.map_or(GivesWay::No, |slowness| slowness.gives_way(limit))
+        };
+        let verdict = gives_way(&self.stream.output);
+        if verdict != GivesWay::Yes {
+            return verdict;
+        }
+        // The poller may not have seen that it takes more.
+        self.offer_more();
+        gives_way(&self.stream.output)
     }
 
     /// Finds out whether a client takes more of what waits for it in memory. What follows from that comes with the next event.

@@ -75,7 +75,8 @@ impl Host for Engine {
     fn make_room(&self, kind: Kind) -> bool {
         match kind {
             Kind::Responses => self.keep_to_response_memory(),
-            _ => self.make_largest_give_way(kind, 0),
+            Kind::Messages => self.make_room_for_messages(),
+            _ => self.make_session_give_way(kind, None),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::refusal::Refusal;
 use crate::http::response::ResponseHead;
 use crate::observe::excess::About;
-use crate::spool::{Relief, Slowness, Verdict};
+use crate::spool::{GivesWay, Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
 use fairlead_wire::http1::reason;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,9 +30,9 @@ impl Engine {
         let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
         if waits_for_client {
             let key = connection.key();
-            connection
-                .stream
-                .settle_output(&self.services.spool, || self.budgets.budget(key));
+            connection.stream.settle_output(&self.services.spool, |peers| {
+                self.budgets.budget_of(peers.owner(key), key)
+            });
         }
         match next {
             Next::Ready => self.enqueue(connection),
@@ -189,7 +189,9 @@ impl Relief for Engine {
                 self.abort(connection);
                 Verdict::Relieved
             }
-            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now)) => Verdict::Relieved,
+            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now) == GivesWay::Yes) => {
+                Verdict::Relieved
+            }
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
             None => Verdict::Wait,
         }

@@ -125,10 +125,9 @@ impl Exchange<'_> {
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
         let stream = &self.stream;
-        let client =
-            self.services
-                .realtime
-                .new_client(stream.transport(), (stream.peer(), stream.party), protocol, deflate);
+        let peer = (stream.peer(), stream.party, |key| stream.peers.owner(key));
+        let realtime = &self.services.realtime;
+        let client = realtime.new_client(stream.transport(), peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));
         client
     }

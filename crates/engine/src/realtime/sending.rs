@@ -9,7 +9,7 @@ use crate::clock::Millis;
 use crate::config::Overflow;
 use crate::limits::budget::Kind;
 use crate::pubsub::{Delivery, Publication, Subscriber};
-use crate::spool::Slowness;
+use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
 use fairlead_wire::websocket::{Deflater, Opcode};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -185,21 +185,46 @@ impl Client {
         self.outbox.try_lock()?.frames.slowness(now)
     }
 
-    /// Gives up what waits for the peer, and the client. False if nothing waits, a thread writes to it now, or it would be
-    /// done within `limit`.
-    pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> bool {
-        let Some(outbox) = self.outbox.try_lock() else {
-            return false;
+    /// Gives up what waits for the peer, and the client, unless nothing waits, a thread writes to it now, or it would be done
+    /// within `limit`.
+    pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(mut outbox) = self.outbox.try_lock() else {
+            return GivesWay::No;
         };
-        let slowness = outbox.frames.slowness(now);
-        if slowness.is_none_or(|slowness| limit.is_some_and(|limit| !slowness.is_too_much(limit))) {
-            return false;
+        let gives_way = |outbox: &Outbox| match (outbox.frames.slowness(now), limit) {
+            (None, _) => GivesWay::No,
+            (Some(_), None) => GivesWay::Yes,
+            (Some(slowness), Some(limit)) => slowness.gives_way(limit),
+        };
+        let mut verdict = gives_way(&outbox);
+        if verdict == GivesWay::Yes && limit.is_some() {
+            self.offer_more(&mut outbox, now);
+            verdict = gives_way(&outbox);
+        }
+        if verdict != GivesWay::Yes {
+            return verdict;
         }
         if let Some(realtime) = self.realtime.upgrade() {
             realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
         }
         self.abort(outbox, "others need its share of response_memory_total_bytes");
-        true
+        GivesWay::Yes
+    }
+
+    /// The poller reports a socket as writable only when a third of its buffer is free, so a slow reader is offered more. What
+    /// follows from that comes with the next event.
+    fn offer_more(&self, outbox: &mut Outbox, now: Millis) {
+        let (Some(transport), Some(realtime)) = (outbox.transport.clone(), self.realtime.upgrade()) else {
+            return;
+        };
+        let mut taken = 0;
+        let _ = outbox.frames.flush(&*transport, &mut taken);
+        if taken > 0 {
+            outbox.moved = now;
+            outbox
+                .meter
+                .moved(taken as u64, now, realtime.worker.config.write_rate());
+        }
     }
 
     /// Queues a frame, unless too much waits already.

@@ -320,6 +320,16 @@ fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
 }
 
 #[test]
+fn sessions_of_one_address_with_few_files_each_give_way_if_they_have_most_of_them_together() {
+    let server = server_with(160);
+    let clients: Vec<FrameClient> = (0..40).map(|_| stalled(&server, 3)).collect();
+    eventually("nothing is left", || server.descriptors.used().1 == 120);
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
 fn a_session_with_few_files_does_not_give_way_for_those_of_http1() {
     let server = server_with(160);
     let mut session = stalled(&server, 3);
