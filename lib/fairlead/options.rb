@@ -427,8 +427,8 @@ module Fairlead
            scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
            doc: "How much memory the heads and bodies of all requests of a process and incomplete messages of WebSockets may take " \
                 "together, not counting 32 KiB of each. Beyond it, bodies go to temporary files sooner, larger heads get a 503. " \
-                "Messages may take half of it; beyond that, a WebSocket of the address whose incomplete messages have taken most for longest " \
-                "is closed with 1013."
+                "Messages may take half of it. Bodies leave a quarter of it to messages, and a sixteenth to heads. Beyond its half, a " \
+                "WebSocket of the address whose incomplete messages have taken most for longest is closed with 1013."
 
     option :temp_dir, Types::Folder.new("DIR"),
            scope: :engine, default: ->(values) { folder_for_temporary_files(values[:directory]) }, shown_default: "the system's",

@@ -141,6 +141,41 @@ fn messages_that_are_not_completed_give_way_to_others() {
 }
 
 #[test]
+fn bodies_that_stand_still_leave_messages_and_heads_a_part() {
+    let limits = Config {
+        body_memory_bytes: 112_000,
+        ..with_memory(2 * MEGABYTE as u64)
+    };
+    let (server, _) = serve(limits, 0);
+    let mut uploads: Vec<Client> = (0..40).map(|_| server.connect()).collect();
+    let body = "x".repeat(110_000);
+    for upload in &mut uploads {
+        upload.send(&format!(
+            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 111000\r\n\r\n{body}"
+        ));
+    }
+    eventually("most of the memory is taken", || {
+        server.totals.used().0 > MEGABYTE as u64
+    });
+    eventually("the others go to the disk", || server.totals.used().1 > 20 * 100_000);
+    let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+    let mut messages: Vec<WebSocket> = (0..2).map(|_| begin(&server, 150_000)).collect();
+    for message in &mut messages {
+        message.stream.write_all(&whole[150_000..]).expect("the server reads");
+        assert_eq!(message.receive(), Received::Binary(b"200000".to_vec()));
+    }
+    let mut client = server.connect();
+    client.send(&format!(
+        "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}\r\n\r\n",
+        "x".repeat(60_000)
+    ));
+    assert_eq!(client.response().status, 200);
+    for upload in &mut uploads {
+        assert_eq!(upload.send(&"x".repeat(1_000)).response().status, 200);
+    }
+}
+
+#[test]
 fn a_message_that_is_not_completed_ends_its_client_however_often_it_pings() {
     let limits = Config {
         body_timeout: Duration::from_secs(1),
