@@ -38,8 +38,10 @@ pub(crate) struct LookUp {
     /// The path of the request.
     pub(crate) path: Vec<u8>,
     pub(crate) accepted: Accepted,
+    /// Where the path leads, see [`LookUp::top`].
+    name: Vec<u8>,
     /// Whether the path is known to be that of a file.
-    pub(crate) is_file: AtomicBool,
+    is_file: AtomicBool,
 }
 
 /// Who has asked.
@@ -51,10 +53,27 @@ pub(crate) enum Client {
 }
 
 impl LookUp {
-    /// The first name of the path.
+    /// `name`: the path as the folder is asked for it, decoded; empty if it leads nowhere.
+    pub(crate) fn new(key: Key, client: Client, (path, name): (&[u8], Vec<u8>), accepted: Accepted) -> Arc<LookUp> {
+        Arc::new(LookUp {
+            key,
+            client,
+            path: path.to_vec(),
+            accepted,
+            name,
+            is_file: AtomicBool::default(),
+        })
+    }
+
+    /// The folder that the name begins with, however the client has spelled it.
     fn top(&self) -> Option<&[u8]> {
-        let mut names = self.path.split(|byte| *byte == b'/').skip(1);
-        names.next().filter(|_| names.next().is_some())
+        let end = self.name.iter().position(|byte| *byte == b'/')?;
+        Some(&self.name[..end])
+    }
+
+    /// Notes that the path is that of a file, once this is known.
+    pub(crate) fn file_flag(&self) -> &AtomicBool {
+        &self.is_file
     }
 
     /// Whether the path is known to be that of a file.
@@ -171,13 +190,13 @@ mod tests {
     use super::*;
 
     fn look_up(client: Key, path: &str) -> Arc<LookUp> {
-        Arc::new(LookUp {
-            key: client,
-            client: Client::Connection(client),
-            path: path.as_bytes().to_vec(),
-            accepted: Accepted::none(),
-            is_file: AtomicBool::default(),
-        })
+        let name = path[1..].replace("%6d", "m").into_bytes();
+        LookUp::new(
+            client,
+            Client::Connection(client),
+            (path.as_bytes(), name),
+            Accepted::none(),
+        )
     }
 
     /// Starts those that may run; returns their paths.
@@ -211,6 +230,15 @@ mod tests {
         assert!(look_ups.push(&other, now));
         assert_eq!(start(&look_ups).len(), 4);
         assert_eq!(look_ups.state.lock().waiting.len(), 2, "all of the mounted one");
+    }
+
+    #[test]
+    fn a_folder_is_the_same_however_it_is_spelled() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let spelled = |client: Key| if client % 2 == 0 { "/mounted/x" } else { "/%6dounted/x" };
+        let wanted: Vec<_> = (0..4).map(|client| look_up(client, spelled(client))).collect();
+        assert!(wanted.iter().all(|one| look_ups.push(one, now)));
+        assert_eq!(start(&look_ups).len(), MOST_IN_FOLDER);
     }
 
     #[test]
