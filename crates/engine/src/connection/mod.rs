@@ -65,6 +65,8 @@ pub(crate) enum Next {
     HandOff,
     /// Park it until more of the answer has come from the worker that runs its request.
     AwaitAnswer,
+    /// Let its successor have it: the kernel has the response so far.
+    TakeOver,
     /// Let bytes go both ways between the peer and the worker that runs its request.
     GiveAway,
     /// Refuse the request with this, and close.
@@ -121,6 +123,14 @@ pub(crate) enum Then {
     Close,
     /// For a request that was not read to its end.
     Linger,
+    /// The rest of the response, by its [`Successor`].
+    TakeOver,
+}
+
+/// Goes on with a response of which the application has written a part, as soon as the kernel has that. If it is dropped before,
+/// the connection has ended.
+pub(crate) trait Successor: Send + std::fmt::Debug {
+    fn take_over(self: Box<Self>, connection: Box<Connection>);
 }
 
 /// A connection and its current request.
@@ -142,6 +152,7 @@ pub(crate) struct Connection {
     awaited: Option<ProxyVersions>,
     /// Its place in the line of those that share its connection.
     turn: Option<turns::Turn>,
+    successor: Option<Box<dyn Successor>>,
 }
 
 impl Connection {
@@ -158,6 +169,7 @@ impl Connection {
             has_unread_body: false,
             awaited,
             turn: None,
+            successor: None,
         }
     }
 

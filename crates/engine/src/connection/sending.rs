@@ -1,7 +1,7 @@
 //! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
 //! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
 
-use super::{Connection, Next, State, Then};
+use super::{Connection, Next, State, Successor, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::meter::Meter;
@@ -26,6 +26,18 @@ impl Connection {
         self.forget_request();
         self.begin_flush(then, now);
         Next::Wait(Interest::Write)
+    }
+
+    /// Sends what the app has written of a response; its successor goes on with the rest.
+    pub(crate) fn send_for(&mut self, successor: Box<dyn Successor>, config: &Config, now: Millis) -> Next {
+        self.successor = Some(successor);
+        self.begin_flush(Then::TakeOver, now);
+        self.flush(config, now, FileParts::Leave)
+    }
+
+    /// Who goes on with the response.
+    pub(crate) fn take_successor(&mut self) -> Option<Box<dyn Successor>> {
+        self.successor.take()
     }
 
     /// A client sends the rest of the response. What arrives meanwhile stays in the kernel, so no buffers are kept.
@@ -116,10 +128,15 @@ impl Connection {
 
     /// What follows a response that is with the kernel.
     pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        if then == Then::TakeOver {
+            self.state = State::Ready;
+            return Next::TakeOver;
+        }
         if self.stream.transport().is_for_one_response() {
             return self.give_back(then);
         }
         match then {
+            Then::TakeOver => return Next::TakeOver,
             Then::NextRequest | Then::HandOff => {}
             // Unread bytes would turn the close into a reset, which may overtake the response.
             Then::Close if !self.has_unread() => return Next::Close,

@@ -43,6 +43,7 @@ impl Engine {
             Next::Wait(Interest::Read) if connection.is_between_requests() => self.park_or_hand_off(connection),
             Next::Wait(Interest::Write) if connection.is_relayed() => self.park_for_answer(connection, false),
             Next::AwaitAnswer => self.park_for_answer(connection, true),
+            Next::TakeOver => self.let_successor_take(connection),
             Next::GiveAway => self.relay_both_ways(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
@@ -53,6 +54,13 @@ impl Engine {
         }
         if waits_for_client {
             self.keep_to_response_memory();
+        }
+    }
+
+    fn let_successor_take(&self, mut connection: Box<Connection>) {
+        match connection.take_successor() {
+            Some(successor) => successor.take_over(connection),
+            None => self.close(connection),
         }
     }
 

@@ -106,8 +106,8 @@ impl Exchange<'_> {
     }
 
     /// Detaches the rest of the body from this thread: it is written through the client, from any thread, even after
-    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far must be with
-    /// the kernel ([`Exchange::is_flushed`]).
+    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far is sent before; no thread
+    /// may be writing ([`Exchange::is_detachable`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         let missing = match self.phase {

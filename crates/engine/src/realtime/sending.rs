@@ -17,6 +17,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a writer waits before it looks again whether a client has begun.
+const NOT_BEGUN: Duration = Duration::from_millis(10);
+
 /// The result of offering a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
@@ -97,6 +100,10 @@ impl Client {
         let Some(transport) = outbox.transport.clone().filter(|_| self.may_watch()) else {
             return;
         };
+        if outbox.carrier.is_none() {
+            drop(outbox);
+            return std::thread::sleep(NOT_BEGUN);
+        }
         let step = Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,
@@ -263,8 +270,10 @@ impl Client {
 
     /// Gives the kernel what it takes, and handles the result.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
+        // Before it has begun, what others have sent may still wait for the socket.
         let Outbox {
             transport: Some(transport),
+            carrier: Some(_),
             frames,
             moved,
             meter,
