@@ -24,7 +24,7 @@ use crate::clock::{Millis, Nanos};
 use crate::cluster::waiting_room::Stage;
 use crate::config::Config;
 use crate::connection::place::Place;
-use crate::files::{LookUp, LOOK_UP_TIME};
+use crate::files::{LookUp, LOOK_STEP};
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
@@ -104,7 +104,7 @@ enum State {
     /// A complete request is here, or runs.
     Ready,
     /// A native thread looks for the file that the request may be for.
-    LookUp { since: Millis, look_up: Arc<LookUp> },
+    LookUp { seen: Millis, look_up: Arc<LookUp> },
     /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
     /// takes more.
     Flush { meter: Meter, then: Then, late: bool },
@@ -297,7 +297,7 @@ impl Connection {
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
-            State::LookUp { since, .. } => *since + LOOK_UP_TIME,
+            State::LookUp { seen, .. } => *seen + LOOK_STEP,
             State::Ready => Millis::NEVER,
         }
     }
@@ -323,9 +323,17 @@ impl Connection {
     /// Its request waits for a look-up.
     pub(crate) fn await_look_up(&mut self, look_up: &Arc<LookUp>, now: Millis) {
         self.state = State::LookUp {
-            since: now,
+            seen: now,
             look_up: Arc::clone(look_up),
         };
+    }
+
+    /// When its deadline comes, if it has not come now: a look-up is given time in steps.
+    pub(crate) fn next_deadline(&mut self, now: Millis) -> Option<Millis> {
+        let State::LookUp { seen, look_up } = &mut self.state else {
+            return None;
+        };
+        look_up.wait_on(std::mem::replace(seen, now), now)
     }
 
     /// Whether its request waits for that look-up.

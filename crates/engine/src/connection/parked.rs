@@ -131,8 +131,11 @@ impl Parked {
         let mut expired = Vec::new();
         let mut earliest = Millis::NEVER;
         for slot in self.slots.values_mut() {
-            if slot.connection.is_none() {
+            let Some(connection) = &mut slot.connection else {
                 continue;
+            };
+            if slot.deadline <= now {
+                slot.deadline = connection.next_deadline(now).unwrap_or(slot.deadline);
             }
             if slot.deadline <= now {
                 expired.extend(slot.connection.take());

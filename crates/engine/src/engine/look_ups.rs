@@ -1,7 +1,7 @@
 //! Look-ups in the public folder that may have to wait for a disk, or for a server of files that does not answer: a few
 //! native threads do them, while the connection is parked. Neither the app nor other clients wait for that.
 //!
-//! A look-up that takes longer than [`LOOK_UP_TIME`](crate::files::LOOK_UP_TIME) is in vain. If its name is known to be
+//! A look-up that takes longer than 5 s, not counting pauses of the process, is in vain. If its name is known to be
 //! that of a file, or is in a folder that is known to be there, the response is 503; any other may be a path of the app,
 //! which gets the request.
 

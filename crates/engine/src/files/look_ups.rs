@@ -11,7 +11,7 @@ use crate::work_queue::Turn;
 use fairlead_wire::content_encoding::Accepted;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,10 @@ const MOST_WAITING: usize = 1024;
 /// A request waits for a look-up for this long, then it is answered without.
 pub(crate) const LOOK_UP_TIME: Duration = Duration::from_secs(5);
 
+/// Its time is counted in steps of this, and a step that takes longer counts as two: the process may have stood still, and with
+/// it the server of files.
+pub(crate) const LOOK_STEP: Duration = Duration::from_millis(250);
+
 /// One look-up, for the request of a connection that is parked meanwhile.
 #[derive(Debug)]
 pub(crate) struct LookUp {
@@ -42,6 +46,8 @@ pub(crate) struct LookUp {
     name: Vec<u8>,
     /// Whether the path is known to be that of a file.
     is_file: AtomicBool,
+    /// Milliseconds for which its request has waited.
+    waited: AtomicU64,
 }
 
 /// Who has asked.
@@ -62,7 +68,19 @@ impl LookUp {
             accepted,
             name,
             is_file: AtomicBool::default(),
+            waited: AtomicU64::default(),
         })
+    }
+
+    /// Its request has waited from `seen` until now. Returns when to look again, unless it has waited for too long.
+    pub(crate) fn wait_on(&self, seen: Millis, now: Millis) -> Option<Millis> {
+        let step = (now - seen).min(2 * LOOK_STEP).as_millis() as u64;
+        self.waited.fetch_add(step, Relaxed);
+        (!self.has_waited_long()).then(|| now + LOOK_STEP)
+    }
+
+    fn has_waited_long(&self) -> bool {
+        u128::from(self.waited.load(Relaxed)) >= LOOK_UP_TIME.as_millis()
     }
 
     /// The folder that the name begins with, however the client has spelled it.
@@ -147,7 +165,11 @@ impl LookUps {
     /// the threads have ended.
     pub(crate) fn push(&self, look_up: &Arc<LookUp>, now: Millis) -> bool {
         let mut state = self.state.lock();
-        let hangs = |(_, since): &(Arc<LookUp>, Millis)| now - *since >= LOOK_UP_TIME;
+        // The thread that runs it, and this list.
+        let is_abandoned = |one: &Arc<LookUp>| Arc::strong_count(one) <= 2;
+        let hangs = |(one, since): &(Arc<LookUp>, Millis)| {
+            now - *since >= LOOK_UP_TIME && (one.has_waited_long() || is_abandoned(one))
+        };
         if state.is_stopped || !state.leaves_threads(look_up, hangs) || !state.makes_room(look_up.client) {
             return false;
         }
@@ -253,6 +275,21 @@ mod tests {
         assert!(look_ups.push(&look_up(5, "/other/y"), later));
         look_ups.ended(&wanted[1]);
         assert!(look_ups.push(&next, later));
+    }
+
+    #[test]
+    fn a_pause_of_the_process_is_no_time_of_the_disk() {
+        let (one, began) = (look_up(1, "/a"), Millis::now());
+        let mut now = began + Duration::from_secs(3_600);
+        let mut next = one.wait_on(began, now);
+        let mut steps = 0;
+        while let Some(then) = next {
+            next = one.wait_on(now, then);
+            now = then;
+            steps += 1;
+        }
+        assert_eq!(now - began, Duration::from_secs(3_600) + LOOK_UP_TIME - 2 * LOOK_STEP);
+        assert!(steps > 10 && one.has_waited_long());
     }
 
     #[test]
