@@ -477,8 +477,8 @@ module Fairlead
     option :response_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 128 * 1024**2, valid: ["64m"], invalid: ["1k"],
            doc: "How much memory the unsent responses of a worker may take together, with those of WebSockets and event streams. Beyond it, " \
-                "the address that leaves most unread gives way: slow readers with large shares are aborted. Threads that write responses wait in line; if requests wait for these " \
-                "threads, the connection of the slowest reader is aborted."
+                "the address that leaves most unread gives way: slow readers with large shares are aborted. Threads " \
+                "that write responses wait in line; if requests wait for these threads, the connection of the slowest reader is aborted."
 
     option :response_disk_total_bytes, Types::Bytes.new,
            scope: :engine, default: 2 * 1024**3, valid: ["100m"], invalid: [-1],
