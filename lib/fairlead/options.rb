@@ -428,8 +428,8 @@ module Fairlead
            scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
            doc: "How much memory the heads and bodies of all requests of a process and incomplete messages of WebSockets may take " \
                 "together, not counting 32 KiB of each. Beyond it, bodies go to temporary files sooner, larger heads get a 503. " \
-                "Messages may take half of it; beyond that, a WebSocket of the address whose incomplete messages have taken most for longest " \
-                "is closed with 1013."
+                "Messages may take half of it. Bodies leave a quarter of it to messages, and a sixteenth to heads. Beyond its half, a " \
+                "WebSocket of the address whose incomplete messages have taken most for longest is closed with 1013."
 
     option :temp_dir, Types::Folder.new("DIR"),
            scope: :engine, default: ->(values) { folder_for_temporary_files(values[:directory]) }, shown_default: "the system's",
@@ -478,8 +478,8 @@ module Fairlead
     option :response_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 128 * 1024**2, valid: ["64m"], invalid: ["1k"],
            doc: "How much memory the unsent responses of a worker may take together, with those of WebSockets and event streams. Beyond it, " \
-                "connections with large shares are aborted, and threads that write responses wait in line; if requests wait for these " \
-                "threads, the connection of the slowest reader is aborted."
+                "the address that leaves most unread gives way: slow readers with large shares are aborted. Threads " \
+                "that write responses wait in line; if requests wait for these threads, the connection of the slowest reader is aborted."
 
     option :response_disk_total_bytes, Types::Bytes.new,
            scope: :engine, default: 2 * 1024**3, valid: ["100m"], invalid: [-1],

@@ -5,7 +5,9 @@
 mod support;
 
 use fairlead_engine::pubsub::{Delivery, Match, Scope};
-use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Overflow, RemoteAddress, RequestTotals};
+use fairlead_engine::{
+    App, Client as Peer, Config, Event, Exchange, Overflow, RemoteAddress, RequestTotals, TrustedProxies,
+};
 use fairlead_wire::websocket::Opcode;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::io::{Read, Write};
@@ -13,10 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::frames::{
-    block, field, frame as h2_frame, setting, FrameClient, DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW,
+    block, field, frame as h2_frame, get, setting, window_update, FrameClient, DATA, END_HEADERS, END_STREAM, GOAWAY,
+    HEADERS, INITIAL_WINDOW,
 };
 use support::web_socket::{frame, text, Received, WebSocket};
-use support::{config, eventually, listen, Client, Server};
+use support::{config, eventually, listen, path, reply, Client, Server};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -30,9 +33,14 @@ struct Talker {
 
 const PIECE: usize = 50_000;
 
+/// The length of a response to `/large`.
+const LARGE: usize = 6_000_000;
+
 impl App for Talker {
     fn call(&self, exchange: &mut Exchange<'_>) {
-        if exchange.start_upgrade() {
+        if path(exchange) == "/large" {
+            reply(exchange, &"z".repeat(LARGE));
+        } else if exchange.start_upgrade() {
             let _ = exchange.field(b"sec-websocket-protocol", b"chat");
             exchange.end_upgrade();
         } else {
@@ -130,6 +138,41 @@ fn messages_that_are_not_completed_give_way_to_others() {
     }
     drop(attackers);
     eventually("all is given back", || server.totals.used() == (0, 0));
+}
+
+#[test]
+fn bodies_that_stand_still_leave_messages_and_heads_a_part() {
+    let limits = Config {
+        body_memory_bytes: 112_000,
+        ..with_memory(2 * MEGABYTE as u64)
+    };
+    let (server, _) = serve(limits, 0);
+    let mut uploads: Vec<Client> = (0..40).map(|_| server.connect()).collect();
+    let body = "x".repeat(110_000);
+    for upload in &mut uploads {
+        upload.send(&format!(
+            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 111000\r\n\r\n{body}"
+        ));
+    }
+    eventually("most of the memory is taken", || {
+        server.totals.used().0 > MEGABYTE as u64
+    });
+    eventually("the others go to the disk", || server.totals.used().1 > 20 * 100_000);
+    let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
+    let mut messages: Vec<WebSocket> = (0..2).map(|_| begin(&server, 150_000)).collect();
+    for message in &mut messages {
+        message.stream.write_all(&whole[150_000..]).expect("the server reads");
+        assert_eq!(message.receive(), Received::Binary(b"200000".to_vec()));
+    }
+    let mut client = server.connect();
+    client.send(&format!(
+        "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}\r\n\r\n",
+        "x".repeat(60_000)
+    ));
+    assert_eq!(client.response().status, 200);
+    for upload in &mut uploads {
+        assert_eq!(upload.send(&"x".repeat(1_000)).response().status, 200);
+    }
 }
 
 #[test]
@@ -387,6 +430,124 @@ fn a_client_that_reads_is_spared_although_it_has_the_largest_share() {
     }
     assert!(clients(&server) < 11, "others have given way");
     drop(idlers);
+}
+
+/// A client of this address that has asked for so many bytes, which it does not read.
+fn stalled_as(server: &Server, client: &str, length: usize) -> WebSocket {
+    let mut client = WebSocket::connect_with_field(server.address, client);
+    set_socket_recv_buffer_size(&client.stream, 4_096).expect("a small buffer");
+    client.send(Opcode::Text, format!("send {length}").as_bytes());
+    client
+}
+
+/// How many clients have not taken all that they were sent.
+fn waiting(app: &Talker) -> usize {
+    let peers = app.peers.lock().unwrap();
+    peers.iter().filter(|peer| peer.pending() > 0).count()
+}
+
+#[test]
+fn an_address_whose_clients_leave_most_unread_gives_way_before_another_with_a_larger_share() {
+    let limits = Config {
+        remote_address: RemoteAddress::Field(b"x-client"[..].into()),
+        ..with_total(TOTAL)
+    };
+    let (server, app) = serve(limits, 0);
+    let mut good = stalled_as(&server, "X-Client: 10.0.0.9", 900_000);
+    eventually("it waits", || waiting(&app) == 1);
+    std::thread::sleep(Duration::from_millis(1_200));
+    let attackers: Vec<WebSocket> = (0..120)
+        .map(|_| stalled_as(&server, "X-Client: 10.0.0.3", 100_000))
+        .collect();
+    eventually("some have given way", || server.engine.stats().overflowed > 30);
+    assert_eq!(good.receive(), text(&"y".repeat(900_000)));
+    drop(attackers);
+}
+
+#[test]
+fn clients_whom_a_proxy_does_not_name_count_each_for_itself() {
+    let limits = Config {
+        trusted_proxies: TrustedProxies::parse(vec!["127.0.0.1".to_string()]).expect("an address"),
+        ..with_total(TOTAL)
+    };
+    let (server, app) = serve(limits, 0);
+    let _named = stalled_as(&server, "X-Forwarded-For: 10.0.0.9", 900_000);
+    eventually("it waits", || waiting(&app) == 1);
+    std::thread::sleep(Duration::from_millis(200));
+    let others: Vec<WebSocket> = (0..71).map(|_| stalled_as(&server, "X-Other: 1", 100_000)).collect();
+    eventually("nearly all is taken", || waiting(&app) == 72);
+    let more: Vec<WebSocket> = (0..12).map(|_| stalled_as(&server, "X-Other: 1", 100_000)).collect();
+    eventually("one has given way", || server.engine.stats().overflowed > 0);
+    eventually("the others wait", || waiting(&app) == 83);
+    assert_eq!(server.engine.stats().overflowed, 1, "the one with the largest share");
+    drop((others, more));
+}
+
+/// Others keep nearly the whole total, and take none of it. Then somebody reads a large response, `read` a part of it at a time
+/// until it is over, while they get more.
+fn is_spared<C>(ask: impl Fn(&Server) -> C, mut read: impl FnMut(&mut C) -> usize) {
+    let limits = Config {
+        response_memory_bytes: LARGE + MEGABYTE,
+        response_disk_total_bytes: 0,
+        ..with_total(2 * TOTAL)
+    };
+    let (server, app) = serve(limits, 0);
+    let idlers: Vec<WebSocket> = (0..14).map(|_| small_reader(&server)).collect();
+    eventually("all are here", || app.peers.lock().unwrap().len() == 14);
+    let peers = app.peers.lock().unwrap().clone();
+    for peer in &peers[..8] {
+        assert!(peer.write(&vec![b'x'; MEGABYTE], true));
+    }
+    std::thread::sleep(Duration::from_millis(1_200));
+    let mut reader = ask(&server);
+    let (mut sum, mut greeted) = (0, 8);
+    while sum < LARGE {
+        let count = read(&mut reader);
+        assert!(count > 0, "it has given way after {sum} bytes");
+        sum += count;
+        if sum > 1_000_000 && greeted < peers.len() {
+            assert!(peers[greeted].write(&vec![b'x'; MEGABYTE], true));
+            greeted += 1;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(server.engine.stats().overflowed > 0, "others have given way");
+    drop(idlers);
+}
+
+#[test]
+fn a_client_of_http1_that_reads_is_spared_although_it_has_the_largest_share() {
+    let ask = |server: &Server| {
+        let mut client = server.connect();
+        set_socket_recv_buffer_size(&client.stream, 65_536).expect("a buffer");
+        client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+        client
+    };
+    let mut space = vec![0; 50_000];
+    is_spared(ask, move |client| client.stream.read(&mut space).unwrap_or(0));
+}
+
+#[test]
+fn a_session_that_reads_is_spared_although_it_has_the_largest_share() {
+    let ask = |server: &Server| {
+        let mut client = FrameClient::connect(server.address);
+        set_socket_recv_buffer_size(&client.socket, 65_536).expect("a buffer");
+        let wide = [setting(INITIAL_WINDOW, 1 << 30), window_update(0, 1 << 30)].concat();
+        client.send(&[wide, get(1, "/large")].concat());
+        client
+    };
+    is_spared(ask, |client| {
+        let mut read = 0;
+        while read < 50_000 {
+            let frame = client.find(|frame| [DATA, GOAWAY].contains(&frame.kind));
+            assert_eq!(frame.kind, DATA, "it has given way");
+            read += frame.payload.len();
+            if frame.flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        read
+    });
 }
 
 #[test]

@@ -103,7 +103,8 @@ fn where_memory_is_scarce_bodies_go_to_files_sooner() {
 
 #[test]
 fn where_memory_is_scarce_large_heads_are_refused_and_small_ones_are_not() {
-    let (server, totals) = serve(150_000, 1 << 20);
+    // A quarter of it is for messages.
+    let (server, totals) = serve(200_000, 1 << 20);
     let mut early: Vec<Client> = (0..2).map(|_| begin_head(&server, 50_000)).collect();
     eventually("they are here", || totals.used().0 >= 100_000);
     assert_is_refused(&mut begin_head(&server, 60_000));

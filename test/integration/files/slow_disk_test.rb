@@ -78,6 +78,18 @@ class SlowDiskTest < Minitest::Test
     assert_file "stuck", waiting.get("/stuck.txt")
   end
 
+  def test_a_pause_of_the_server_is_no_time_of_the_disk
+    server = serve_slowly("public/mounted")
+    waiting = hang(server, "/mounted/stuck.txt", :look_up)
+    server.signal(:STOP)
+    wait_for_time(5.5)
+    server.signal(:CONT)
+    wait_for_time(1.5)
+    @disk.release
+
+    assert_file "stuck", waiting.answer
+  end
+
   def test_a_file_that_the_application_names
     server = serve_slowly("files", {}, "--sendfile-root", "files")
     waiting = hang(server, "/?sendfile=#{server.path("files/stuck.txt")}", :look_up)
@@ -200,6 +212,12 @@ class SlowDiskTest < Minitest::Test
     client.write("GET #{target} HTTP/1.1\r\nhost: test\r\n\r\n")
     @disk.wait_until_held
     client
+  end
+
+  # There is no sign of what has not happened: a request was not refused.
+  def wait_for_time(seconds)
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    wait_until("#{seconds} s to pass") { Process.clock_gettime(Process::CLOCK_MONOTONIC) - began > seconds }
   end
 
   # Each gets its answer while that one still hangs.

@@ -14,6 +14,8 @@ class KeptStreamsTest < Minitest::Test
 
   parallelize_me!
 
+  PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".b
+
   def test_another_thread_goes_on_writing
     server = keeping("3.times { |n| sleep 0.01 until File.exist?(n.to_s); stream.write(n.to_s) }; stream.close")
     client = connect(server).request("GET", "/stream")
@@ -60,6 +62,39 @@ class KeptStreamsTest < Minitest::Test
     client.reset
 
     assert_equal ["true"], wait_for_notes(server, 1)
+  end
+
+  def test_what_the_call_has_written_keeps_no_thread_while_its_client_does_not_read
+    server = writing("stream.write('x' * 4_000_000)", "stream.write('the end'); stream.close")
+    client = narrow_client(server).request("GET", "/stream")
+    wait_for_notes(server, 1)
+    3.times { assert_equal "plain", get(server).body }
+
+    assert_equal "#{"x" * 4_000_000}the end", client.answer.body
+    assert_equal "plain", client.get.body
+  end
+
+  def test_nor_does_it_with_a_window_that_stays_closed
+    server = writing("stream.write('begin')", "stream.write('the end'); stream.close")
+    request = "\x82\x86\x44\x07/stream\x41\x01a".b
+    client = connect(server).write(PREFACE + window(0) + frame(1, 5, 1, request))
+    wait_for_notes(server, 1)
+    3.times { assert_equal "plain", get(server).body }
+    client.write(window(100_000))
+    received = client.read_through("the end")
+
+    assert_operator received.index("begin"), :<, received.index("the end")
+  end
+
+  def test_a_client_that_goes_before_it_has_what_the_call_has_written
+    server = writing("stream.write('x' * 4_000_000)", "begin; loop { stream.write('x' * 100_000) }; rescue IOError; Notes.add('gone'); end",
+                     "--response-disk-bytes", "8m")
+    client = narrow_client(server).request("GET", "/stream")
+    wait_for_notes(server, 1)
+    client.reset
+
+    assert_equal %w[called gone], wait_for_notes(server, 2)
+    assert_equal "plain", get(server).body
   end
 
   # Nobody can close it any more; the garbage collector finds out. Its writer may have died: nobody knows whether that is all.
@@ -151,6 +186,20 @@ class KeptStreamsTest < Minitest::Test
       server.stderr.match?(/\Aclosed a stream of 127.0.0.1:\d+ \(the application has lost the stream without closing it\)\n\z/)
     end
   end
+
+  # A server with one thread that writes the beginning of a stream in the call, and the rest in another thread.
+  def writing(beginning, rest, *arguments)
+    serve(unlinted(<<~RUBY), "-t", 1, "--write-timeout", 60, *arguments)
+      next [200, {}, ["plain"]] unless env["PATH_INFO"] == "/stream"
+
+      [200, {}, ->(stream) { #{beginning}; Notes.add("called"); Thread.new { #{rest} } }]
+    RUBY
+  end
+
+  def frame(kind, flags, stream, payload) = [payload.bytesize].pack("N")[1..] + [kind, flags, stream].pack("CCN") + payload
+
+  # SETTINGS that let the client be sent so many bytes of each stream.
+  def window(bytes) = frame(4, 0, 0, [4, bytes].pack("nN"))
 
   # A server that writes a stream with +code+ in a thread of its own, and answers anything else at once with what +plain+ returns.
   def keeping(code, *arguments, setup: "", plain: "'plain'")

@@ -24,7 +24,7 @@ use crate::clock::{Millis, Nanos};
 use crate::cluster::waiting_room::Stage;
 use crate::config::Config;
 use crate::connection::place::Place;
-use crate::files::{LookUp, LOOK_UP_TIME};
+use crate::files::{LookUp, LOOK_STEP};
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
@@ -65,6 +65,8 @@ pub(crate) enum Next {
     HandOff,
     /// Park it until more of the answer has come from the worker that runs its request.
     AwaitAnswer,
+    /// Let its successor have it: the kernel has the response so far.
+    TakeOver,
     /// Let bytes go both ways between the peer and the worker that runs its request.
     GiveAway,
     /// Refuse the request with this, and close.
@@ -102,7 +104,7 @@ enum State {
     /// A complete request is here, or runs.
     Ready,
     /// A native thread looks for the file that the request may be for.
-    LookUp { since: Millis, look_up: Arc<LookUp> },
+    LookUp { seen: Millis, look_up: Arc<LookUp> },
     /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
     /// takes more.
     Flush { meter: Meter, then: Then, late: bool },
@@ -121,6 +123,14 @@ pub(crate) enum Then {
     Close,
     /// For a request that was not read to its end.
     Linger,
+    /// The rest of the response, by its [`Successor`].
+    TakeOver,
+}
+
+/// Goes on with a response of which the application has written a part, as soon as the kernel has that. If it is dropped before,
+/// the connection has ended.
+pub(crate) trait Successor: Send + std::fmt::Debug {
+    fn take_over(self: Box<Self>, connection: Box<Connection>);
 }
 
 /// A connection and its current request.
@@ -142,6 +152,7 @@ pub(crate) struct Connection {
     awaited: Option<ProxyVersions>,
     /// Its place in the line of those that share its connection.
     turn: Option<turns::Turn>,
+    successor: Option<Box<dyn Successor>>,
 }
 
 impl Connection {
@@ -158,6 +169,7 @@ impl Connection {
             has_unread_body: false,
             awaited,
             turn: None,
+            successor: None,
         }
     }
 
@@ -285,7 +297,7 @@ impl Connection {
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
-            State::LookUp { since, .. } => *since + LOOK_UP_TIME,
+            State::LookUp { seen, .. } => *seen + LOOK_STEP,
             State::Ready => Millis::NEVER,
         }
     }
@@ -311,9 +323,17 @@ impl Connection {
     /// Its request waits for a look-up.
     pub(crate) fn await_look_up(&mut self, look_up: &Arc<LookUp>, now: Millis) {
         self.state = State::LookUp {
-            since: now,
+            seen: now,
             look_up: Arc::clone(look_up),
         };
+    }
+
+    /// When its deadline comes, if it has not come now: a look-up is given time in steps.
+    pub(crate) fn next_deadline(&mut self, now: Millis) -> Option<Millis> {
+        let State::LookUp { seen, look_up } = &mut self.state else {
+            return None;
+        };
+        look_up.wait_on(std::mem::replace(seen, now), now)
     }
 
     /// Whether its request waits for that look-up.

@@ -5,12 +5,14 @@
 
 use crate::clock::Millis;
 use crate::connection::Connection;
+use crate::spool::GivesWay;
 use crate::stream::output::KEPT_CAPACITY;
 use crate::transport::poller::{Interest, Key, Poller};
 use crate::transport::Link;
 use rustix::io;
 use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many spare buffers are kept.
 const SPARE_BUFFERS: usize = 64;
@@ -102,14 +104,38 @@ impl Parked {
         is_there.then(|| slot.connection.take()).flatten()
     }
 
+    /// Takes the connection with that key if it is parked and has to give way; see [`Connection::gives_way`].
+    ///
+    /// # Errors
+    /// If it need not, or it is not known yet.
+    pub(crate) fn take_to_give_way(
+        &mut self,
+        key: Key,
+        limit: Option<Duration>,
+        now: Millis,
+    ) -> Result<Box<Connection>, GivesWay> {
+        let place = self.slots.get_mut(slot(key)).map(|slot| &mut slot.connection);
+        let place = place.ok_or(GivesWay::No)?;
+        match place
+            .as_mut()
+            .map_or(GivesWay::No, |connection| connection.gives_way(limit, now))
+        {
+            GivesWay::Yes => place.take().ok_or(GivesWay::No),
+            verdict => Err(verdict),
+        }
+    }
+
     /// Takes every connection whose deadline has come; returns them and the earliest remaining deadline.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
         let mut earliest = Millis::NEVER;
         for slot in self.slots.values_mut() {
-            if slot.connection.is_none() {
+            let Some(connection) = &mut slot.connection else {
                 continue;
+            };
+            if slot.deadline <= now {
+                slot.deadline = connection.next_deadline(now).unwrap_or(slot.deadline);
             }
             if slot.deadline <= now {
                 expired.extend(slot.connection.take());
@@ -188,7 +214,6 @@ mod tests {
     use crate::transport::Socket;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
-    use std::time::Duration;
 
     #[test]
     fn an_event_on_its_way_does_not_silence_a_transport_that_somebody_else_watches() {

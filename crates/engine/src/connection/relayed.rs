@@ -275,7 +275,7 @@ impl Connection {
     pub(super) fn give_back(&self, then: Then) -> Next {
         self.stream.transport().give_back(match then {
             Then::NextRequest | Then::HandOff => Afterwards::NextRequest,
-            Then::Close | Then::Linger => Afterwards::Close,
+            Then::Close | Then::Linger | Then::TakeOver => Afterwards::Close,
         });
         Next::Close
     }

@@ -1,16 +1,17 @@
 //! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
 //! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
 
-use super::{Connection, Next, State, Then};
+use super::{Connection, Next, State, Successor, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::meter::Meter;
-use crate::spool::Slowness;
-use crate::stream::output::{FileParts, Flush};
+use crate::spool::{GivesWay, Slowness};
+use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::poller::Interest;
 use crate::transport::Shutdown;
 use crate::transport::READ_TURN;
 use rustix::io::Errno;
+use std::time::Duration;
 
 impl Connection {
     /// The app has written the response: sends it, and continues with the next request.
@@ -25,6 +26,18 @@ impl Connection {
         self.forget_request();
         self.begin_flush(then, now);
         Next::Wait(Interest::Write)
+    }
+
+    /// Sends what the app has written of a response; its successor goes on with the rest.
+    pub(crate) fn send_for(&mut self, successor: Box<dyn Successor>, config: &Config, now: Millis) -> Next {
+        self.successor = Some(successor);
+        self.begin_flush(Then::TakeOver, now);
+        self.flush(config, now, FileParts::Leave)
+    }
+
+    /// Who goes on with the response.
+    pub(crate) fn take_successor(&mut self) -> Option<Box<dyn Successor>> {
+        self.successor.take()
     }
 
     /// A client sends the rest of the response. What arrives meanwhile stays in the kernel, so no buffers are kept.
@@ -115,10 +128,15 @@ impl Connection {
 
     /// What follows a response that is with the kernel.
     pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        if then == Then::TakeOver {
+            self.state = State::Ready;
+            return Next::TakeOver;
+        }
         if self.stream.transport().is_for_one_response() {
             return self.give_back(then);
         }
         match then {
+            Then::TakeOver => return Next::TakeOver,
             Then::NextRequest | Then::HandOff => {}
             // Unread bytes would turn the close into a reset, which may overtake the response.
             Then::Close if !self.has_unread() => return Next::Close,
@@ -164,6 +182,28 @@ impl Connection {
         let keeps =
             self.is_flushing() && (from_disk && self.stream.output.is_spooling() || self.stream.output.holds_memory());
         self.stream.output.slowness(now).filter(|_| keeps)
+    }
+
+    /// Whether it gives way to others: its response is complete and waits, and its client would not have taken it within `limit`.
+    pub(super) fn gives_way(&mut self, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(limit) = limit.filter(|_| self.is_flushing()) else {
+            return if self.is_flushing() {
+                GivesWay::Yes
+            } else {
+                GivesWay::No
+            };
+        };
+        let gives_way = |output: &Output| {
+            let slowness = output.slowness(now);
+            slowness.map_or(GivesWay::No, |slowness| slowness.gives_way(limit))
+        };
+        let verdict = gives_way(&self.stream.output);
+        if verdict != GivesWay::Yes {
+            return verdict;
+        }
+        // The poller may not have seen that it takes more.
+        self.offer_more();
+        gives_way(&self.stream.output)
     }
 
     /// Finds out whether a client takes more of what waits for it in memory. What follows from that comes with the next event.

@@ -68,7 +68,7 @@ impl Connection {
                     .body_memory_bytes
                     .saturating_sub(self.stream.request.body.memory()),
             );
-            if most > 0 && self.space.taken.memory(totals, memory + most) {
+            if most > 0 && self.space.taken.memory_for_body(totals, memory + most) {
                 return Ok(most);
             }
         }

@@ -1,15 +1,16 @@
-//! When a total of all clients is used up, the client with the largest share gives way (`limits/budget.rs`): a session of
-//! HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a WebSocket or an event stream unless it
-//! would soon be done. Of incomplete messages the one with the largest product of size and age gives way, of the address that
-//! has the largest one in sum.
+//! When a total of all clients is used up, the largest share of the address that has most gives way (`limits/budget.rs`): a
+//! session of HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a WebSocket or an event stream.
+//! Peers that would soon have taken what waits for them are spared as long as there is another one. Of incomplete messages the
+//! one with the largest product of size and age gives way, of the address that has the largest one in sum.
 
 use super::Engine;
 use crate::clock::Millis;
 use crate::http2::{is_session, Session};
-use crate::limits::budget::{Budget, Kind};
+use crate::limits::budget::{Budget, Kind, CANDIDATES};
+use crate::limits::holders::Candidate;
 use crate::observe::excess::About;
 use crate::realtime::is_client;
-use crate::spool::GRACE;
+use crate::spool::{GivesWay, Slowness, GRACE};
 use crate::sync::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,6 +24,9 @@ const SMALL_BYTES: u64 = 32 * 1024;
 
 /// Clients that give way in one go. Each may have little.
 const MOST_AT_A_TIME: usize = 32;
+
+/// Candidates that are looked at, by [`CANDIDATES`] at a time, before one that takes what it is sent has to give way.
+const MOST_LOOKS: usize = 128;
 
 #[derive(Default)]
 pub(super) struct GivingWay(Mutex<Inner>);
@@ -78,7 +82,7 @@ impl Engine {
     pub(super) fn keep_to_response_memory(&self) -> bool {
         let mut have_given_way = 0;
         while have_given_way < MOST_AT_A_TIME && self.services.spool.is_memory_exceeded(self.comes_back()) {
-            if !self.make_largest_give_way(Kind::Responses, 0) {
+            if !self.make_room_for_responses(Millis::now()) {
                 break;
             }
             have_given_way += 1;
@@ -93,92 +97,182 @@ impl Engine {
         }
     }
 
-    /// Makes the client with the largest share give way, if that is larger than `own`. Whether there is room now, or soon.
-    pub(super) fn make_largest_give_way(&self, kind: Kind, own: u64) -> bool {
+    /// Makes the largest of those give way that would not have taken their responses within `write_timeout`. If nobody is slow, or
+    /// nobody has been for long enough to tell, that is looked at again soon, unless too much is at stake.
+    fn make_room_for_responses(&self, now: Millis) -> bool {
+        let is_late = self.services.spool.is_memory_far_exceeded(self.comes_back());
+        if is_late {
+            self.budgets.begin_again(Kind::Responses);
+        }
+        let has_given_way = self.end_slow_response(is_late, now) || is_late && self.end_largest_response(now);
+        if has_given_way {
+            self.budgets.begin_again(Kind::Responses);
+        } else {
+            self.worker.expect(now + GRACE);
+        }
+        has_given_way
+    }
+
+    fn end_slow_response(&self, is_late: bool, now: Millis) -> bool {
+        for _ in 0..if is_late { MOST_LOOKS } else { 1 } {
+            let candidates = self.budgets.candidates(Kind::Responses);
+            if self.end_first_response(&candidates, is_late, now) {
+                return true;
+            }
+            if candidates.len() < CANDIDATES {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Ends the first one that is slow. As long as one address has a large part, others give way only when it is late. If some of an
+    /// address with a large part may still turn out to be slow by then, the slowest of these gives way.
+    fn end_first_response(&self, candidates: &[Candidate], is_late: bool, now: Millis) -> bool {
+        let limit = Some(self.worker.write_timeout());
+        let is_large = |candidate: &Candidate| self.services.spool.is_large_part(candidate.sum);
+        let mut first_is_large = is_late.then_some(false);
+        let mut unknown: Option<(Slowness, &Candidate)> = None;
+        for candidate in candidates {
+            if unknown.is_some_and(|(_, unknown)| unknown.owner != candidate.owner) {
+                break;
+            }
+            if !candidate.is_of_first && *first_is_large.get_or_insert_with(|| self.has_first_large_part()) {
+                self.budgets.begin_again(Kind::Responses);
+                return false;
+            }
+            match self.end_response(candidate.key, limit, now) {
+                GivesWay::Yes => return true,
+                // It is known soon. Until then no smaller one gives way.
+                GivesWay::Perhaps(_) if !is_late => {
+                    self.budgets.begin_again(Kind::Responses);
+                }
+                GivesWay::Perhaps(slowness) if is_large(candidate) => {
+                    let is_slower = unknown.is_none_or(|(slowest, _)| slowness > slowest);
+                    unknown = if is_slower {
+                        Some((slowness, candidate))
+                    } else {
+                        unknown
+                    };
+                }
+                GivesWay::Perhaps(_) | GivesWay::No => {}
+            }
+        }
+        unknown.is_some_and(|(_, unknown)| self.end_response(unknown.key, None, now) == GivesWay::Yes)
+    }
+
+    /// Whether the address that has most has a large part of the memory for unsent responses.
+    fn has_first_large_part(&self) -> bool {
+        self.services
+            .spool
+            .is_large_part(self.budgets.largest_sum(Kind::Responses))
+    }
+
+    fn end_largest_response(&self, now: Millis) -> bool {
+        self.budgets.begin_again(Kind::Responses);
+        let candidates = self.budgets.candidates(Kind::Responses);
+        let mut ended = candidates
+            .iter()
+            .map(|candidate| self.end_response(candidate.key, None, now));
+        ended.any(|ended| ended == GivesWay::Yes)
+    }
+
+    /// Ends a connection, a session or a client unless it would have taken what waits for it within `limit`.
+    fn end_response(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
+        if is_client(key) {
+            let client = self.services.realtime.clients().get(key);
+            client.map_or(GivesWay::No, |client| client.give_way(limit, now))
+        } else if is_session(key) {
+            self.end_slow_session(key, limit, now)
+        } else {
+            self.abort_connection(key, limit, now)
+        }
+    }
+
+    fn end_slow_session(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(session) = self.sessions.get(key).filter(|session| !session.is_over()) else {
+            return GivesWay::No;
+        };
+        if let Some(limit) = limit {
+            let slowness = session.slowness(now);
+            let verdict = slowness.map_or(GivesWay::No, |slowness| slowness.gives_way(limit));
+            if verdict != GivesWay::Yes {
+                return verdict;
+            }
+        }
+        let leaving = (Arc::downgrade(session.budget()), now);
+        self.giving_way.0.lock().gone.push(leaving);
+        self.end_session(&session, Kind::Responses, now);
+        GivesWay::Yes
+    }
+
+    /// A thread may have it; then another one gives way.
+    fn abort_connection(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let taken = self.connections.parked().take_to_give_way(key, limit, now);
+        let connection = match taken {
+            Ok(connection) => connection,
+            Err(verdict) => return verdict,
+        };
+        let (peers, option) = (&connection.stream.peers, option(Kind::Responses));
+        self.worker.log.about_peer(
+            About::GaveWay,
+            peers.client(),
+            format_args!("aborted a response to {peers}: others need its share of {option}, which is used up"),
+        );
+        self.abort(connection);
+        GivesWay::Yes
+    }
+
+    /// Makes the incomplete message give way that is the first one to go.
+    pub(super) fn make_room_for_messages(&self) -> bool {
+        let clients = self.services.realtime.clients();
+        let gives_way = |key: &u64| clients.get(*key).is_some_and(|client| client.give_message_up());
+        self.budgets.longest_held_messages().iter().any(gives_way)
+    }
+
+    /// Makes the largest session of the address with most give way. Whether there is room now, or soon. `asker`: a session that
+    /// is about to have so much itself; others give way to it only if their addresses have more.
+    pub(super) fn make_session_give_way(&self, kind: Kind, asker: Option<(&Budget, u64)>) -> bool {
         let now = Millis::now();
-        if kind != Kind::Responses && self.giving_way.0.lock().is_leaving(kind, now) {
+        if self.giving_way.0.lock().is_leaving(kind, now) {
             return true;
         }
-        let keys = self.budgets.largest(kind);
-        let gives_way = |key: u64| match key {
-            _ if is_client(key) => self.end_client(key, kind, Some(self.worker.write_timeout()), now),
-            _ if is_session(key) => self.end_largest_session(key, kind, own, now),
-            _ => self.abort_largest_connection(key, kind),
-        };
-        let has_given_way =
-            keys.iter().any(|key| gives_way(*key)) || kind == Kind::Responses && self.end_spared_client(&keys, now);
+        let candidates = self.budgets.candidates(kind);
+        let has_given_way = candidates
+            .iter()
+            .any(|candidate| self.end_largest_session(candidate.key, kind, asker, now));
         if has_given_way {
             self.budgets.begin_again(kind);
         }
         has_given_way
     }
 
-    /// Nobody is slow, or nobody has been for long enough to tell: that is looked at again soon, unless too much is at stake.
-    fn end_spared_client(&self, keys: &[u64], now: Millis) -> bool {
-        let mut clients = keys.iter().filter(|key| is_client(**key));
-        if !self.services.spool.is_memory_far_exceeded(self.comes_back()) {
-            self.worker.expect(now + GRACE);
-            return false;
-        }
-        clients.any(|key| self.end_client(*key, Kind::Responses, None, now))
-    }
-
-    /// Spares a client that would have taken everything within `limit`.
-    fn end_client(&self, key: u64, kind: Kind, limit: Option<Duration>, now: Millis) -> bool {
-        let client = self.services.realtime.clients().get(key);
-        client.is_some_and(|client| match kind {
-            Kind::Messages => client.give_message_up(),
-            _ => client.give_way(limit, now),
-        })
-    }
-
-    fn end_largest_session(&self, key: u64, kind: Kind, own: u64, now: Millis) -> bool {
+    fn end_largest_session(&self, key: u64, kind: Kind, asker: Option<(&Budget, u64)>, now: Millis) -> bool {
         let session = self.sessions.get(key).filter(|session| !session.is_over());
-        // HTTP/1 connections take memory and files for their bodies, too, and have no rank: the largest session may be small.
-        let is_large = |session: &Arc<Session>| {
-            let budget = session.budget();
-            budget.used(kind) > own && (kind == Kind::Responses || budget.has_much(kind))
+        let gives_way = |session: &Arc<Session>| {
+            let gives_way_to = |(asker, wanted)| self.budgets.gives_way_to(kind, session.budget(), asker, wanted);
+            asker.is_none_or(gives_way_to)
         };
-        let Some(session) = session.filter(is_large) else {
+        let Some(session) = session.filter(gives_way) else {
             return false;
         };
         let mut inner = self.giving_way.0.lock();
-        let leaving = (Arc::downgrade(session.budget()), now);
-        if kind == Kind::Responses {
-            inner.gone.push(leaving);
-        } else {
-            inner.leaving = Some(leaving);
-            inner.left = session.budget().used(kind);
-        }
+        inner.leaving = Some((Arc::downgrade(session.budget()), now));
+        inner.left = session.budget().used(kind);
         drop(inner);
+        self.end_session(&session, kind, now);
+        true
+    }
+
+    fn end_session(&self, session: &Arc<Session>, kind: Kind, now: Millis) {
         let (peers, option) = (&session.peers, option(kind));
         self.worker.log.about_peer(
             About::GaveWay,
             peers.client(),
-            format_args!(
-                "closed HTTP/2 connection from {peers}: it had the largest share of {option}, which is used up"
-            ),
+            format_args!("closed HTTP/2 connection from {peers}: others need its share of {option}, which is used up"),
         );
         session.give_way(now);
-        self.forget_if_over(&session);
-        true
-    }
-
-    /// A thread may have it; then another one gives way.
-    fn abort_largest_connection(&self, key: u64, kind: Kind) -> bool {
-        let connection = self
-            .connections
-            .parked()
-            .take_if(key, |connection| connection.is_flushing());
-        let Some(connection) = connection else { return false };
-        let (peers, option) = (&connection.stream.peers, option(kind));
-        self.worker.log.about_peer(
-            About::GaveWay,
-            peers.client(),
-            format_args!("aborted a response to {peers}: it had the largest share of {option}, which is used up"),
-        );
-        self.abort(connection);
-        true
+        self.forget_if_over(session);
     }
 
     /// True if a session may begin a request with a head of so many bytes.
@@ -192,8 +286,9 @@ impl Engine {
         }
         let own = budget.used(Kind::Requests) + head_bytes as u64;
         let has_room = || self.worker.config.request_totals.has_memory(head_bytes);
+        let asker = Some((&**budget, own));
         let will_have_room =
-            || self.make_largest_give_way(Kind::Requests, own) && self.giving_way.0.lock().promise(head_bytes as u64);
+            || self.make_session_give_way(Kind::Requests, asker) && self.giving_way.0.lock().promise(head_bytes as u64);
         let is_admitted = own <= SMALL_BYTES || has_room() || will_have_room();
         if !is_admitted {
             self.tell_of_refusal(session, Kind::Requests);

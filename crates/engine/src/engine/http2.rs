@@ -61,7 +61,8 @@ impl Engine {
         let transport = Arc::clone(stream.transport());
         let (endpoint, peers) = stream.into_peers();
         let taker: Weak<dyn TurnTaker> = self.me.clone();
-        let budget = self.budgets.budget(session_key(place.key()));
+        let key = session_key(place.key());
+        let budget = self.budgets.budget_of(peers.owner(key), key);
         let session = Session::new(
             (place, transport, ahead),
             (endpoint, peers),

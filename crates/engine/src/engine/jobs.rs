@@ -4,7 +4,7 @@ use super::Engine;
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
 use crate::config::fair_by::Party;
-use crate::connection::Connection;
+use crate::connection::{Connection, Successor};
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::limits::budget::Kind;
 use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
@@ -75,7 +75,8 @@ impl Host for Engine {
     fn make_room(&self, kind: Kind) -> bool {
         match kind {
             Kind::Responses => self.keep_to_response_memory(),
-            _ => self.make_largest_give_way(kind, 0),
+            Kind::Messages => self.make_room_for_messages(),
+            _ => self.make_session_give_way(kind, None),
         }
     }
 }
@@ -91,6 +92,31 @@ impl Lender for Loan {
             // The poller goes on with it: this thread may have the lock of the language.
             connection.respond_later(engine.after_response(false), Millis::now());
             engine.park(connection, Interest::Write);
+        }
+    }
+}
+
+/// The client that goes on with a response.
+#[derive(Debug)]
+struct Heir {
+    engine: Weak<Engine>,
+    client: Option<Arc<Client>>,
+    close: bool,
+}
+
+impl Successor for Heir {
+    fn take_over(mut self: Box<Self>, connection: Box<Connection>) {
+        if let (Some(engine), Some(client)) = (self.engine.upgrade(), self.client.take()) {
+            engine.begin_client(connection, &client, self.close);
+        }
+    }
+}
+
+/// The connection has ended: who writes to the client learns of it.
+impl Drop for Heir {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            client.end();
         }
     }
 }
@@ -152,6 +178,21 @@ impl Engine {
 
     /// Turns a connection into a client, after the app has returned. `close`: whether it ends with that.
     fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
+        // No thread waits for the client to take what was written before. The rest follows when the kernel has that.
+        if client.is_response() && !connection.stream.output.is_empty() {
+            let heir = Box::new(Heir {
+                engine: self.me.clone(),
+                client: Some(Arc::clone(client)),
+                close,
+            });
+            let next = connection.send_for(heir, &self.worker.config, Millis::now());
+            return self.settle(connection, next);
+        }
+        self.begin_client(connection, client, close);
+    }
+
+    /// The kernel has what was written of a response before; or it is the head of an upgrade.
+    fn begin_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
         // The end of a response that goes on is still to be said.
         if !client.is_response() {
             connection.stream.transport().give_back(Afterwards::GivenAway);

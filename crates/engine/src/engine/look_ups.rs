@@ -1,7 +1,7 @@
 //! Look-ups in the public folder that may have to wait for a disk, or for a server of files that does not answer: a few
 //! native threads do them, while the connection is parked. Neither the app nor other clients wait for that.
 //!
-//! A look-up that takes longer than [`LOOK_UP_TIME`](crate::files::LOOK_UP_TIME) is in vain. If its name is known to be
+//! A look-up that takes longer than 5 s, not counting pauses of the process, is in vain. If its name is known to be
 //! that of a file, or is in a folder that is known to be there, the response is 503; any other may be a path of the app,
 //! which gets the request.
 
@@ -41,13 +41,11 @@ impl Engine {
     pub(super) fn hand_to_look_ups(&self, mut connection: Box<Connection>) {
         let (request, key, now) = (&connection.stream.request, connection.key(), Millis::now());
         let address = connection.stream.peer().map(|peer| peer.ip());
-        let look_up = Arc::new(LookUp {
-            key,
-            client: address.map_or(Client::Connection(key), Client::Address),
-            path: path_of(request).to_vec(),
-            accepted: request.accepted_codings(),
-            is_file: Default::default(),
-        });
+        let client = address.map_or(Client::Connection(key), Client::Address);
+        let path = path_of(request);
+        let public = self.services.files.public();
+        let name = public.and_then(|public| public.name_of(path)).unwrap_or_default();
+        let look_up = LookUp::new(key, client, (path, name), request.accepted_codings());
         connection.await_look_up(&look_up, now);
         // In this order, so that a thread that has found the file also finds the parked connection.
         self.park(connection, Interest::Nothing);
@@ -119,7 +117,7 @@ fn look(engine: &Weak<Engine>, look_up: &Arc<LookUp>) {
     drop(here);
     let found = services.worker.guard("a look-up", || {
         services.worker.fault("look up");
-        let reach = Reach::Disk(&look_up.is_file);
+        let reach = Reach::Disk(look_up.file_flag());
         let public = services.files.public();
         public.map_or(Ok(Found::Nothing), |public| {
             public.find(&look_up.path, &|| look_up.accepted, reach)

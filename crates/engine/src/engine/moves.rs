@@ -9,7 +9,7 @@ use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::refusal::Refusal;
 use crate::http::response::ResponseHead;
 use crate::observe::excess::About;
-use crate::spool::{Relief, Slowness, Verdict};
+use crate::spool::{GivesWay, Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
 use fairlead_wire::http1::reason;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,9 +30,9 @@ impl Engine {
         let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
         if waits_for_client {
             let key = connection.key();
-            connection
-                .stream
-                .settle_output(&self.services.spool, || self.budgets.budget(key));
+            connection.stream.settle_output(&self.services.spool, |peers| {
+                self.budgets.budget_of(peers.owner(key), key)
+            });
         }
         match next {
             Next::Ready => self.enqueue(connection),
@@ -43,6 +43,7 @@ impl Engine {
             Next::Wait(Interest::Read) if connection.is_between_requests() => self.park_or_hand_off(connection),
             Next::Wait(Interest::Write) if connection.is_relayed() => self.park_for_answer(connection, false),
             Next::AwaitAnswer => self.park_for_answer(connection, true),
+            Next::TakeOver => self.let_successor_take(connection),
             Next::GiveAway => self.relay_both_ways(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
@@ -53,6 +54,13 @@ impl Engine {
         }
         if waits_for_client {
             self.keep_to_response_memory();
+        }
+    }
+
+    fn let_successor_take(&self, mut connection: Box<Connection>) {
+        match connection.take_successor() {
+            Some(successor) => successor.take_over(connection),
+            None => self.close(connection),
         }
     }
 
@@ -189,7 +197,9 @@ impl Relief for Engine {
                 self.abort(connection);
                 Verdict::Relieved
             }
-            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now)) => Verdict::Relieved,
+            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now) == GivesWay::Yes) => {
+                Verdict::Relieved
+            }
             None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
             None => Verdict::Wait,
         }

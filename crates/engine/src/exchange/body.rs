@@ -163,6 +163,11 @@ impl Exchange<'_> {
         (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
     }
 
+    /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.
+    pub fn is_detachable(&mut self) -> bool {
+        self.flush() && !self.lent
+    }
+
     /// Whether the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
         self.flush() && self.stream.output.is_empty() && !self.lent

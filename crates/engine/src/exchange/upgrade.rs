@@ -106,8 +106,8 @@ impl Exchange<'_> {
     }
 
     /// Detaches the rest of the body from this thread: it is written through the client, from any thread, even after
-    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far must be with
-    /// the kernel ([`Exchange::is_flushed`]).
+    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far is sent before; no thread
+    /// may be writing ([`Exchange::is_detachable`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         let missing = match self.phase {
@@ -125,10 +125,9 @@ impl Exchange<'_> {
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
         let stream = &self.stream;
-        let client =
-            self.services
-                .realtime
-                .new_client(stream.transport(), (stream.peer(), stream.party), protocol, deflate);
+        let peer = (stream.peer(), stream.party, |key| stream.peers.owner(key));
+        let realtime = &self.services.realtime;
+        let client = realtime.new_client(stream.transport(), peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));
         client
     }

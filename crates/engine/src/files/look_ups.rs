@@ -11,7 +11,7 @@ use crate::work_queue::Turn;
 use fairlead_wire::content_encoding::Accepted;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,10 @@ const MOST_WAITING: usize = 1024;
 /// A request waits for a look-up for this long, then it is answered without.
 pub(crate) const LOOK_UP_TIME: Duration = Duration::from_secs(5);
 
+/// Its time is counted in steps of this, and a step that takes longer counts as two: the process may have stood still, and with
+/// it the server of files.
+pub(crate) const LOOK_STEP: Duration = Duration::from_millis(250);
+
 /// One look-up, for the request of a connection that is parked meanwhile.
 #[derive(Debug)]
 pub(crate) struct LookUp {
@@ -38,8 +42,12 @@ pub(crate) struct LookUp {
     /// The path of the request.
     pub(crate) path: Vec<u8>,
     pub(crate) accepted: Accepted,
+    /// Where the path leads, see [`LookUp::top`].
+    name: Vec<u8>,
     /// Whether the path is known to be that of a file.
-    pub(crate) is_file: AtomicBool,
+    is_file: AtomicBool,
+    /// Milliseconds for which its request has waited.
+    waited: AtomicU64,
 }
 
 /// Who has asked.
@@ -51,10 +59,39 @@ pub(crate) enum Client {
 }
 
 impl LookUp {
-    /// The first name of the path.
+    /// `name`: the path as the folder is asked for it, decoded; empty if it leads nowhere.
+    pub(crate) fn new(key: Key, client: Client, (path, name): (&[u8], Vec<u8>), accepted: Accepted) -> Arc<LookUp> {
+        Arc::new(LookUp {
+            key,
+            client,
+            path: path.to_vec(),
+            accepted,
+            name,
+            is_file: AtomicBool::default(),
+            waited: AtomicU64::default(),
+        })
+    }
+
+    /// Its request has waited from `seen` until now. Returns when to look again, unless it has waited for too long.
+    pub(crate) fn wait_on(&self, seen: Millis, now: Millis) -> Option<Millis> {
+        let step = (now - seen).min(2 * LOOK_STEP).as_millis() as u64;
+        self.waited.fetch_add(step, Relaxed);
+        (!self.has_waited_long()).then(|| now + LOOK_STEP)
+    }
+
+    fn has_waited_long(&self) -> bool {
+        u128::from(self.waited.load(Relaxed)) >= LOOK_UP_TIME.as_millis()
+    }
+
+    /// The folder that the name begins with, however the client has spelled it.
     fn top(&self) -> Option<&[u8]> {
-        let mut names = self.path.split(|byte| *byte == b'/').skip(1);
-        names.next().filter(|_| names.next().is_some())
+        let end = self.name.iter().position(|byte| *byte == b'/')?;
+        Some(&self.name[..end])
+    }
+
+    /// Notes that the path is that of a file, once this is known.
+    pub(crate) fn file_flag(&self) -> &AtomicBool {
+        &self.is_file
     }
 
     /// Whether the path is known to be that of a file.
@@ -128,7 +165,11 @@ impl LookUps {
     /// the threads have ended.
     pub(crate) fn push(&self, look_up: &Arc<LookUp>, now: Millis) -> bool {
         let mut state = self.state.lock();
-        let hangs = |(_, since): &(Arc<LookUp>, Millis)| now - *since >= LOOK_UP_TIME;
+        // The thread that runs it, and this list.
+        let is_abandoned = |one: &Arc<LookUp>| Arc::strong_count(one) <= 2;
+        let hangs = |(one, since): &(Arc<LookUp>, Millis)| {
+            now - *since >= LOOK_UP_TIME && (one.has_waited_long() || is_abandoned(one))
+        };
         if state.is_stopped || !state.leaves_threads(look_up, hangs) || !state.makes_room(look_up.client) {
             return false;
         }
@@ -171,13 +212,13 @@ mod tests {
     use super::*;
 
     fn look_up(client: Key, path: &str) -> Arc<LookUp> {
-        Arc::new(LookUp {
-            key: client,
-            client: Client::Connection(client),
-            path: path.as_bytes().to_vec(),
-            accepted: Accepted::none(),
-            is_file: AtomicBool::default(),
-        })
+        let name = path[1..].replace("%6d", "m").into_bytes();
+        LookUp::new(
+            client,
+            Client::Connection(client),
+            (path.as_bytes(), name),
+            Accepted::none(),
+        )
     }
 
     /// Starts those that may run; returns their paths.
@@ -214,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_the_same_however_it_is_spelled() {
+        let (look_ups, now) = (LookUps::default(), Millis::now());
+        let spelled = |client: Key| if client % 2 == 0 { "/mounted/x" } else { "/%6dounted/x" };
+        let wanted: Vec<_> = (0..4).map(|client| look_up(client, spelled(client))).collect();
+        assert!(wanted.iter().all(|one| look_ups.push(one, now)));
+        assert_eq!(start(&look_ups).len(), MOST_IN_FOLDER);
+    }
+
+    #[test]
     fn a_look_up_that_only_hanging_threads_could_do_is_refused() {
         let (look_ups, now) = (LookUps::default(), Millis::now());
         let wanted: Vec<_> = (0..3).map(|client| look_up(client, "/mounted/x")).collect();
@@ -225,6 +275,21 @@ mod tests {
         assert!(look_ups.push(&look_up(5, "/other/y"), later));
         look_ups.ended(&wanted[1]);
         assert!(look_ups.push(&next, later));
+    }
+
+    #[test]
+    fn a_pause_of_the_process_is_no_time_of_the_disk() {
+        let (one, began) = (look_up(1, "/a"), Millis::now());
+        let mut now = began + Duration::from_secs(3_600);
+        let mut next = one.wait_on(began, now);
+        let mut steps = 0;
+        while let Some(then) = next {
+            next = one.wait_on(now, then);
+            now = then;
+            steps += 1;
+        }
+        assert_eq!(now - began, Duration::from_secs(3_600) + LOOK_UP_TIME - 2 * LOOK_STEP);
+        assert!(steps > 10 && one.has_waited_long());
     }
 
     #[test]

@@ -23,7 +23,9 @@ mod sendfile;
 pub(crate) use caching::content_type;
 pub(crate) use document::{Content, Description, Document, Identity};
 pub(crate) use folder::Reach;
-pub(crate) use look_ups::{Client, LookUp, LookUps, LOOK_UP_TIME, THREADS};
+#[cfg(test)]
+pub(crate) use look_ups::LOOK_UP_TIME;
+pub(crate) use look_ups::{Client, LookUp, LookUps, LOOK_STEP, THREADS};
 pub(crate) use public::{Found, Public};
 pub(crate) use sendfile::Named;
 

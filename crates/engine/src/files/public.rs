@@ -101,6 +101,12 @@ impl Public {
         }
     }
 
+    /// The path as the folder is asked for it: decoded, without the slash before it. `None` if it leads nowhere.
+    pub(crate) fn name_of(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let mut name = Vec::new();
+        relative_path(path, self.rules, &mut name).ok().map(|_| name)
+    }
+
     /// Whether `path` names something in a folder that is known to be there, below the public one. It is then hardly one
     /// of the application's.
     pub(crate) fn is_below_known_folder(&self, path: &[u8]) -> bool {

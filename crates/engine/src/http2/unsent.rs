@@ -15,6 +15,8 @@ pub(super) struct Unsent(Mutex<Inner>);
 struct Inner {
     by_stream: HashMap<u32, usize>,
     total: usize,
+    /// All bytes of responses that were ever sent.
+    sent: u64,
     /// Since when there are some and none was sent.
     since: Option<Millis>,
 }
@@ -28,6 +30,11 @@ impl Unsent {
     /// Since when there are some and none was sent.
     pub(super) fn since(&self) -> Option<Millis> {
         self.0.lock().since
+    }
+
+    /// All bytes of responses that were ever sent.
+    pub(super) fn all_sent(&self) -> u64 {
+        self.0.lock().sent
     }
 
     /// A stream has given so many.
@@ -44,7 +51,11 @@ impl Unsent {
     /// A frame was sent.
     pub(super) fn sent(&self, frame: FrameHead) {
         match frame.kind {
-            frame_type::DATA => self.0.lock().remove(frame.stream, frame.length),
+            frame_type::DATA => {
+                let mut inner = self.0.lock();
+                inner.sent += frame.length as u64;
+                inner.remove(frame.stream, frame.length);
+            }
             frame_type::RST_STREAM => self.drop_stream(frame.stream),
             _ => {}
         }
@@ -95,7 +106,7 @@ mod tests {
         unsent.add(1, 24);
         unsent.sent(frame(frame_type::DATA, 1, 600));
         unsent.sent(frame(1, 1, 300));
-        assert_eq!(unsent.total(), 924);
+        assert_eq!((unsent.total(), unsent.all_sent()), (924, 600));
         assert!(unsent.since().is_some());
         unsent.sent(frame(frame_type::RST_STREAM, 3, 4));
         assert_eq!(unsent.total(), 424);

@@ -2,17 +2,15 @@
 //! each request does not limit the session. It has a [`Budget`], a part of each total. A session above its budget gets no
 //! turns, and its new streams are refused.
 //!
-//! Many clients within their budgets may still fill a total. Then the client with the largest share gives way. Shares are ranked by
-//! powers of two: a rank changes seldom, and nobody has to look at all clients to find the largest. In a rank the share that has
-//! been there for longest is first: a client that takes what it is sent leaves its rank soon. Shares of incomplete messages are
-//! found by their owner: see `holders.rs`.
+//! Many clients within their budgets may still fill a total. Then the address whose connections have most together gives way, and
+//! of these the one with the largest share (`holders.rs`). Shares are ranked by powers of two: a rank changes seldom, and nobody
+//! has to look at all clients to find the largest. In a rank the share that has been there for longest is first: a client that
+//! takes what it is sent leaves its rank soon.
 
-use super::holders::{Holders, Owner};
+use super::holders::{Candidate, Holders, Owner, MUCH};
 use crate::clock::{Millis, Nanos};
 use crate::sync::Mutex;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ops::Bound::{Excluded, Unbounded};
+use std::cmp::{Ordering, Reverse};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -49,26 +47,16 @@ const FEW: usize = 4;
 const QUIET: Duration = Duration::from_millis(1_000);
 
 /// Smaller shares are not ranked: they never give way.
-const RANKED: [u64; KINDS] = [16 * 1024, 4 * 1024, 2, 2, 1];
+const RANKED: [u64; KINDS] = [64 * 1024, 4 * 1024, 1, 1, 1];
 
 /// Largest shares that are considered at a time.
-const CANDIDATES: usize = 8;
+pub(crate) const CANDIDATES: usize = 8;
 
 /// The budgets of an engine.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     most: [u64; KINDS],
-    ranked: [Mutex<Ranking>; KINDS],
-}
-
-/// The ranked shares of a kind.
-#[derive(Debug, Default)]
-struct Ranking {
-    places: BTreeSet<Place<u64>>,
-    /// The last candidate, if none of those so far could give way.
-    seen: Option<Place<u64>>,
-    /// Of messages; they have no places of their own.
-    holders: Holders,
+    ranked: [Mutex<Holders>; KINDS],
 }
 
 /// A place in a ranking, with the key of its budget. The first one to give way is the greatest.
@@ -115,18 +103,20 @@ pub(crate) struct Share {
 impl Budgets {
     /// For these totals, in the order of [`Kind`].
     pub(crate) fn new(totals: [u64; KINDS]) -> Arc<Budgets> {
+        let most = |kind: usize| (totals[kind] / PARTS[kind]).max(LEAST[kind]);
         Arc::new(Budgets {
-            most: std::array::from_fn(|kind| (totals[kind] / PARTS[kind]).max(LEAST[kind])),
-            ranked: Default::default(),
+            most: std::array::from_fn(most),
+            ranked: std::array::from_fn(|kind| Mutex::new(Holders::new(least_of_owner(kind, most(kind))))),
         })
     }
 
-    /// A budget for the connection with that key.
+    /// A budget for the connection with that key, which counts for itself.
+    #[cfg(test)]
     pub(crate) fn budget(self: &Arc<Self>, key: u64) -> Arc<Budget> {
         self.budget_of(Owner::Key(key), key)
     }
 
-    /// The same for one of those that `owner` may have.
+    /// A budget for the connection with that key, one of those that `owner` may have.
     pub(crate) fn budget_of(self: &Arc<Self>, owner: Owner, key: u64) -> Arc<Budget> {
         Arc::new(Budget {
             key,
@@ -141,55 +131,63 @@ impl Budgets {
         })
     }
 
-    /// The keys of the largest shares, the largest first; each may be twice as large as the one before it. The next call
-    /// returns those behind them, so that some which cannot give way protect no others, at a bounded cost of each call.
-    pub(crate) fn largest(&self, kind: Kind) -> Vec<u64> {
-        let mut ranking = self.ranked[kind as usize].lock();
-        if kind == Kind::Messages {
-            return ranking.holders.longest_held(now());
-        }
-        let behind = ranking.seen.map_or(Unbounded, Excluded);
-        let candidates = ranking.places.range((Unbounded, behind)).rev().take(CANDIDATES);
-        let candidates: Vec<Place<u64>> = candidates.copied().collect();
-        ranking.seen = candidates.last().copied().filter(|_| candidates.len() == CANDIDATES);
-        candidates.iter().map(|place| place.key).collect()
+    /// The largest shares of the owners that have most, in this order. The next call returns those behind them, so that some
+    /// which cannot give way protect no others, at a bounded cost of each call. Fewer than [`CANDIDATES`]: there are no more.
+    pub(crate) fn candidates(&self, kind: Kind) -> Vec<Candidate> {
+        self.ranked[kind as usize].lock().next_largest(CANDIDATES)
     }
 
-    /// True if the share with this key is the first one to give way.
-    pub(crate) fn is_first(&self, kind: Kind, key: u64) -> bool {
-        self.largest(kind).first() == Some(&key)
+    /// What the owner has that has most.
+    pub(crate) fn largest_sum(&self, kind: Kind) -> u64 {
+        self.ranked[kind as usize].lock().largest_sum()
     }
 
-    /// One of the candidates has given way: the next call of [`Budgets::largest`] begins with the largest share again.
+    /// The keys of incomplete messages, in the order in which they give way.
+    pub(crate) fn longest_held_messages(&self) -> Vec<u64> {
+        self.ranked[Kind::Messages as usize].lock().longest_held(now())
+    }
+
+    /// True if the message of the client with this key is the first one to give way.
+    pub(crate) fn is_first_message(&self, key: u64) -> bool {
+        self.longest_held_messages().first() == Some(&key)
+    }
+
+    /// One of the candidates has given way: the next call of [`Budgets::candidates`] begins with the largest share again.
     pub(crate) fn begin_again(&self, kind: Kind) {
-        self.ranked[kind as usize].lock().seen = None;
+        self.ranked[kind as usize].lock().begin_again();
     }
 
-    /// Smaller shares are not ranked. Those that may give way only if they are large must not hide a larger one.
-    fn least_ranked(&self, kind: Kind) -> u64 {
-        match kind {
-            Kind::Requests | Kind::Bodies | Kind::Files => RANKED[kind as usize].max(self.most[kind as usize] / 2),
-            Kind::Responses | Kind::Messages => RANKED[kind as usize],
+    /// True if `budget` may give way to `asker`, which is about to have `wanted`: its owner has more, or as much with a larger
+    /// share.
+    pub(crate) fn gives_way_to(&self, kind: Kind, budget: &Budget, asker: &Budget, wanted: u64) -> bool {
+        let ranked = self.ranked[kind as usize].lock();
+        match ranked.sum(budget.owner).cmp(&ranked.sum(asker.owner)) {
+            Ordering::Greater => true,
+            Ordering::Equal => budget.used(kind) > wanted,
+            Ordering::Less => false,
         }
     }
+}
+
+/// An owner with less than this never gives way. HTTP/1 connections take memory and files for their bodies, too, and have no rank:
+/// the owner that has most of what is ranked may have little.
+fn least_of_owner(kind: usize, most: u64) -> u64 {
+    let is_ranked_for_all = kind == Kind::Responses as usize || kind == Kind::Messages as usize;
+    if is_ranked_for_all {
+        0
+    } else {
+        most / 2
+    }
+}
+
+/// How many bits a number has: its rank.
+fn bits(number: u64) -> u8 {
+    (u64::BITS - number.leading_zeros()) as u8
 }
 
 /// A moment in units of 16 ns: 56 bits are enough for thirty years.
 fn now() -> u64 {
     Nanos::now().to_number() / 16
-}
-
-impl Ranking {
-    /// A share has another place now. One of rank 0 is none.
-    fn change(&mut self, kind: Kind, owner: Owner, before: Place<u64>, now: Place<u64>) {
-        if kind == Kind::Messages {
-            return self.holders.change(owner, before, now);
-        }
-        self.places.remove(&before);
-        if now.rank > 0 {
-            self.places.insert(now);
-        }
-    }
 }
 
 impl Budget {
@@ -206,14 +204,21 @@ impl Budget {
         self.used[kind as usize].load(SeqCst)
     }
 
+    /// Since when it has had about as much as now, if that is ranked.
+    pub(crate) fn held_since(&self, kind: Kind) -> Option<Millis> {
+        let place = self.places[kind as usize].load(SeqCst);
+        (place as u8 > 0).then(|| Nanos::from_number((place >> 8) * 16).rounded_up())
+    }
+
     /// True if nothing more should be begun that takes some of this.
     pub(crate) fn is_used_up(&self, kind: Kind) -> bool {
         self.used(kind) >= self.budgets.most[kind as usize]
     }
 
-    /// True if it has so much of this that others gain by its end.
-    pub(crate) fn has_much(&self, kind: Kind) -> bool {
-        self.used(kind) >= self.budgets.most[kind as usize] / 2
+    /// True if it has so much of this that others gain by its end, whatever else its owner has.
+    fn has_much(&self, kind: Kind) -> bool {
+        let least = least_of_owner(kind as usize, self.budgets.most[kind as usize]);
+        least > 0 && self.used(kind) >= least
     }
 
     /// A request begins.
@@ -307,8 +312,9 @@ impl Budget {
     fn rank_of(&self, kind: Kind) -> u8 {
         match self.used(kind) {
             _ if self.is_retired.load(SeqCst) => 0,
-            used if used < self.budgets.least_ranked(kind) => 0,
-            used => (u64::BITS - used.leading_zeros()) as u8,
+            used if used < RANKED[kind as usize] => 0,
+            used if self.has_much(kind) => MUCH | bits(used),
+            used => bits(used),
         }
     }
 
@@ -330,7 +336,7 @@ impl Budget {
             key: self.key,
         };
         let since = now();
-        ranking.change(kind, self.owner, place(before as u8, before >> 8), place(rank, since));
+        ranking.change(self.owner, place(before as u8, before >> 8), place(rank, since));
         own.store(since << 8 | u64::from(rank), SeqCst);
     }
 }
@@ -371,6 +377,11 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn largest(budgets: &Budgets, kind: Kind) -> Vec<u64> {
+        let candidates = budgets.candidates(kind).into_iter();
+        candidates.map(|candidate| candidate.key).collect()
+    }
 
     #[derive(Default)]
     struct Ear(AtomicUsize);
@@ -426,12 +437,12 @@ mod tests {
             .iter()
             .map(|(key, size)| budgets.budget(*key).count(Kind::Responses, *size))
             .collect();
-        assert_eq!(budgets.largest(Kind::Responses), [4, 2, 3]);
+        assert_eq!(largest(&budgets, Kind::Responses), [4, 2, 3]);
         shares[3].set(1);
         shares[0].set(80_000_000);
-        assert_eq!(budgets.largest(Kind::Responses), [1, 2, 3]);
+        assert_eq!(largest(&budgets, Kind::Responses), [1, 2, 3]);
         drop(shares);
-        assert!(budgets.largest(Kind::Responses).is_empty());
+        assert!(largest(&budgets, Kind::Responses).is_empty());
     }
 
     #[test]
@@ -441,13 +452,13 @@ mod tests {
             .iter()
             .map(|key| budgets.budget(*key).count(Kind::Responses, 70_000))
             .collect();
-        assert_eq!(budgets.largest(Kind::Responses), [9, 5, 7]);
+        assert_eq!(largest(&budgets, Kind::Responses), [9, 5, 7]);
         shares[0].set(100_000);
-        assert_eq!(budgets.largest(Kind::Responses), [9, 5, 7], "it is of the same rank");
+        assert_eq!(largest(&budgets, Kind::Responses), [9, 5, 7], "it is of the same rank");
         // Its client has taken most of it, and is sent more.
         shares[0].set(1);
         shares[0].set(70_000);
-        assert_eq!(budgets.largest(Kind::Responses), [5, 7, 9]);
+        assert_eq!(largest(&budgets, Kind::Responses), [5, 7, 9]);
     }
 
     #[test]
@@ -460,10 +471,10 @@ mod tests {
         let held = count(1, 40_000);
         let _sent = count(2, 40_000);
         let _flood = (3..6).map(|key| count(key, 4_000_000)).collect::<Vec<_>>();
-        assert_eq!(budgets.largest(Kind::Messages), [3, 1], "the oldest of each size");
-        assert!(budgets.is_first(Kind::Messages, 3));
+        assert_eq!(budgets.longest_held_messages(), [3, 1], "the oldest of each size");
+        assert!(budgets.is_first_message(3));
         drop(held);
-        assert_eq!(budgets.largest(Kind::Messages)[1], 2);
+        assert_eq!(budgets.longest_held_messages()[1], 2);
     }
 
     #[test]
@@ -475,12 +486,12 @@ mod tests {
         let crowd: Vec<Share> = (2..202).map(|key| count(Owner::Network(2), key, 34_000)).collect();
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(
-            budgets.largest(Kind::Messages),
+            budgets.longest_held_messages(),
             [2, 1],
             "the oldest of those that have more together"
         );
         drop(crowd);
-        assert_eq!(budgets.largest(Kind::Messages), [1]);
+        assert_eq!(budgets.longest_held_messages(), [1]);
     }
 
     #[test]
@@ -488,11 +499,11 @@ mod tests {
         let budgets = Budgets::new([0; KINDS]);
         let count = |key: u64| budgets.budget(key).count(Kind::Responses, 70_000);
         let _shares: Vec<Share> = (0..50).map(count).collect();
-        let find = |wanted: u64| (1..).find(|_| budgets.largest(Kind::Responses).contains(&wanted));
+        let find = |wanted: u64| (1..).find(|_| largest(&budgets, Kind::Responses).contains(&wanted));
         assert_eq!(find(49), Some(7), "each call returns others");
-        assert_eq!(budgets.largest(Kind::Responses)[0], 0, "all were considered");
+        assert_eq!(largest(&budgets, Kind::Responses)[0], 0, "all were considered");
         budgets.begin_again(Kind::Responses);
-        assert_eq!(budgets.largest(Kind::Responses)[0], 0);
+        assert_eq!(largest(&budgets, Kind::Responses)[0], 0);
     }
 
     #[test]
@@ -505,7 +516,27 @@ mod tests {
             .map(|budget| budget.count(Kind::Requests, 11 << 20))
             .collect();
         let _large = budgets.budget(1).count(Kind::Requests, 13 << 20);
-        assert_eq!(budgets.largest(Kind::Requests), [1]);
+        assert_eq!(largest(&budgets, Kind::Requests), [1]);
+    }
+
+    #[test]
+    fn sessions_of_one_address_are_candidates_if_they_have_much_together() {
+        let budgets = Budgets::new([64 << 20, 0, 0, 0, 0]);
+        let count = |owner: u64, key: u64, size: u64| {
+            budgets
+                .budget_of(Owner::Network(owner), key)
+                .count(Kind::Requests, size)
+        };
+        let mut crowd: Vec<Share> = (10..50).map(|key| count(1, key, 300_000)).collect();
+        let _little = count(2, 2, 1 << 20);
+        let _large = count(3, 3, 3 << 20);
+        assert_eq!(largest(&budgets, Kind::Requests)[0], 10);
+        let of = |owner: u64| budgets.budget_of(Owner::Network(owner), 99);
+        let gives_way_to = |owner: u64, asker: u64| budgets.gives_way_to(Kind::Requests, &of(owner), &of(asker), 1);
+        assert!(gives_way_to(1, 3) && gives_way_to(3, 2) && gives_way_to(3, 4));
+        assert!(!gives_way_to(3, 1));
+        crowd.truncate(1);
+        assert_eq!(largest(&budgets, Kind::Requests), [3]);
     }
 
     #[test]
@@ -518,6 +549,6 @@ mod tests {
         ];
         gone.retire();
         let _more = gone.count(Kind::Responses, 1 << 20);
-        assert_eq!(budgets.largest(Kind::Responses), [2]);
+        assert_eq!(largest(&budgets, Kind::Responses), [2]);
     }
 }

@@ -1,13 +1,18 @@
-//! Who holds most of a total for longest, if one client may have any number of connections: each [`Owner`] with the sum of its
-//! shares. An owner counts as one share of that sum, as old as its shares are on average. So many small shares of one address
-//! protect each other no better than a large one does, and many addresses with little that is held for minutes do not
-//! displace a client that is sending.
+//! Who holds most of a total, if one client may have any number of connections: each [`Owner`] with the sum of its shares. An
+//! owner counts as one share of that sum, as old as its shares are on average. So many small shares of one address protect each
+//! other no better than a large one does. Of messages the product of size and age counts: many addresses with little that is held
+//! for minutes do not displace a client that is sending.
 //!
 //! A share counts with its rank, a power of two: the sums change as seldom as ranks do, and no operation looks at all owners.
 
 use super::budget::Place;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::iter;
+use std::ops::Bound::{self, Excluded, Unbounded};
+
+/// Added to the rank of a share that may give way whatever else its owner has.
+pub(super) const MUCH: u8 = 64;
 
 /// Whose shares count together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +28,21 @@ pub enum Owner {
 pub(super) struct Holders {
     of: HashMap<Owner, Holder>,
     ranked: BTreeSet<Place<Owner>>,
+    /// An owner with less never gives way, unless a share of it has [`MUCH`].
+    least: u64,
+    /// The last share that was considered, with its owner, if none of those so far could give way.
+    seen: Option<(Place<Owner>, Place<u64>)>,
+}
+
+/// A share that may give way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) key: u64,
+    pub(crate) owner: Owner,
+    /// What the owner has, at most; at least half of it.
+    pub(crate) sum: u64,
+    /// Whether no other owner has more.
+    pub(crate) is_of_first: bool,
 }
 
 /// The shares of one owner.
@@ -30,6 +50,8 @@ pub(super) struct Holders {
 struct Holder {
     shares: BTreeSet<Place<u64>>,
     sum: u64,
+    /// How many of them have [`MUCH`].
+    much: usize,
     /// The times since which it has had them, each as often as its size says: with the sum it makes their average.
     times: u128,
 }
@@ -44,8 +66,14 @@ impl Holder {
         })
     }
 
+    /// True if others gain by its end. What the shares have is between half of the sum and the sum.
+    fn is_large(&self, least: u64) -> bool {
+        self.much > 0 || self.sum / 2 >= least
+    }
+
     fn add(&mut self, share: Place<u64>) {
         self.sum += size(share.rank);
+        self.much += usize::from(share.rank & MUCH > 0);
         self.times += u128::from(size(share.rank)) * u128::from(share.since.0);
         self.shares.insert(share);
     }
@@ -53,6 +81,7 @@ impl Holder {
     fn remove(&mut self, share: Place<u64>) {
         if self.shares.remove(&share) {
             self.sum -= size(share.rank);
+            self.much -= usize::from(share.rank & MUCH > 0);
             self.times -= u128::from(size(share.rank)) * u128::from(share.since.0);
         }
     }
@@ -60,10 +89,17 @@ impl Holder {
 
 /// More than the shares of a rank have, and at most twice as much.
 fn size(rank: u8) -> u64 {
-    1 << rank.min(48)
+    1 << (rank & !MUCH).min(48)
 }
 
 impl Holders {
+    pub(super) fn new(least: u64) -> Holders {
+        Holders {
+            least,
+            ..Holders::default()
+        }
+    }
+
     /// A share of the owner has another place now. One of rank 0 is none.
     pub(super) fn change(&mut self, owner: Owner, before: Place<u64>, now: Place<u64>) {
         let holder = self.of.entry(owner).or_default();
@@ -72,14 +108,58 @@ impl Holders {
         if now.rank > 0 {
             holder.add(now);
         }
-        let place = holder.place(owner);
+        let (place, is_large) = (holder.place(owner), holder.is_large(self.least));
         if let Some(former) = former {
             self.ranked.remove(&former);
         }
         match place {
-            Some(place) => _ = self.ranked.insert(place),
+            Some(place) if is_large => _ = self.ranked.insert(place),
+            Some(_) => {}
             None => _ = self.of.remove(&owner),
         }
+    }
+
+    /// How much an owner has, at most; at least half of it.
+    pub(super) fn sum(&self, owner: Owner) -> u64 {
+        self.of.get(&owner).map_or(0, |holder| holder.sum)
+    }
+
+    /// That of the first one.
+    pub(super) fn largest_sum(&self) -> u64 {
+        self.ranked.last().map_or(0, |first| self.sum(first.key))
+    }
+
+    /// Shares, the first one to give way first: those of the owner that has most, the largest first, and so on. Each call goes on
+    /// behind the one before.
+    pub(super) fn next_largest(&mut self, most: usize) -> Vec<Candidate> {
+        let (first, behind) = match self.seen {
+            Some((owner, share)) => (Some(owner), Excluded(share)),
+            None => (None, Unbounded),
+        };
+        let same = first.into_iter().filter(|owner| self.ranked.contains(owner));
+        let same = same.flat_map(|owner| iter::repeat(owner).zip(self.shares_of(owner, behind)));
+        let owners = self.ranked.range((Unbounded, first.map_or(Unbounded, Excluded))).rev();
+        let others = owners.flat_map(|owner| iter::repeat(*owner).zip(self.shares_of(*owner, Unbounded)));
+        let found: Vec<_> = same.chain(others).take(most).collect();
+        self.seen = found.last().copied().filter(|_| found.len() == most);
+        let candidate = |(owner, share): &(Place<Owner>, Place<u64>)| Candidate {
+            key: share.key,
+            owner: owner.key,
+            sum: self.sum(owner.key),
+            is_of_first: self.ranked.last().is_some_and(|first| first.key == owner.key),
+        };
+        found.iter().map(candidate).collect()
+    }
+
+    /// The largest first.
+    fn shares_of(&self, owner: Place<Owner>, behind: Bound<Place<u64>>) -> impl Iterator<Item = Place<u64>> + '_ {
+        let holder = self.of.get(&owner.key).into_iter();
+        holder.flat_map(move |holder| holder.shares.range((Unbounded, behind)).rev().copied())
+    }
+
+    /// The next call of [`Holders::next_largest`] begins with the largest share again.
+    pub(super) fn begin_again(&mut self) {
+        self.seen = None;
     }
 
     /// Keys of shares, the first one to give way first: owners and the shares of each in the order of size times age.

@@ -1,6 +1,7 @@
 //! The memory and disk that all requests of an engine together may take while they arrive, wait or run, and incomplete
 //! WebSocket messages. A limit per request alone would be multiplied by the number of clients. Messages may take half of the
-//! memory: clients decide how long they leave them incomplete.
+//! memory: clients decide how long they leave them incomplete. A quarter is for them alone, and a part for large heads: bodies,
+//! which may go to the disk instead, take neither.
 //!
 //! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
 //! whatever others do. If a connection has many requests at a time, that is for one of them.
@@ -14,6 +15,12 @@ const FREE_BYTES: usize = 32 * 1024;
 
 /// Incomplete messages may take this part (1/n) of the memory.
 const MESSAGES_PART: u64 = 2;
+
+/// This part (1/n) of the memory is for incomplete messages alone.
+const MESSAGES_OWN_PART: u64 = 4;
+
+/// This part (1/n) is for heads alone.
+const HEADS_OWN_PART: u64 = 16;
 
 /// What a request takes apart from its bytes, about.
 const REQUEST_BYTES: usize = 2 * 1024;
@@ -35,13 +42,26 @@ impl Total {
 
     /// Changes what one holder has from `had` to `wanted` bytes, if there are enough.
     fn change(&self, had: u64, wanted: u64) -> bool {
+        self.change_within(had, wanted, self.most)
+    }
+
+    /// The same, if all together have no more than `most` afterwards.
+    fn change_within(&self, had: u64, wanted: u64, most: u64) -> bool {
         if wanted <= had {
             self.used.fetch_sub(had - wanted, SeqCst);
             return true;
         }
-        let more = |used: u64| Some(used + (wanted - had)).filter(|used| *used <= self.most);
+        let more = |used: u64| Some(used + (wanted - had)).filter(|used| *used <= most);
         self.used.fetch_update(SeqCst, SeqCst, more).is_ok()
     }
+}
+
+/// Which memory something takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Head,
+    Body,
+    Message,
 }
 
 /// The totals of an engine.
@@ -73,7 +93,18 @@ impl RequestTotals {
 
     /// True if there is memory for a request with so many bytes.
     pub(crate) fn has_memory(&self, bytes: usize) -> bool {
-        self.memory.used.load(SeqCst) + (bytes + REQUEST_BYTES) as u64 <= self.memory.most
+        self.memory.used.load(SeqCst) + (bytes + REQUEST_BYTES) as u64 <= self.most_with(Part::Head)
+    }
+
+    /// Most memory that may be in use when some is taken for this.
+    fn most_with(&self, part: Part) -> u64 {
+        let all = self.memory.most;
+        let of_messages = || (all / MESSAGES_OWN_PART).saturating_sub(self.messages.used.load(SeqCst));
+        match part {
+            Part::Message => all - all / HEADS_OWN_PART,
+            Part::Head => all - of_messages(),
+            Part::Body => all - of_messages() - all / HEADS_OWN_PART,
+        }
     }
 
     /// How many bytes are taken: of memory, and on disk.
@@ -167,6 +198,16 @@ impl Taken {
 
     /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
+        let part = if self.is_message { Part::Message } else { Part::Head };
+        self.memory_of(part, totals, bytes)
+    }
+
+    /// The same for a body, which may go to the disk instead.
+    pub(crate) fn memory_for_body(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
+        self.memory_of(Part::Body, totals, bytes)
+    }
+
+    fn memory_of(&mut self, part: Part, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
         let wanted = self.weight(bytes);
         if wanted == self.memory {
             return true;
@@ -174,7 +215,7 @@ impl Taken {
         if self.is_beyond_budget(bytes) || (self.is_message && !totals.messages.change(self.memory, wanted)) {
             return false;
         }
-        let is_there = totals.memory.change(self.memory, wanted);
+        let is_there = totals.memory.change_within(self.memory, wanted, totals.most_with(part));
         if is_there {
             self.have(totals, wanted);
         } else if self.is_message {
@@ -240,7 +281,8 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_given_back() {
-        let totals = RequestTotals::new(100_000, 1_000);
+        // A quarter is for messages alone.
+        let totals = RequestTotals::new(133_333, 1_000);
         let (mut one, mut other) = (Taken::default(), Taken::default());
         assert!(one.memory(&totals, 60_000) && one.disk(&totals, 600));
         assert!(!other.memory(&totals, 60_000) && !other.disk(&totals, 401));
@@ -276,6 +318,21 @@ mod tests {
         drop((one, other));
         assert_eq!(totals.used().0, 0);
         assert!(Taken::of_message(None).memory(&totals, 100_000));
+    }
+
+    #[test]
+    fn messages_and_heads_keep_a_part_that_bodies_do_not_take() {
+        let totals = RequestTotals::new(1_600_000, 0);
+        let (mut body, mut head, mut message) = (Taken::default(), Taken::default(), Taken::of_message(None));
+        assert!(!body.memory_for_body(&totals, 1_100_001) && body.memory_for_body(&totals, 1_100_000));
+        assert!(!head.memory(&totals, 100_001) && head.memory(&totals, 100_000));
+        assert!(message.memory(&totals, 400_000));
+        assert!(!message.memory(&totals, 400_001), "nothing is left");
+        drop(head);
+        assert!(!message.memory(&totals, 400_001), "that is for heads");
+        drop(body);
+        assert!(message.memory(&totals, 800_000));
+        assert!(Taken::default().memory_for_body(&totals, 700_000));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::reader::Reader;
 use super::subscriptions::Subscriptions;
 use super::{Realtime, Scheduled};
 use crate::clock::{AtomicMillis, Millis};
-use crate::config::fair_by::{network, Party};
+use crate::config::fair_by::Party;
 use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
@@ -130,7 +130,7 @@ pub struct Client {
     pub(crate) party: Option<Party>,
     pub(super) realtime: Weak<Realtime>,
     budget: OnceLock<Arc<Budget>>,
-    /// Its incomplete messages and subscriptions count together with others of this owner.
+    /// Its unsent bytes, incomplete messages and subscriptions count together with others of this owner.
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
@@ -176,20 +176,11 @@ pub(super) struct Beginning {
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
     pub(super) peer: Option<SocketAddr>,
+    pub(super) owner: Owner,
     pub(super) party: Option<Party>,
     pub(super) transport: Link,
     pub(super) count: Count,
     pub(super) timeout: u32,
-}
-
-impl Beginning {
-    fn owner(&self) -> Owner {
-        let session = || self.transport.budget().map_or(self.key, |session| session.key());
-        match self.peer {
-            Some(peer) => Owner::Network(network(peer.ip())),
-            None => Owner::Key(session()),
-        }
-    }
 }
 
 /// Ids of subscribers, unique in the process.
@@ -212,7 +203,7 @@ impl Client {
             party: beginning.party,
             realtime,
             budget: OnceLock::new(),
-            owner: beginning.owner(),
+            owner: beginning.owner,
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             paused: AtomicBool::new(false),

@@ -9,13 +9,16 @@ use crate::clock::Millis;
 use crate::config::Overflow;
 use crate::limits::budget::Kind;
 use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
-use crate::spool::Slowness;
+use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
 use fairlead_wire::websocket::{Deflater, Opcode};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long a writer waits before it looks again whether a client has begun.
+const NOT_BEGUN: Duration = Duration::from_millis(10);
 
 /// The result of offering a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,10 @@ impl Client {
         let Some(transport) = outbox.transport.clone().filter(|_| self.may_watch()) else {
             return;
         };
+        if outbox.carrier.is_none() {
+            drop(outbox);
+            return std::thread::sleep(NOT_BEGUN);
+        }
         let step = Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,
@@ -185,21 +192,46 @@ impl Client {
         self.outbox.try_lock()?.frames.slowness(now)
     }
 
-    /// Gives up what waits for the peer, and the client. False if nothing waits, a thread writes to it now, or it would be
-    /// done within `limit`.
-    pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> bool {
-        let Some(outbox) = self.outbox.try_lock() else {
-            return false;
+    /// Gives up what waits for the peer, and the client, unless nothing waits, a thread writes to it now, or it would be done
+    /// within `limit`.
+    pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(mut outbox) = self.outbox.try_lock() else {
+            return GivesWay::No;
         };
-        let slowness = outbox.frames.slowness(now);
-        if slowness.is_none_or(|slowness| limit.is_some_and(|limit| !slowness.is_too_much(limit))) {
-            return false;
+        let gives_way = |outbox: &Outbox| match (outbox.frames.slowness(now), limit) {
+            (None, _) => GivesWay::No,
+            (Some(_), None) => GivesWay::Yes,
+            (Some(slowness), Some(limit)) => slowness.gives_way(limit),
+        };
+        let mut verdict = gives_way(&outbox);
+        if verdict == GivesWay::Yes && limit.is_some() {
+            self.offer_more(&mut outbox, now);
+            verdict = gives_way(&outbox);
+        }
+        if verdict != GivesWay::Yes {
+            return verdict;
         }
         if let Some(realtime) = self.realtime.upgrade() {
             realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
         }
         self.abort(outbox, "others need its share of response_memory_total_bytes");
-        true
+        GivesWay::Yes
+    }
+
+    /// The poller reports a socket as writable only when a third of its buffer is free, so a slow reader is offered more. What
+    /// follows from that comes with the next event.
+    fn offer_more(&self, outbox: &mut Outbox, now: Millis) {
+        let (Some(transport), Some(realtime)) = (outbox.transport.clone(), self.realtime.upgrade()) else {
+            return;
+        };
+        let mut taken = 0;
+        let _ = outbox.frames.flush(&*transport, &mut taken);
+        if taken > 0 {
+            outbox.moved = now;
+            outbox
+                .meter
+                .moved(taken as u64, now, realtime.worker.config.write_rate());
+        }
     }
 
     /// Queues a frame, unless too much waits already.
@@ -238,8 +270,10 @@ impl Client {
 
     /// Gives the kernel what it takes, and handles the result.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
+        // Before it has begun, what others have sent may still wait for the socket.
         let Outbox {
             transport: Some(transport),
+            carrier: Some(_),
             frames,
             moved,
             meter,

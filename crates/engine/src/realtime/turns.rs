@@ -9,7 +9,9 @@ use super::process::ProcessSubscription;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
 use crate::config::fair_by::Party;
+use crate::limits::holders::Owner;
 use crate::pubsub::Publication;
+use crate::transport::poller::Key;
 use crate::transport::Link;
 use crate::worker::Count;
 use fairlead_wire::websocket::Deflate;
@@ -34,16 +36,20 @@ pub(crate) enum EventEnd {
 }
 
 impl Realtime {
-    /// A client that is about to begin, from `peer`, whose events count for that party. Its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin, from the peer, whose events count for that party. `owner`: whom it counts for in the
+    /// totals, if it has that key. Its first event comes when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
-        (peer, party): (Option<SocketAddr>, Option<Party>),
+        (peer, party, owner): (Option<SocketAddr>, Option<Party>, impl FnOnce(Key) -> Owner),
         protocol: Protocol,
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
+        let key = self.clients.reserve();
+        let session = transport.budget().map_or(key, |session| session.key());
         let beginning = Beginning {
-            key: self.clients.reserve(),
+            key,
+            owner: owner(session),
             protocol,
             deflate,
             peer,

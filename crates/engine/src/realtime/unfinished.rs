@@ -68,7 +68,7 @@ impl Client {
             if reader.taken.memory(totals, held) {
                 return true;
             }
-            let is_first = || realtime.budgets.is_first(Kind::Messages, self.key);
+            let is_first = || realtime.budgets.is_first_message(self.key);
             if reader.taken.is_beyond_budget(held) || is_first() || !realtime.make_room(Kind::Messages) {
                 return false;
             }

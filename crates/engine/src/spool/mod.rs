@@ -7,7 +7,7 @@ mod spooled;
 mod spooler;
 mod totals;
 
-pub(crate) use pressure::{Pace, Relief, Slowness, Verdict, GRACE};
+pub(crate) use pressure::{GivesWay, Pace, Relief, Slowness, Verdict, GRACE};
 pub(crate) use spooled::Spooled;
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
@@ -78,6 +78,11 @@ impl Spool {
     /// The same, by so much that nobody may be spared.
     pub(crate) fn is_memory_far_exceeded(&self, comes_back: u64) -> bool {
         self.totals.is_memory_far_exceeded(comes_back)
+    }
+
+    /// True if so much is a large part of the memory for unsent responses.
+    pub(crate) fn is_large_part(&self, bytes: u64) -> bool {
+        self.totals.is_large_part(bytes)
     }
 
     /// Memory that unsent responses take.

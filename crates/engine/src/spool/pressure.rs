@@ -44,6 +44,17 @@ impl Starved {
     }
 }
 
+/// Whether a client gives way to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GivesWay {
+    /// It does, or has done so.
+    Yes,
+    /// It has not been seen for long enough to tell whether it is slow, but seems to be so slow.
+    Perhaps(Slowness),
+    /// It would soon have taken what waits for it, or has nothing that others could use.
+    No,
+}
+
 /// How long a client would need for the rest of its response at the rate so far, and for how long it has been behind.
 /// The larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +71,15 @@ impl Slowness {
         Slowness {
             needs: Duration::from_millis(u64::try_from(needs).unwrap_or(u64::MAX)),
             behind,
+        }
+    }
+
+    /// Whether the client may be aborted so that others get its memory; `limit` as for [`Slowness::is_too_much`].
+    pub(crate) fn gives_way(self, limit: Duration) -> GivesWay {
+        match self.is_too_much(limit) {
+            true => GivesWay::Yes,
+            false if self.behind < 2 * LATELY => GivesWay::Perhaps(self),
+            false => GivesWay::No,
         }
     }
 
@@ -83,27 +103,46 @@ struct Full {
     /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the bytes taken until then.
     before: (Millis, u64),
     last: (Millis, u64),
+    /// The latest time at which it was.
+    latest: (Millis, u64),
 }
 
 impl Pace {
+    /// The client is behind since then, if that was not noted before.
+    pub(crate) fn begin(&mut self, since: Millis, progress: u64) {
+        self.full(since, progress);
+    }
+
+    fn full(&mut self, since: Millis, progress: u64) -> &mut Full {
+        let last = (since, progress);
+        self.0.get_or_insert(Full {
+            since,
+            before: last,
+            last,
+            latest: last,
+        })
+    }
+
     /// The socket is full, after it has taken `progress` bytes.
     pub(crate) fn note_full(&mut self, now: Millis, progress: u64) {
         let last = (now, progress);
-        let full = self.0.get_or_insert(Full {
-            since: now,
-            before: last,
-            last,
-        });
+        let full = self.full(now, progress);
         if now - full.last.0 >= LATELY {
-            full.before = full.last;
+            let stood_still = now - full.latest.0 >= LATELY;
+            full.before = if stood_still { full.latest } else { full.last };
             full.last = last;
         }
+        full.latest = last;
     }
 
     /// How slow the client is that has taken `progress` bytes; `None` if its socket was never full.
     pub(crate) fn slowness(&self, now: Millis, progress: u64, pending: u64) -> Option<Slowness> {
-        let Full { since, before, .. } = self.0?;
-        let lately = (progress - before.1, now - before.0);
+        let Full {
+            since, before, latest, ..
+        } = self.0?;
+        let stands_still = progress == latest.1 && now - latest.0 >= LATELY;
+        let from = if stands_still { latest } else { before };
+        let lately = (progress - from.1, now - from.0);
         Some(Slowness::new(now - since, lately, pending))
     }
 }
@@ -176,6 +215,19 @@ mod tests {
             !starved.see(true, at(1_350) + STARVED),
             "no thread has looked meanwhile"
         );
+    }
+
+    #[test]
+    fn a_client_that_took_much_at_first_and_then_nothing_is_slow() {
+        let mut pace = Pace::default();
+        pace.note_full(at(0), 5_000);
+        pace.note_full(at(10), 40_000);
+        let is_slow = |pace: &Pace, now| {
+            let slowness = pace.slowness(at(now), 40_000, 60_000).expect("it was full");
+            slowness.is_too_much(milliseconds(30_000))
+        };
+        assert!(!is_slow(&pace, 500));
+        assert!(is_slow(&pace, 510));
     }
 
     #[test]

@@ -90,6 +90,11 @@ impl Totals {
         self.memory().saturating_sub(comes_back) > self.memory_bytes + self.memory_bytes / LEEWAY_PART
     }
 
+    /// True if so much is as much as may be exceeded for a moment.
+    pub(crate) fn is_large_part(&self, bytes: u64) -> bool {
+        bytes >= self.memory_bytes / LEEWAY_PART
+    }
+
     /// Memory that is taken.
     pub(crate) fn memory(&self) -> u64 {
         self.memory.load(SeqCst)

@@ -141,8 +141,8 @@ impl Stream {
     }
 
     /// Nothing will be added to the output for a while; see [`Output::settle`].
-    pub(crate) fn settle_output(&mut self, spool: &Arc<Spool>, own: impl FnOnce() -> Arc<Budget>) {
-        self.output.settle(spool, &*self.transport, own);
+    pub(crate) fn settle_output(&mut self, spool: &Arc<Spool>, own: impl FnOnce(&Peers) -> Arc<Budget>) {
+        self.output.settle(spool, &*self.transport, || own(&self.peers));
     }
 
     /// Counts the bytes that the kernel has taken, since the output was last empty or before. Only differences count.

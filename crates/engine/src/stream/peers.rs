@@ -10,8 +10,10 @@
 //! ```
 
 use super::forwarded::{first_address, Forwarded};
+use crate::config::fair_by::network;
 use crate::config::{Config, RemoteAddress, Scheme};
 use crate::http::request::Request;
+use crate::limits::holders::Owner;
 use crate::tls::{Session, Verification};
 use fairlead_wire::{Error, ProxyHeader, ProxyTls, ProxyVersions};
 use std::fmt;
@@ -28,6 +30,10 @@ pub(crate) struct Peers {
     is_trusted: bool,
     /// Whether the settings name the peer of the socket as a proxy.
     is_vouched: bool,
+    /// Whether the speaker's address says nothing about the client: it is a proxy, or all clients have the same one.
+    is_anybody: bool,
+    /// The client of the last request, if its fields have named it: its response may still wait.
+    last: Option<SocketAddr>,
     /// The header of the PROXY protocol, if it says anything that counts. It goes with the connection to other workers.
     introduction: Vec<u8>,
     /// What TLS has agreed on in front of the proxy.
@@ -46,6 +52,7 @@ impl Peers {
             speaker,
             is_trusted: config.trusted_proxies.include(socket),
             is_vouched: config.trusted_proxies.include(socket),
+            is_anybody: config.trusted_proxies.include(socket) || config.remote_address != RemoteAddress::Socket,
             ..Peers::default()
         }
     }
@@ -56,6 +63,7 @@ impl Peers {
             introduction: self.introduction.clone(),
             session: self.session.clone(),
             forwarded: Forwarded::default(),
+            last: None,
             ..*self
         }
     }
@@ -63,6 +71,16 @@ impl Peers {
     /// The client's address.
     pub(crate) fn client(&self) -> Option<SocketAddr> {
         self.forwarded.client.or(self.speaker)
+    }
+
+    /// Whose shares of the totals count together: those of the client's network. Many clients may be behind a proxy that does
+    /// not name them, or a Unix socket; then the connection or session with that key counts for itself.
+    pub(crate) fn owner(&self, key: u64) -> Owner {
+        let speaker = self.speaker.filter(|_| !self.is_anybody);
+        match self.forwarded.client.or(self.last).or(speaker) {
+            Some(client) => Owner::Network(network(client.ip())),
+            None => Owner::Key(key),
+        }
     }
 
     /// The address of the peer of the socket.
@@ -126,6 +144,7 @@ impl Peers {
             if let Some(client) = header.client {
                 // Whoever forwards bytes forwards the fields of its client, too.
                 self.is_trusted = config.trusted_proxies.include(Some(client));
+                self.is_anybody = self.is_trusted || config.remote_address != RemoteAddress::Socket;
                 if !matches!(config.remote_address, RemoteAddress::Fixed(_)) {
                     self.speaker = Some(client);
                 }
@@ -140,6 +159,9 @@ impl Peers {
     /// # Errors
     /// If nobody can tell what they say.
     pub(super) fn read(&mut self, request: &Request, config: &Config) -> Result<(), Error> {
+        if self.is_anybody {
+            self.last = None;
+        }
         if self.is_trusted {
             self.forwarded = Forwarded::read(request, config)?;
             if matches!(config.remote_address, RemoteAddress::Fixed(_)) {
@@ -155,6 +177,9 @@ impl Peers {
 
     /// Forgets what the fields of a request have said.
     pub(super) fn forget_request(&mut self) {
+        if self.is_anybody {
+            self.last = self.forwarded.client;
+        }
         self.forwarded = Forwarded::default();
     }
 }

@@ -320,6 +320,16 @@ fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
 }
 
 #[test]
+fn sessions_of_one_address_with_few_files_each_give_way_if_they_have_most_of_them_together() {
+    let server = server_with(160);
+    let clients: Vec<FrameClient> = (0..40).map(|_| stalled(&server, 3)).collect();
+    eventually("nothing is left", || server.descriptors.used().1 == 120);
+    upload(&server);
+    drop(clients);
+    eventually("all is given back", || server.descriptors.used().1 == 0);
+}
+
+#[test]
 fn a_session_with_few_files_does_not_give_way_for_those_of_http1() {
     let server = server_with(160);
     let mut session = stalled(&server, 3);
@@ -425,7 +435,7 @@ fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
     let config = Config {
         min_threads: ENDED + 1,
         max_threads: ENDED + 1,
-        request_totals: RequestTotals::new(1 << 20, 1 << 30),
+        request_totals: RequestTotals::new(1_560_000, 1 << 30),
         body_memory_bytes: 120_000,
         head_max_bytes: 65_536,
         ..config()
@@ -446,13 +456,23 @@ fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
     eventually("the sessions have ended", || server.engine.stats().connections == 1);
     upload_part(&mut large, "/", 100_000, false);
     assert!(server.totals.used().0 > 1_000_000, "{:?}", server.totals.used());
+    // Bodies leave a part to heads. As many as there is room for take that.
+    let mut heads: Vec<Client> = (0..5).map(|_| server.connect()).collect();
+    for head in &mut heads {
+        head.send(&format!(
+            "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}",
+            "x".repeat(40_000)
+        ));
+        settled(|| server.totals.used().0 as usize);
+    }
     let mut good = Http2Client::connect(server.address);
     let mut long = get_request("/");
-    let value = http::HeaderValue::from_bytes(&[b'y'; 45_000]).expect("a value");
+    let value = http::HeaderValue::from_bytes(&[b'y'; 60_000]).expect("a value");
     long.headers_mut().insert("x-long", value);
     let asked = good.ask(long, false);
     assert_eq!(good.response(asked).expect("a response").status, 200);
     assert_eq!(large.goaway(), Some(ENHANCE_YOUR_CALM));
     is_held.store(false, SeqCst);
+    drop(heads);
     eventually("all is given back", || server.totals.used().0 == 0);
 }

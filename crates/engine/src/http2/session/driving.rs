@@ -2,7 +2,8 @@
 
 use super::{Arrival, Core, End, Session, State, COUNTED_BYTES, MOST_DELAYED};
 use crate::clock::Millis;
-use crate::spool::Charge;
+use crate::limits::budget::Kind;
+use crate::spool::{Charge, Pace, Slowness};
 use crate::transport::{Shutdown, READ_TURN};
 use h2::Reason;
 use rustix::io::Errno;
@@ -214,5 +215,20 @@ impl Session {
             let counted = (unsent > 0).then(|| self.shared.spool.count_memory(unsent, Some(&self.budget)));
             core.unsent = counted;
         }
+        if self.budget.used(Kind::Responses) >= COUNTED_BYTES as u64 {
+            core.pace.note_full(Millis::now(), self.pipe.unsent.all_sent());
+        } else {
+            core.pace = Pace::default();
+        }
+    }
+
+    /// How slowly the client takes its responses.
+    pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
+        self.with_core(|core| {
+            let sent = self.pipe.unsent.all_sent();
+            // Nothing has been sent since it has some, or that would be noted.
+            core.pace.begin(self.budget.held_since(Kind::Responses)?, sent);
+            core.pace.slowness(now, sent, self.budget.used(Kind::Responses))
+        })
     }
 }

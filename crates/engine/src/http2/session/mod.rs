@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::connection::place::Place;
 use crate::connection::turns::TurnLine;
 use crate::limits::budget::{Budget, Eased};
-use crate::spool::{Charge, Spool};
+use crate::spool::{Charge, Pace, Spool};
 use crate::stream::peers::Peers;
 use crate::sync::Mutex;
 use crate::transport::listener::Endpoint;
@@ -150,6 +150,8 @@ struct Core {
     place: Option<Place>,
     /// For the bytes of responses that the client does not take.
     unsent: Option<Charge>,
+    /// How fast the client takes them, while they count.
+    pace: Pace,
 }
 
 enum State {
@@ -210,6 +212,7 @@ impl Session {
             end: None,
             place: Some(place),
             unsent: None,
+            pace: Pace::default(),
         };
         let budget = Arc::clone(line.budget());
         let session = Arc::new_cyclic(|me| Session {

@@ -124,12 +124,12 @@ fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(),
     add.map_err(Stop::Jump)
 }
 
-/// After the call: a stream that is not closed goes on without this thread, as soon as the kernel has what was written
-/// so far and no thread is writing a String.
+/// After the call: a stream that is not closed goes on without this thread, as soon as no thread is writing a String. What was
+/// written so far is sent to the client at its own pace.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
     while !stream.is_over(response.ruby) {
-        if response.with(|exchange| exchange.is_flushed()) {
+        if response.with(|exchange| exchange.is_detachable()) {
             if let Some(client) = response.with(|exchange| exchange.detach()) {
                 stream.process.set(std::process::id());
                 *stream.client.borrow_mut() = Some(client);
