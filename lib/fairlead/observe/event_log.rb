@@ -85,6 +85,10 @@ module Fairlead
       warn("certificates not reloaded for #{location}, the former ones stay: #{reason}")
     end
 
+    def certificates_missing(location, reason)
+      warn("no certificate for #{location}, where no handshake succeeds until its files can be used: #{reason}")
+    end
+
     # +process+: a Supervisor::Child or a Supervisor::Generation.
     def certificates_behind(process, location, reason)
       name = process.is_a?(Supervisor::Child) ? "worker #{process.index}" : "the spawner of generation #{process.number}"
