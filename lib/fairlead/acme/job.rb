@@ -5,12 +5,14 @@ module Fairlead
     # One attempt to order a certificate, unless another process does so or has just done so.
     class Job
       # +store+: a Store. +challenge+: one of CHALLENGES. +replaces+: the Certificate that is due, or nil.
+      # +recalled+: whether the authority wants it to be replaced.
       # +log+: for #acme_state_unusable; may be nil. +limit+: as for Program.
-      def initialize(order, store, challenge, replaces: nil, log: nil, limit: Program::LIMIT)
+      def initialize(order, store, challenge, replaces: nil, recalled: false, log: nil, limit: Program::LIMIT)
         @order = order
         @store = store
         @challenge = challenge
         @replaces = replaces
+        @recalled = recalled
         @log = log
         @program = Program.new("fairlead: acme #{order.name}", limit: limit)
       end
@@ -41,7 +43,7 @@ module Fairlead
         return "current" if certificate && certificate != @replaces && Time.now < certificate.renew_at
 
         @store.check_room(@order)
-        Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate)
+        Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate, in_use: certificate || @replaces, recalled: @recalled)
         "issued"
       end
 

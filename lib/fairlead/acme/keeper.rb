@@ -110,7 +110,8 @@ module Fairlead
       end
 
       def start(schedule)
-        job = @jobs.new(schedule.order, @store, challenge(schedule.order), replaces: schedule.certificate, log: @log)
+        present = { replaces: schedule.certificate, recalled: schedule.recalled? }
+        job = @jobs.new(schedule.order, @store, challenge(schedule.order), **present, log: @log)
         run(schedule, job) { attempt(schedule, job) }
       end
 

@@ -35,6 +35,9 @@ module Fairlead
         now >= at
       end
 
+      # Whether the authority wants the certificate to be replaced.
+      def recalled?(now = Time.now) = !@suggestion.at.nil? && now >= @suggestion.at
+
       # Whether it is time to ask the authority when it wants the certificate to be renewed.
       def ask?(now = Time.now) = !certificate.nil? && failure.nil? && @suggestion.due?(certificate, now)
 

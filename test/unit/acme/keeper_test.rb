@@ -22,9 +22,10 @@ class AcmeKeeperTest < Minitest::Test
 
     attr_reader :order, :challenge
 
-    def initialize(order, _store, challenge, replaces:, log:)
+    def initialize(order, _store, challenge, replaces:, recalled:, log:)
       @order = order
       @replaces = replaces
+      @recalled = recalled
       @log = log
       @challenge = challenge
       self.class.jobs << self
@@ -84,7 +85,7 @@ class AcmeKeeperTest < Minitest::Test
       look(keeper)
 
       assert_equal old, store.folder.read(*store.certificate(order("a.example")))
-      assert_match(/the old one is valid until/, @lines.string)
+      assert_match(/the one in use is valid until/, @lines.string)
     end
   end
 

@@ -61,7 +61,7 @@ module Fairlead
       def in_use(certificate)
         return "there is no other one" unless certificate
 
-        certificate.expired? ? "the old one has expired" : "the old one is valid until #{in_words(certificate.expires_at)}"
+        certificate.expired? ? "the one in use has expired" : "the one in use is valid until #{in_words(certificate.expires_at)}"
       end
 
       def in_words(time) = time.getutc.strftime("%F %T UTC")
