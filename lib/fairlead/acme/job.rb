@@ -18,9 +18,10 @@ module Fairlead
       end
 
       # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if one does so now, or
-      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written.
-      def run
-        { outcome: @store.exclusively_for(@order.hosts) { order } || "busy" }
+      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written. The block is
+      # called before the authority is asked.
+      def run(&begun)
+        { outcome: @store.exclusively_for(@order.hosts) { order(&begun) } || "busy" }
       rescue Issuance::Unwritten => e
         failed(Problem.new("storage", e.message)).merge(text: e.text)
       rescue SystemCallError => e
@@ -43,6 +44,7 @@ module Fairlead
         return "current" if certificate && certificate != @replaces && Time.now < certificate.renew_at
 
         @store.check_room(@order)
+        yield if block_given?
         Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate, in_use: certificate || @replaces, recalled: @recalled)
         "issued"
       end

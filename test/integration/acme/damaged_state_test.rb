@@ -89,6 +89,7 @@ class AcmeDamagedStateTest < Minitest::Test
     server = launch_with(certificate: text = pem("a.example"))
     path = pem_file(server, "a.example")
     first = seen(server)
+    server.wait_for_output(/acme: the certificate for a.example is valid until/)
 
     assert_equal OpenSSL::X509::Certificate.new(text).serial, first.serial
     File.unlink(path)
@@ -100,7 +101,21 @@ class AcmeDamagedStateTest < Minitest::Test
     wait_for_error(server, /a.example.pem: .*; the last usable certificate stays in use/)
 
     assert_equal first.to_der, seen(server).to_der
+    wait_until("the file", seconds: 30) { File.read(path) == text }
+    refute_match(/ordering a certificate/, server.log)
+  end
+
+  def test_an_order_that_another_process_has_locked_is_told_of
+    server = own(Fairlead::Test::ServerProcess.new(APP, *ARGUMENTS))
+    Fairlead::Acme::Store.new(server.path("state")).exclusively_for(["a.example"]) do
+      server.start
+      server.wait_for_output(/acme: another process has locked the order for a.example in \S+state.locks; waiting/)
+
+      refute_match(/ordering a certificate/, server.log)
+    end
     server.wait_for_output(/ordering a certificate for a.example/, seconds: 30)
+
+    assert_equal [1, 1], ["has locked", "ordering a"].map { |words| server.log.scan(words).size }
   end
 
   private

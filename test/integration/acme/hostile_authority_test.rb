@@ -179,6 +179,20 @@ class HostileAuthorityTest < Minitest::Test
     assert_refused(/has sent the token/, requests: 6 * ATTEMPTS) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
   end
 
+  # A frozen server, for instance.
+  def test_what_another_process_has_locked_is_told_of_once
+    with_keeper(Authority.new) do |keeper, authority, path|
+      Fairlead::Acme::Store.new(File.dirname(path, 3)).exclusively_for(["a.example"]) { ten_minutes(keeper, 120) }
+
+      assert_empty authority.asked
+      assert_equal [1, 0], ["has locked the order for a.example", "ordering"].map { |words| @told.string.scan(words).size }
+      assert_equal Keeper::BUSY, keeper.report.first[:error]
+      ten_minutes(keeper, 30)
+
+      assert_equal [1, nil], [@told.string.scan("ordering").size, keeper.report.first[:error]]
+    end
+  end
+
   # It may want a renewal at any time, but not again and again (RFC 9773).
   def test_an_authority_decides_when_a_certificate_is_renewed_within_reason
     window = { "start" => (Time.now - 100).utc.iso8601, "end" => (Time.now - 50).utc.iso8601 }
@@ -235,7 +249,7 @@ class HostileAuthorityTest < Minitest::Test
       configuration = Fairlead::Configuration.from_options(acme: [wanted], acme_dir: folder)
       store = Fairlead::Acme::Store.new(folder)
       path = store.path_of(wanted)
-      log = Fairlead::EventLog.new(output: StringIO.new, errors: @lines = StringIO.new)
+      log = Fairlead::EventLog.new(output: @told = StringIO.new, errors: @lines = StringIO.new)
       service = Service.new(configuration, [Listener.new({ scheme: "http" })], log)
       yield (keeper = Keeper.new(Server.new([]), service, jobs: jobs)), authority, path
     ensure

@@ -8,6 +8,22 @@ module Fairlead
         info("acme: ordering a certificate for #{schedule.order} from #{schedule.order.authority} (#{challenge})")
       end
 
+      # +store+: the Acme::Store whose locks they are.
+      def acme_busy(schedule, store)
+        folder = store.folder.join("locks")
+        info("acme: another process has locked the order for #{schedule.order} in #{folder}; waiting until it has finished or ended")
+      end
+
+      def acme_restored(schedule)
+        warn("acme: the file of the certificate for #{schedule.order} had gone or was damaged; it is written again from memory")
+      end
+
+      # +reason+: why.
+      def acme_not_restored(schedule, reason)
+        warn("acme: the file of the certificate for #{schedule.order} has gone or is damaged, and cannot be written again: #{reason}; " \
+             "trying again; #{in_use(schedule.certificate)}")
+      end
+
       def acme_present(schedule)
         certificate = schedule.certificate
         info("acme: the certificate for #{schedule.order} is valid until #{in_words(certificate.expires_at)}; it is renewed from " \
