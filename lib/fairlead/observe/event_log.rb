@@ -141,6 +141,13 @@ module Fairlead
 
     def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
 
+    def spawner_slow(generation, seconds)
+      warn("the spawner of generation #{generation.number} (pid #{generation.pid}) is not ready after #{seconds} s: it still loads the " \
+           "application or its configuration, or waits for a file; another restart takes its place")
+    end
+
+    def restart_gives_way(restart) = info("hot restart: it takes the place of the #{restart.name}, whose code is still being loaded")
+
     def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
 
     def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
