@@ -35,15 +35,16 @@ module Fairlead
     def announce = listeners.each { |listener| log.listening(listener) }
 
     # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
-    def adopt(ios, bindings)
+    # +kept+: as for Tls::Offer.
+    def adopt(ios, bindings, kept: nil)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
+      @tls = Tls::Offers.new(configuration, log, kept: kept)
       adopt_listeners(ios, bindings)
       self
     end
 
     # As above; nothing else is opened. Without +bindings+ they are those of the listeners that are there.
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
-      @tls ||= Tls::Offers.new(configuration, log)
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
         listener = Listener.adopt(io.fileno, binding, kept: true)

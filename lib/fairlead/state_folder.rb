@@ -4,7 +4,8 @@ require "etc"
 
 module Fairlead
   # A folder for what outlives the server and is its owner's alone, such as keys. Files appear whole or not at all, and are on
-  # the disk before anybody sees them. Nothing is written to a folder in which another user could replace it.
+  # the disk before anybody sees them. Nothing is written to a folder in which another user could replace it, nothing is read from the
+  # folder of another user, and no link of another user is followed: root could read and write everything there.
   class StateFolder
     FOLDER_MODE = 0o700
     FILE_MODE = 0o600
@@ -71,6 +72,7 @@ module Fairlead
 
     # The text of a file, or nil. +most+: how many bytes of it, at most. Does not wait for what is no file, such as a pipe.
     def read(*name, most: nil)
+      levels(join(*name)).each { |level| refuse_strangers(level) }
       File.open(join(*name), File::RDONLY | File::NONBLOCK) do |file|
         raise Errno::EISDIR if file.stat.directory?
         raise Errno::EINVAL, "it is no regular file" unless file.stat.file?
@@ -144,14 +146,35 @@ module Fairlead
       check(folder)
     end
 
-    # Folders above this one are not ours.
+    # Raises EACCES if another user could change what is in the folder, or where it leads.
     def check(folder)
-      return unless folder == path || folder.start_with?("#{path}/")
+      levels(folder).each do |level|
+        refuse_strangers(level)
+        next unless File.stat(level).mode.anybits?(OPEN_TO_OTHERS)
 
-      check(File.dirname(folder))
-      stat = File.stat(folder)
-      raise Errno::EACCES, "other users may write to #{folder}; `chmod go-w` keeps them out" if stat.mode.anybits?(OPEN_TO_OTHERS)
-      raise Errno::EACCES, "#{folder} belongs to another user" unless [0, stat.uid].include?(Process.euid) || stat.uid.zero?
+        raise Errno::EACCES, "other users may write to #{level}; `chmod go-w` keeps them out"
+      end
     end
+
+    # What there is from this folder down to +target+. Folders above this one are not ours.
+    def levels(target)
+      below = []
+      while target == path || target.start_with?("#{path}/")
+        below.unshift(target)
+        target = File.dirname(target)
+      end
+      below
+    end
+
+    # A file in a folder of ours may be anybody's: only we can have put it there.
+    def refuse_strangers(place)
+      own = File.lstat(place)
+      raise Errno::EACCES, "#{place} is a link of another user" if own.symlink? && stranger?(own)
+
+      led = File.stat(place)
+      raise Errno::EACCES, "#{place} belongs to another user" if led.directory? && stranger?(led)
+    end
+
+    def stranger?(stat) = ![0, Process.euid].include?(stat.uid)
   end
 end

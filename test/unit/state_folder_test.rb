@@ -74,6 +74,37 @@ class StateFolderTest < Minitest::Test
     end
   end
 
+  STRANGER = 12_345
+
+  def test_root_takes_no_folder_of_another_user
+    skip "needs root" unless Process.uid.zero?
+    with_folder do |folder|
+      folder.write("keys", "key", "secret")
+      [folder.path, folder.join("keys")].each do |place|
+        File.chown(STRANGER, nil, place)
+        assert_refused(folder, "#{place} belongs to another user")
+        File.chown(0, nil, place)
+      end
+      File.chown(STRANGER, nil, folder.join("keys", "key"))
+
+      assert_equal "secret", folder.read("keys", "key")
+    end
+  end
+
+  def test_root_follows_no_link_of_another_user
+    skip "needs root" unless Process.uid.zero?
+    with_folder do |folder|
+      victim = folder.write("victim", "key", "secret")
+      links = { "keys" => File.dirname(victim), "key" => victim }.map { |name, to| folder.join(name).tap { |link| File.symlink(to, link) } }
+
+      assert_equal %w[secret secret], [folder.read("keys", "key"), folder.read("key")]
+      links.each { |link| File.lchown(STRANGER, nil, link) }
+      assert_refused(folder, "#{links.first} is a link of another user")
+      assert_raises(Errno::EACCES) { folder.read("key") }
+      assert_equal "secret", File.read(victim)
+    end
+  end
+
   def test_temporary_files_that_a_killed_process_has_left_are_swept_away
     with_folder do |folder|
       folder.write("keys", "key", "secret")
@@ -139,6 +170,12 @@ class StateFolderTest < Minitest::Test
   end
 
   private
+
+  def assert_refused(folder, reason)
+    refused = [-> { folder.write("keys", "key", "new") }, -> { folder.read("keys", "key") }].map { |action| assert_raises(Errno::EACCES, &action) }
+
+    refused.each { |error| assert_includes error.message, reason }
+  end
 
   # None that exists.
   def with_folder

@@ -29,8 +29,11 @@ module Fairlead
         @account = Account.new(order, store, log: log)
       end
 
-      # +certificate+: the Certificate to be replaced, or nil.
-      def run(certificate = nil)
+      # +certificate+: the Certificate of the file, or nil. +in_use+: the one that clients see, or nil. +recalled+: whether the authority
+      # wants it to be replaced; then one that ends earlier may do so.
+      def run(certificate = nil, in_use: certificate, recalled: false)
+        @in_use = in_use
+        @recalled = recalled
         @request = SigningRequest.new(@order.hosts)
         input = Authority.new(@order, @account).input("order", challenge: @challenge, csr: @request.to_der, certificate: certificate)
         @program.run(input) { |event| take(event) }
@@ -79,7 +82,16 @@ module Fairlead
         return "it is for #{certificate.hosts.join(", ")}" unless certificate.for?(@order)
         return "it has expired at #{certificate.expires_at.getutc}" if certificate.expired?
 
-        "it is not valid before #{certificate.begins_at.getutc}" if certificate.begins_at > Time.now + CLOCK_DIFFERENCE
+        return "it is not valid before #{certificate.begins_at.getutc}" if certificate.begins_at > Time.now + CLOCK_DIFFERENCE
+
+        "it ends at #{certificate.expires_at.getutc}, earlier than the one in use (#{@in_use.expires_at.getutc})" if worse?(certificate)
+      end
+
+      # If no other one came in time, clients would see an expired one, although there was a good one.
+      def worse?(certificate)
+        return false if @in_use.nil? || @in_use.expired? || certificate.expires_at >= @in_use.expires_at
+
+        !@recalled || Time.now >= certificate.renew_at
       end
     end
   end

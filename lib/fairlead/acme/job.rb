@@ -5,20 +5,23 @@ module Fairlead
     # One attempt to order a certificate, unless another process does so or has just done so.
     class Job
       # +store+: a Store. +challenge+: one of CHALLENGES. +replaces+: the Certificate that is due, or nil.
+      # +recalled+: whether the authority wants it to be replaced.
       # +log+: for #acme_state_unusable; may be nil. +limit+: as for Program.
-      def initialize(order, store, challenge, replaces: nil, log: nil, limit: Program::LIMIT)
+      def initialize(order, store, challenge, replaces: nil, recalled: false, log: nil, limit: Program::LIMIT)
         @order = order
         @store = store
         @challenge = challenge
         @replaces = replaces
+        @recalled = recalled
         @log = log
         @program = Program.new("fairlead: acme #{order.name}", limit: limit)
       end
 
       # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if one does so now, or
-      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written.
-      def run
-        { outcome: @store.exclusively_for(@order.hosts) { order } || "busy" }
+      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written. The block is
+      # called before the authority is asked.
+      def run(&begun)
+        { outcome: @store.exclusively_for(@order.hosts) { order(&begun) } || "busy" }
       rescue Issuance::Unwritten => e
         failed(Problem.new("storage", e.message)).merge(text: e.text)
       rescue SystemCallError => e
@@ -41,7 +44,8 @@ module Fairlead
         return "current" if certificate && certificate != @replaces && Time.now < certificate.renew_at
 
         @store.check_room(@order)
-        Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate)
+        yield if block_given?
+        Issuance.new(@order, @store, @challenge, @program, log: @log).run(certificate, in_use: certificate || @replaces, recalled: @recalled)
         "issued"
       end
 

@@ -12,6 +12,9 @@ module Fairlead
       # Most orders that an authority gets at a time.
       AT_ONCE = 4
 
+      # For people, as long as nothing can be ordered because of that.
+      BUSY = "another process has locked the order"
+
       # Seconds for which #close waits for the threads. A disk that hangs may keep them longer.
       END_LIMIT = 5
 
@@ -53,7 +56,8 @@ module Fairlead
         @schedules.map do |schedule|
           {
             hosts: schedule.order.hosts, directory: schedule.order.directory, expires_at: schedule.certificate&.expires_at,
-            next_attempt_at: schedule.at, failures: schedule.failure&.count || 0, error: schedule.failure&.reason || @unusable
+            next_attempt_at: schedule.at, failures: schedule.failure&.count || 0,
+            error: schedule.failure&.reason || @unusable || (BUSY if schedule.busy?)
           }
         end
       end
@@ -110,7 +114,8 @@ module Fairlead
       end
 
       def start(schedule)
-        job = @jobs.new(schedule.order, @store, challenge(schedule.order), replaces: schedule.certificate, log: @log)
+        present = { replaces: schedule.certificate, recalled: schedule.recalled? }
+        job = @jobs.new(schedule.order, @store, challenge(schedule.order), **present, log: @log)
         run(schedule, job) { attempt(schedule, job) }
       end
 
@@ -149,8 +154,10 @@ module Fairlead
         return unless schedule.due?
         return succeeded(schedule) if schedule.write_held
 
-        @log.acme_ordering(schedule, challenge(schedule.order))
-        result = job.run
+        @server.ask(:reload_certificates) if schedule.lost? && schedule.restore
+        return unless schedule.wanted?
+
+        result = job.run { @log.acme_ordering(schedule, challenge(schedule.order)) }
         take(schedule, result) unless job.stopped?
       rescue StandardError => e
         failed(schedule, Problem.new("failure", Error.sum_up(e)))
@@ -159,11 +166,17 @@ module Fairlead
       def take(schedule, result)
         case result[:outcome]
         when "issued", "current" then succeeded(schedule)
-        when "busy" then schedule.put_off
+        when "busy" then busy(schedule)
         else
           schedule.hold(result[:text]) if result[:text]
           failed(schedule, Problem.new(result[:type], result[:message], retry_after: result[:retry_after]))
         end
+      end
+
+      # It may take long, if the other process is frozen.
+      def busy(schedule)
+        @log.acme_busy(schedule, @store) unless schedule.busy?
+        schedule.put_off
       end
 
       def succeeded(schedule)

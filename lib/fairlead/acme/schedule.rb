@@ -7,8 +7,9 @@ module Fairlead
       # How long to wait for another process that is ordering, in seconds.
       BUSY_PAUSE = 10
 
-      # How long a file that was there may be away or damaged before another certificate is ordered, in seconds.
+      # How long a file that was there may be away or damaged before it is written again, in seconds, and how soon that is tried again.
       MISSING_PAUSE = 10
+      RETRY_PAUSE = 60
 
       attr_reader :order
 
@@ -24,16 +25,23 @@ module Fairlead
         @store = store
         @log = log
         @not_before = Time.at(0)
+        @busy = false
         @suggestion = Suggestion.new
       end
 
-      # Whether it is time to order, for the first time or again.
+      # Whether it is time to order, for the first time or again, or to write the file of the certificate again.
       def due?(now = Time.now)
         forgive
         bound(now)
         look(now)
-        now >= at
+        lost?(now) || wanted?(now)
       end
+
+      # The same, but for a file that is to be written again.
+      def wanted?(now = Time.now) = now >= at
+
+      # Whether the authority wants the certificate to be replaced.
+      def recalled?(now = Time.now) = !@suggestion.at.nil? && now >= @suggestion.at
 
       # Whether it is time to ask the authority when it wants the certificate to be renewed.
       def ask?(now = Time.now) = !certificate.nil? && failure.nil? && @suggestion.due?(certificate, now)
@@ -69,6 +77,7 @@ module Fairlead
 
       # Counts a failure, whether it can be written to the disk or not. Returns why it cannot, or nil.
       def failed(problem)
+        @busy = false
         @failure = Failure.after(failure, order, problem)
         @recorded = false
         @store.folder.write(*@store.failure(order), failure.to_json)
@@ -78,9 +87,14 @@ module Fairlead
         Error.reason(e)
       end
 
+      # Another process orders it.
       def put_off(seconds = BUSY_PAUSE)
+        @busy = true
         @not_before = Time.now + seconds
       end
+
+      # Whether it was so at the last attempt.
+      def busy? = @busy
 
       # Keeps the text of a certificate that could not be written.
       def hold(text)
@@ -96,9 +110,41 @@ module Fairlead
         true
       end
 
+      # Whether the file of the certificate in use has gone, or has been damaged, for long enough.
+      def lost?(now = Time.now) = !@missing_since.nil? && now >= @missing_since + MISSING_PAUSE
+
+      # Writes that file again, because an authority issues only a few certificates for the same hosts. Returns whether it has done so; if
+      # that fails, it is to be tried again.
+      def restore(now = Time.now)
+        restored = @store.exclusively_for(order.hosts) { write_again(now) || :found }
+        @missing_since = now unless restored # another process is ordering one
+        @unwritten = nil
+        restored == true
+      rescue SystemCallError => e
+        @missing_since = now + RETRY_PAUSE - MISSING_PAUSE
+        tell_unwritten(Error.reason(e))
+        false
+      end
+
       private
 
-      def wanted_at = @missing_since ? @missing_since + MISSING_PAUSE : [certificate&.renew_at, @suggestion.at].compact.min
+      def wanted_at = [certificate&.renew_at, @suggestion.at].compact.min
+
+      # Another process may have done so before.
+      def write_again(now)
+        look(now)
+        return false unless lost?(now)
+
+        @store.folder.write(*@store.certificate(order), @text)
+        @log&.acme_restored(self)
+        look(now)
+        true
+      end
+
+      def tell_unwritten(reason)
+        @log&.acme_not_restored(self, reason) unless reason == @unwritten
+        @unwritten = reason
+      end
 
       # Reads the certificate if its file has changed.
       def look(now)
@@ -110,17 +156,19 @@ module Fairlead
         @missing_since = ((@missing_since || now) if found.nil? && certificate)
         return unless found
 
-        @certificate = found
-        @suggestion.due?(found, now) # which drops what was suggested for another one
+        @busy = false
+        @text = found.text
+        @certificate = found.certificate
+        @suggestion.due?(certificate, now) # which drops what was suggested for another one
       end
 
-      # The Certificate of the file if it is for these hosts and the engine can load it.
+      # The Bundle of the file if it is for these hosts and the engine can load it.
       def usable
         text = @store.folder.read(*@store.certificate(order), most: Bundle::MOST_BYTES + 1) or return
         bundle = Bundle.new(text, @store.path_of(order))
         fault = bundle.fault
         @log&.acme_state_unusable(fault) if fault
-        bundle.certificate if fault.nil? && bundle.certificate.for?(order)
+        bundle if fault.nil? && bundle.certificate.for?(order)
       rescue SystemCallError => e
         @log&.acme_state_unusable("#{@store.path_of(order)}: #{Error.reason(e)}")
         nil
@@ -148,7 +196,7 @@ module Fairlead
       def bound(now)
         @failure = failure&.bounded(now)
         @not_before = now if @not_before > now + BUSY_PAUSE
-        @missing_since = now if @missing_since && @missing_since > now
+        @missing_since = now if @missing_since && @missing_since > now + RETRY_PAUSE
       end
 
       def due_at_once

@@ -5,8 +5,8 @@ module Fairlead
     # The certificate of an order as listeners show it: the last text of its file that the engine could load. It stays in memory
     # when the file is missing or damaged later.
     class Shown
-      KEPT = "the last usable certificate stays in use, and"
-      MISSING = "it counts as missing:"
+      KEPT = "the last usable certificate stays in use, and is written again"
+      MISSING = "it counts as missing: another one is ordered"
       private_constant :KEPT, :MISSING
 
       # Why the file does not count, for people; or nil.
@@ -22,7 +22,7 @@ module Fairlead
       def read
         text, fault = look
         @text = text if text && !fault
-        @warning = fault && "acme: #{fault}; #{@text ? KEPT : MISSING} another one is ordered"
+        @warning = fault && "acme: #{fault}; #{@text ? KEPT : MISSING}"
         [@path, @text] if @text
       end
 

@@ -64,6 +64,8 @@ module Fairlead
 
       # The rackup file, or a word that is a command elsewhere.
       def take_file(word)
+        return set(:rackup, word, origin: "argument") if homeless?(word)
+
         path = SystemText.absolute(word, self[:directory] || Dir.pwd)
         return problem(nil, word, "is a folder; name the rackup file in it, or use --dir #{word}") if File.directory?(path)
         return set(:rackup, word, origin: "argument") if File.exist?(path)
@@ -120,11 +122,24 @@ module Fairlead
       def declare_actions(parser)
         parser.separator("\nOthers")
         parser.on("-I", "--include PATHS", "Adds these folders (separated by :) to the load path.") do |paths|
-          $LOAD_PATH.unshift(*paths.split(File::PATH_SEPARATOR))
+          include_folders(paths.split(File::PATH_SEPARATOR))
         end
         parser.on("--check", "Checks and prints the configuration, with the source of each value.") { @action = :check }
         parser.on("-V", "--version", "Prints the version.") { @action = :version }
         parser.on("-h", "--help", "Prints this.") { @action = :help }
+      end
+
+      # Every `require` would raise for a home folder that is not known.
+      def include_folders(folders)
+        unknown, known = folders.partition { |folder| homeless?(folder) }
+        unknown.each { |folder| problem(nil, "-I", "#{folder} #{SystemText::HOMELESS}") }
+        $LOAD_PATH.unshift(*known)
+      end
+
+      def homeless?(folder)
+        SystemText.absolute(folder) && false
+      rescue ArgumentError
+        true
       end
 
       def declare_accepted(parser)

@@ -85,6 +85,10 @@ module Fairlead
       warn("certificates not reloaded for #{location}, the former ones stay: #{reason}")
     end
 
+    def certificates_missing(location, reason)
+      warn("no certificate for #{location}, where no handshake succeeds until its files can be used: #{reason}")
+    end
+
     # +process+: a Supervisor::Child or a Supervisor::Generation.
     def certificates_behind(process, location, reason)
       name = process.is_a?(Supervisor::Child) ? "worker #{process.index}" : "the spawner of generation #{process.number}"
@@ -136,6 +140,13 @@ module Fairlead
     def spawner_lost(generation, reason) = warn("the spawner of generation #{generation.number} is lost, starting another one: #{reason}")
 
     def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
+
+    def spawner_slow(generation, seconds)
+      warn("the spawner of generation #{generation.number} (pid #{generation.pid}) is not ready after #{seconds} s: it still loads the " \
+           "application or its configuration, or waits for a file; another restart takes its place")
+    end
+
+    def restart_gives_way(restart) = info("hot restart: it takes the place of the #{restart.name}, whose code is still being loaded")
 
     def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
 

@@ -109,7 +109,8 @@ module Fairlead
       number, layout, *bindings = message.fields
       refuse_other_version(layout)
       shared = message.ios.shift(Native::Shared::DESCRIPTORS)
-      @service.adopt(message.ios, bindings)
+      kept = Tls::Offers.handed_over(message.ios.pop) if message.ios.size > bindings.size
+      @service.adopt(message.ios, bindings, kept: kept)
       exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10), fresh: true)))
     end
 

@@ -40,9 +40,19 @@ module Fairlead
       raise ConfigurationError, problems if problems.any?
 
       PidFile.check(@configuration.pid_file) if @configuration.pid_file
+      @configuration.plugin.uniq.each { |name| load_plugin(name) }
     end
 
     private
+
+    # A configuration file has loaded those that it names. Only that finds a plugin which a gem contains.
+    def load_plugin(name)
+      Plugins.load(name)
+    rescue Error
+      raise
+    rescue StandardError, ScriptError => e
+      raise PluginError.new(name, Error.sum_up(e))
+    end
 
     # A server serves without the folder.
     def acme_problems

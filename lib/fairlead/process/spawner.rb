@@ -71,6 +71,7 @@ module Fairlead
     def prepare_process
       @pid = Process.pid
       Launcher.current&.continue_as(self)
+      @service.tls.forget
       Process.setproctitle("fairlead: spawner, generation #{@number} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
       @signals.exit_on("TERM", "QUIT")

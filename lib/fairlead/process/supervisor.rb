@@ -208,11 +208,13 @@ module Fairlead
       @service.given? ? @restarts.begin(:phased) : @hot_restart.check
     end
 
-    # +problem+: with the configuration of the new code. A restart that runs is finished first, and a spawner that is lost replaced:
-    # the new program needs one to go back to.
+    # +problem+: with the configuration of the new code. A restart that replaces workers is finished first, and a spawner that is lost
+    # replaced: the new program needs one to go back to. It does not know those that end, and could not kill them.
     def exec_unless(problem)
       return @restarts.refuse(problem) if problem
-      return @exec_later = true if @restarts.running? || !@generations.current.alive?
+
+      @restarts.give_way
+      return @exec_later = true if @restarts.running? || !@generations.current.alive? || @generations.any?(&:ending?)
 
       @exec_later = false
       @generations.current.restarting

@@ -18,19 +18,28 @@ module Fairlead
       # The state of the files when they were read last, whatever came of it; nil before.
       attr_reader :tried
 
+      # The settings that were read last and could be used: those of a spawner that replaces a lost one. nil if this process needs none.
+      attr_reader :kept
+
+      # Why there is no certificate, if another process has handed none over and the files cannot be used; or nil.
+      attr_reader :fault
+
       class << self
         # The lock under which an Offer changes. No process is forked meanwhile: the lock of the native object would stay closed in it.
         def changing = @changing ||= Mutex.new
 
-        # One whose files another process has read: #reload reads them. +settings+: its Settings.
-        def unread(address, location, settings) = allocate.tap { |offer| offer.send(:name, address, location, settings) }
+        # One whose files another process has read: #reload reads them. +settings+: its Settings. +kept+: as for #initialize.
+        def unread(address, location, settings, kept) = allocate.tap { |offer| offer.send(:remain, kept, address, location, settings) }
       end
       changing
 
       # +binding+: a Binding::Ssl. +checking+: as for Settings. Raises BindError if it cannot be served so.
-      def initialize(binding, configuration, checking: false)
+      # +kept+: what the Offers of another process keep (Offers#kept), which is offered in place of what is in the files now; nil if this
+      # process begins with its files.
+      def initialize(binding, configuration, checking: false, kept: nil)
+        @keeps = configuration.supervised?
         name(binding.address, binding.location, Settings.new(binding.tls, configuration, binding.host, checking: checking))
-        read
+        kept ? take_over(kept[key]) : read
       rescue Invalid => e
         raise BindError.new(location || binding.location, e.message)
       end
@@ -65,6 +74,11 @@ module Fairlead
       # What another process takes for Offer.unread.
       def description = [address, location, @settings]
 
+      # Has #kept be nil from now on.
+      def forget
+        @keeps = @kept = nil
+      end
+
       private
 
       def name(address, location, settings)
@@ -72,6 +86,20 @@ module Fairlead
         @key = Digest::SHA256.hexdigest(address)
         @location = location
         @settings = settings
+      end
+
+      def remain(kept, *names)
+        name(*names)
+        @keeps = true
+        @kept = kept[key]
+      end
+
+      # One address whose files cannot be used must not keep all others from being served.
+      def take_over(settings)
+        settings ? refusing { replace(settings) } : read
+      rescue Invalid => e
+        @fault = e.message
+        replace(@settings.without_certificates)
       end
 
       def read
@@ -83,10 +111,10 @@ module Fairlead
       end
 
       def replace(settings)
-        return @tls.replace(settings) if @tls
-
-        @tls = Native::Tls.new(settings)
-        true
+        changed = @tls.nil? || @tls.replace(settings)
+        @tls ||= Native::Tls.new(settings)
+        @kept = settings if @keeps
+        changed
       end
 
       # The extension says in a sentence what is wrong.

@@ -5,26 +5,32 @@ module Fairlead
     # All Offers of a server, one for each `ssl://` address. What happens to one is no other one's business: each has its Upkeep.
     class Offers
       class << self
-        # What another process knows of its Offers, from its #description. They are read when they are asked for.
-        def unread(description, configuration, log)
+        # What another process knows of its Offers, from its #description. They are read when they are asked for. +kept+: what those keep
+        # (#kept) in the place of which they are; it stays until then.
+        def unread(description, configuration, log, kept: {})
           texts, *offers = Marshal.load(description) # rubocop:disable Security/MarshalLoad -- it comes from a process of this server
           Store.replace(texts)
-          new(configuration, log, offers.map { |parts| Offer.unread(*parts) })
+          new(configuration, log, offers.map { |parts| Offer.unread(*parts, kept) })
         end
 
-        # Makes the offers of the addresses of the configuration. Raises BindError if one of them cannot be served.
-        def of(configuration, checking: false)
-          bindings = configuration.bind.map { |address| Binding.parse(address) }.grep(Binding::Ssl)
-          bindings.uniq(&:address).map { |binding| Offer.new(binding, configuration, checking: checking) }
+        # What the Offers of another process keep (#kept), as it has written that to +pipe+. Nothing, if it has ended or has another version.
+        def handed_over(pipe)
+          Marshal.load(pipe) # rubocop:disable Security/MarshalLoad -- it comes from the supervisor
+        rescue TypeError, ArgumentError, EOFError
+          {}
+        ensure
+          pipe.close
         end
       end
 
       # Makes those of the addresses of the configuration. Raises BindError if one of them cannot be served. +checking+: as for Settings.
-      def initialize(configuration, log, offers = nil, checking: false)
+      # +kept+: as for Offer.
+      def initialize(configuration, log, offers = nil, checking: false, kept: nil)
         @configuration = configuration
         @log = log
+        @kept = kept
         @interval = configuration.watch_certificates
-        @upkeeps = (offers || self.class.of(configuration, checking: checking)).map { |offer| Upkeep.new(offer) }
+        @upkeeps = (offers || of_configuration(checking)).map { |offer| Upkeep.new(offer) }
         @said = []
         @saying = Mutex.new
       end
@@ -42,7 +48,7 @@ module Fairlead
           found = all.find { |offer| offer.public_send(name) == binding.public_send(name) }
           return found if found
         end
-        Offer.new(binding, @configuration).tap { |offer| @upkeeps << Upkeep.new(offer) }
+        make(binding).tap { |offer| @upkeeps << Upkeep.new(offer) }
       end
 
       # Says what people should know, if it has not been said already.
@@ -96,7 +102,24 @@ module Fairlead
       # For Offers.unread in another process.
       def description = Marshal.dump([Store.texts, *all.map(&:description)])
 
+      # The settings that each Offer keeps, by its key.
+      def kept = all.to_h { |offer| [offer.key, offer.kept] }.compact
+
+      # Keeps none any more: this process starts no spawner.
+      def forget = all.each(&:forget)
+
       private
+
+      def of_configuration(checking)
+        bindings = @configuration.bind.map { |address| Binding.parse(address) }.grep(Binding::Ssl)
+        bindings.uniq(&:address).map { |binding| make(binding, checking: checking) }
+      end
+
+      def make(binding, checking: false)
+        offer = Offer.new(binding, @configuration, checking: checking, kept: @kept)
+        @log.certificates_missing(offer.location, offer.fault) if offer.fault
+        offer
+      end
 
       def all = @upkeeps.map(&:offer)
 

@@ -49,6 +49,20 @@ module Fairlead
         }
       end
 
+      # The settings with which no handshake succeeds, until the files can be read.
+      def without_certificates
+        {
+          certificates: [],
+          verify_mode: "none",
+          ca: nil,
+          crl: nil,
+          tls13_only: @parameters.tls13_only?,
+          http2: @http2,
+          ticket_keys: [],
+          acme_challenges: @acme&.challenges || File::NULL # nobody is challenged, but only then there may be no certificate
+        }
+      end
+
       # What tells one state of the files from another one, without reading them.
       def signature
         files.map do |path|

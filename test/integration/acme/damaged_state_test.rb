@@ -36,6 +36,7 @@ class AcmeDamagedStateTest < Minitest::Test
   UNUSABLE = {
     "a file is in its place" => ->(state) { FileUtils.rm_rf(state) && File.write(state, "") },
     "others may write to it" => ->(state) { FileUtils.mkdir_p(state) && File.chmod(0o777, state) },
+    **(Process.uid.zero? ? { "it belongs to another user" => ->(state) { FileUtils.mkdir_p(state) && File.chown(12_345, nil, state) } } : {}),
     "its lock is a folder" => ->(state) { FileUtils.rm_rf("#{state}/lock") && FileUtils.mkdir_p("#{state}/lock") }
   }.freeze
 
@@ -60,13 +61,31 @@ class AcmeDamagedStateTest < Minitest::Test
   end
 
   def test_a_check_refuses_a_folder_that_cannot_be_used
-    UNUSABLE.first(2).each do |name, spoil|
+    UNUSABLE.except("its lock is a folder").each do |name, spoil|
       check = own(Fairlead::Test::ServerProcess.new(APP, "--check", *ARGUMENTS))
       spoil.call(check.path("state"))
 
       assert_equal 1, check.launch.wait_exit.exitstatus, name
       assert_match(/--acme-dir: nothing can be kept in \S+: /, check.stderr)
     end
+  end
+
+  # As /var/lib/shop of the user shop, with a server that root starts.
+  def test_root_reads_and_writes_nothing_where_links_of_another_user_lead
+    skip "needs root" unless Process.uid.zero?
+    server = own(Fairlead::Test::ServerProcess.new(APP, *ARGUMENTS, files: { "victim/file" => "", "shadow" => "root:$6$secret:19000\n" }))
+    store = Fairlead::Acme::Store.new(server.path("state"))
+    mine = order("a.example", directory: DIRECTORY)
+    lead(store.folder.join(*store.certificate(mine)[0..-2]), server.path("victim"))
+    lead(store.folder.join(*store.account(mine)), server.path("shadow"))
+    lead(server.path("victim/a.example.failure.json"), server.path("shadow"))
+    FileUtils.chown_R(12_345, nil, server.path("state"))
+    server.start
+    wait_for_error(server, /acme_dir: nothing can be kept in \S+state: .*belongs to another user/)
+
+    refute_match(/secret/, server.log)
+    assert_equal 0, server.stop.exitstatus
+    assert_equal %w[a.example.failure.json file], Dir.children(server.path("victim")).sort
   end
 
   # Nobody writes to it, so that reading it would never end.
@@ -89,6 +108,7 @@ class AcmeDamagedStateTest < Minitest::Test
     server = launch_with(certificate: text = pem("a.example"))
     path = pem_file(server, "a.example")
     first = seen(server)
+    server.wait_for_output(/acme: the certificate for a.example is valid until/)
 
     assert_equal OpenSSL::X509::Certificate.new(text).serial, first.serial
     File.unlink(path)
@@ -100,10 +120,30 @@ class AcmeDamagedStateTest < Minitest::Test
     wait_for_error(server, /a.example.pem: .*; the last usable certificate stays in use/)
 
     assert_equal first.to_der, seen(server).to_der
+    wait_until("the file", seconds: 30) { File.read(path) == text }
+    refute_match(/ordering a certificate/, server.log)
+  end
+
+  def test_an_order_that_another_process_has_locked_is_told_of
+    server = own(Fairlead::Test::ServerProcess.new(APP, *ARGUMENTS))
+    Fairlead::Acme::Store.new(server.path("state")).exclusively_for(["a.example"]) do
+      server.start
+      server.wait_for_output(/acme: another process has locked the order for a.example in \S+state.locks; waiting/)
+
+      refute_match(/ordering a certificate/, server.log)
+    end
     server.wait_for_output(/ordering a certificate for a.example/, seconds: 30)
+
+    assert_equal [1, 1], ["has locked", "ordering a"].map { |words| server.log.scan(words).size }
   end
 
   private
+
+  def lead(link, target)
+    FileUtils.mkdir_p(File.dirname(link))
+    File.symlink(target, link)
+    File.lchown(12_345, nil, link)
+  end
 
   # +files+: their texts by what they are in the Store; nil for a folder.
   def launch_with(files)

@@ -137,6 +137,36 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
+  # Whether it is due at once or not: the one in use lasts ten minutes.
+  def test_a_certificate_that_ends_earlier_than_the_one_in_use_is_refused
+    [[-3600, 590], [-1, 590]].each do |life|
+      prepare = ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } }
+      keeper = assert_refused(/it ends at .* earlier than the one in use/, requests: 8 * ATTEMPTS, prepare: prepare)
+
+      assert_equal Integer(@lines.string[/the one in use is valid until .*:(\d\d) UTC/, 1], 10), keeper.report.first[:expires_at].sec
+    end
+  end
+
+  # It is about to revoke the one in use.
+  def test_a_certificate_that_ends_earlier_replaces_one_that_the_authority_recalls
+    window = { "start" => (Time.now - 100).utc.iso8601, "end" => (Time.now - 50).utc.iso8601 }
+    reply = Reply.new(200, { "retry-after" => "1" }, JSON.generate(suggestedWindow: window))
+    with_keeper(Authority.new { |name| reply if name == :renewal }) do |keeper, authority, _|
+      day = Authority::DAY
+      authority.life = [Time.now - day, Time.now + (89 * day)]
+      ten_minutes(keeper, 60)
+      authority.life = [Time.now - (40 * day), Time.now + day]
+      ten_minutes(keeper, 30)
+
+      assert_match(/earlier than the one in use/, keeper.report.first[:error])
+      authority.life = [Time.now, Time.now + (45 * day)]
+      ten_minutes(keeper, 120)
+
+      assert_nil keeper.report.first[:error]
+      assert_operator keeper.report.first[:expires_at], :<, Time.now + (46 * day)
+    end
+  end
+
   # No authority is asked for what could not be kept.
   def test_a_folder_that_takes_nothing_asks_nobody
     in_the_way = ->(path) { FileUtils.mkdir_p(File.dirname(path, 2)) && File.write(File.dirname(path), "") }
@@ -147,6 +177,20 @@ class HostileAuthorityTest < Minitest::Test
     authorization = { identifier: { type: "dns", value: "a.example" }, status: "pending",
                       challenges: [{ type: "http-01", url: "https://127.0.0.1:1/", token: "../../../x", status: "pending" }] }
     assert_refused(/has sent the token/, requests: 6 * ATTEMPTS) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
+  end
+
+  # A frozen server, for instance.
+  def test_what_another_process_has_locked_is_told_of_once
+    with_keeper(Authority.new) do |keeper, authority, path|
+      Fairlead::Acme::Store.new(File.dirname(path, 3)).exclusively_for(["a.example"]) { ten_minutes(keeper, 120) }
+
+      assert_empty authority.asked
+      assert_equal [1, 0], ["has locked the order for a.example", "ordering"].map { |words| @told.string.scan(words).size }
+      assert_equal Keeper::BUSY, keeper.report.first[:error]
+      ten_minutes(keeper, 30)
+
+      assert_equal [1, nil], [@told.string.scan("ordering").size, keeper.report.first[:error]]
+    end
   end
 
   # It may want a renewal at any time, but not again and again (RFC 9773).
@@ -205,7 +249,7 @@ class HostileAuthorityTest < Minitest::Test
       configuration = Fairlead::Configuration.from_options(acme: [wanted], acme_dir: folder)
       store = Fairlead::Acme::Store.new(folder)
       path = store.path_of(wanted)
-      log = Fairlead::EventLog.new(output: StringIO.new, errors: @lines = StringIO.new)
+      log = Fairlead::EventLog.new(output: @told = StringIO.new, errors: @lines = StringIO.new)
       service = Service.new(configuration, [Listener.new({ scheme: "http" })], log)
       yield (keeper = Keeper.new(Server.new([]), service, jobs: jobs)), authority, path
     ensure

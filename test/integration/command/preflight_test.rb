@@ -11,7 +11,7 @@ class PreflightTest < Minitest::Test
   include Fairlead::Test::Servers
 
   APP = "run ->(_env) { [200, {}, []] }"
-  FILES = { "folder/file" => "", "plain" => "text", "empty.ru" => "" }.freeze
+  FILES = { "folder/file" => "", "plain" => "text", "empty.ru" => "", "puma/plugin/broken.rb" => "raise 'on purpose'" }.freeze
   ANY = "tcp://127.0.0.1:0"
   LONG = "unix:///#{"x" * 200}".freeze
   TWICE = "this server listens there already"
@@ -61,6 +61,11 @@ class PreflightTest < Minitest::Test
     ["-b", ANY, "--public", "plain"] => "--public: must be an existing folder",
     ["-b", ANY, "--temp-dir", "none"] => "--temp-dir: must be an existing folder",
     ["-b", "ssl://127.0.0.1:0?cert=none.pem&key=none.key"] => "none.pem: cannot be read",
+    ["-b", ANY, "--plugin", "nosuch"] => "plugin nosuch: there is no puma/plugin/nosuch.rb on the load path",
+    ["-b", ANY, "-I", ".", "--plugin", "broken"] => "plugin broken: on purpose (RuntimeError)",
+    ["-b", ANY, "-I", "lib:~nosuch/x"] => "-I: ~nosuch/x names no home folder that is known",
+    ["-b", ANY, "~nosuch/config.ru"] => "names no home folder that is known",
+    ["-b", "tcp://[::ffff:127.0.0.1]:PORT", "-b", "tcp://127.0.0.1:PORT"] => TWICE,
     ["-b", ANY, "none.ru"] => "no such file",
     ["-b", ANY, "folder"] => "is a folder"
   }.freeze
@@ -69,7 +74,8 @@ class PreflightTest < Minitest::Test
   ACCEPTED = [
     ["-b", "tcp://127.0.0.1:PORT?backlog=65535"], ["-b", ANY, "-b", ANY], ["-b", "tcp://[::1]:PORT", "-b", "tcp://127.0.0.1:PORT"],
     ["-b", "unix://s?mode=0777&umask=0"], ["-b", "unix://@fairlead-PORT"], ["-b", ANY, "--server-header", "shop/1.0 (\u00e9)"],
-    ["-b", ANY, "-t", ":5"], ["-b", ANY, "--control-url", "auto", "--control-token", "none"]
+    ["-b", "tcp://[::ffff:127.0.0.1]:PORT"], ["-b", "tcp://[::ffff:127.0.0.1]:PORT", "-b", "tcp://127.0.0.2:PORT"],
+    ["-b", ANY, "--plugin", "tmp_restart"], ["-b", ANY, "-t", ":5"], ["-b", ANY, "--control-url", "auto", "--control-token", "none"]
   ].freeze
 
   REFUSED.each do |arguments, message|

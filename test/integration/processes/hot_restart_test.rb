@@ -41,6 +41,25 @@ class HotRestartTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # It waits for a disk that hangs, say, and does not hear that it is to end.
+  def test_it_takes_the_place_of_a_phased_restart_that_hangs
+    hanging = "(trap('TERM', 'IGNORE'); File.write('hung', Process.pid); sleep) if File.exist?('hang')\n"
+    server = versioned("-w", 2, "--preload", "--worker-boot-timeout", 1, app: hanging + VERSIONED)
+    server.write("hang", "")
+    server.signal(:USR1)
+    wait_until("the spawner", seconds: 20) { File.size?(server.path("hung")) }
+    hung = File.read(server.path("hung"))
+    server.wait_for_output(/the spawner of generation 2 \(pid #{hung}\) is not ready after 1 s/)
+    File.unlink(server.path("hang"))
+    server.write("version", "2")
+    server.signal(:USR2)
+    restarted(server, "hot restart")
+
+    assert_equal "2", version(server)
+    refute File.exist?("/proc/#{hung}")
+    assert_match(/hot restart: it takes the place of the phased restart/, server.stdout)
+  end
+
   # As Capistrano deploys: `current` leads to the new release, and the old one is gone.
   def test_a_restart_after_the_old_release_was_deleted_brings_in_the_new_one
     releases = [1, 2].to_h { |number| ["releases/#{number}/config.ru", "run ->(_env) { [200, {}, ['#{number}']] }"] }

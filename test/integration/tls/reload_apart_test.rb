@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "net/http"
 require "support/certificates"
 require "support/processes"
 
@@ -15,6 +16,7 @@ class ReloadApartTest < Minitest::Test
   APP = "run ->(_env) { [200, {}, [Process.pid.to_s]] }"
   MODES = { "alone" => [], "workers" => ["-w", 2] }.freeze
   REFUSED = /certificates not reloaded for ssl:/
+  BOOTED = /worker \d booted/
   RELOADED = /certificates reloaded for ssl:/
 
   def test_a_broken_file_of_one_address_keeps_a_revoked_client_in_at_no_other_one
@@ -128,7 +130,45 @@ class ReloadApartTest < Minitest::Test
     end
   end
 
+  # The files of two addresses cannot be used; a third one, without TLS, has none.
+  def test_a_lost_spawner_and_workers_are_replaced_while_files_are_broken
+    server = serve_two("-b", "tcp://127.0.0.1:0", "-w", 2)
+    server.write("key.pem", "broken")
+    File.unlink(server.path("ca.crl"))
+    2.times do # the second time, the supervisor has taken the configuration of the replaced spawner over
+      replace_all(server)
+
+      assert_includes server.worker_pids.map(&:to_s), Net::HTTP.get(URI("http://127.0.0.1:#{server.ports.last}/"))
+      assert_equal [first_serial], serials(server.ports.first)
+      assert admitted?(server)
+      wait_until("the attempts of the supervisor") { server.log.scan(REFUSED).size >= 2 }
+    end
+    server.write("ca.crl", Authority.usual.revoke(client))
+    replace_first(server)
+    server.signal(:HUP)
+    wait_until("the revocation") { 6.times.none? { admitted?(server) } }
+    wait_until("the new certificate") { serials(server.ports.first) == [second.certificate.serial] }
+  end
+
+  # The supervisor has none for an address that is new in the configuration.
+  def test_a_spawner_that_replaces_a_lost_one_refuses_handshakes_at_an_address_that_nobody_has_read
+    server = serve_configured
+    server.write("fairlead.rb", configured("missing.crl"))
+    replace_all(server)
+    server.wait_for_output(/no certificate for ssl:.*missing\.crl: cannot be read \(ENOENT\)/)
+    assert_raises(OpenSSL::SSL::SSLError, SystemCallError) { tls_get(server.port, pair: client) }
+    server.write("missing.crl", Authority.usual.revoke)
+    wait_until("the certificate", seconds: 20) { admitted?(server, 0) }
+  end
+
   private
+
+  # Kills the spawner, then the workers, as the system does when it is out of memory.
+  def replace_all(server)
+    booted = server.log.scan(BOOTED).size
+    [server.spawner_pid, *server.worker_pids].each { |pid| Process.kill(:KILL, pid) }
+    wait_until("other workers", seconds: 30) { server.log.scan(BOOTED).size == booted + 2 }
+  end
 
   def first = Authority.usual.server("localhost")
   def second = Authority.usual.server("localhost", number: 1)

@@ -17,20 +17,24 @@ class AcmeKeeperTest < Minitest::Test
   # In place of Acme::Job.
   class Job
     class << self
-      attr_accessor :jobs, :outcome
+      attr_accessor :jobs, :outcome, :ran
     end
 
     attr_reader :order, :challenge
 
-    def initialize(order, _store, challenge, replaces:, log:)
+    def initialize(order, _store, challenge, replaces:, recalled:, log:)
       @order = order
       @replaces = replaces
+      @recalled = recalled
       @log = log
       @challenge = challenge
       self.class.jobs << self
     end
 
-    def run = self.class.outcome.call(self)
+    def run
+      self.class.ran += 1
+      self.class.outcome.call(self)
+    end
 
     def stop = @stopped = true
 
@@ -84,7 +88,7 @@ class AcmeKeeperTest < Minitest::Test
       look(keeper)
 
       assert_equal old, store.folder.read(*store.certificate(order("a.example")))
-      assert_match(/the old one is valid until/, @lines.string)
+      assert_match(/the one in use is valid until/, @lines.string)
     end
   end
 
@@ -129,7 +133,7 @@ class AcmeKeeperTest < Minitest::Test
     end
   end
 
-  def test_a_certificate_whose_file_disappears_is_ordered_again_and_stays_in_the_report
+  def test_a_certificate_whose_file_disappears_is_written_again_and_stays_in_the_report
     with_keeper("a.example") do |keeper, store|
       succeed(store)
       look(keeper)
@@ -140,8 +144,21 @@ class AcmeKeeperTest < Minitest::Test
       refute_nil keeper.report.first[:expires_at]
       later(keeper, Fairlead::Acme::Schedule::MISSING_PAUSE + 1)
 
-      assert_equal 2, Job.jobs.size
+      assert_equal 1, Job.ran
       assert File.file?(store.path_of(order("a.example")))
+      assert_equal %i[reload_certificates] * 2, @server.asked
+      assert_match(/written again from memory/, @lines.string)
+    end
+  end
+
+  # As a machine whose folder is cleaned, or a disk that fails, again and again.
+  def test_a_file_that_always_disappears_makes_no_orders
+    with_keeper("a.example") do |keeper, store|
+      succeed(store)
+      now = Time.now
+      (0..600).step(3) { |passed| Time.stub(:now, -> { now + passed }) { look(keeper) } && FileUtils.rm_f(store.path_of(order("a.example"))) }
+
+      assert_equal 1, Job.ran
     end
   end
 
@@ -177,7 +194,7 @@ class AcmeKeeperTest < Minitest::Test
       3.times { look(keeper) }
 
       assert_equal 1, Job.jobs.size
-      assert_equal 0, keeper.report.first[:failures]
+      assert_equal [0, Keeper::BUSY], keeper.report.first.values_at(:failures, :error)
     end
   end
 
@@ -241,6 +258,7 @@ class AcmeKeeperTest < Minitest::Test
     in_folder do |folder|
       configuration = Fairlead::Configuration.from_options(acme: hosts.map { |host| order(host, **keywords) }, acme_dir: folder)
       Job.jobs = []
+      Job.ran = 0
       fail_with("nothing")
       log = Fairlead::EventLog.new(output: StringIO.new, errors: @lines = StringIO.new)
       keeper = Keeper.new(@server = Server.new([]), Service.new(configuration, [Listener.new({ scheme: scheme })], log), jobs: Job)

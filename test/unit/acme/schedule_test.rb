@@ -93,21 +93,72 @@ class AcmeScheduleTest < Minitest::Test
     end
   end
 
-  # It may come back; if it does not, there is a new one.
-  def test_a_certificate_whose_file_is_missing_or_damaged_stays_and_is_ordered_again
-    [->(path) { File.unlink(path) }, ->(path) { File.write(path, "") }, ->(path) { File.write(path, File.read(path)[0, 300]) }].each do |damage|
+  DAMAGES = [->(path) { File.unlink(path) }, ->(path) { File.write(path, "") }, ->(path) { File.write(path, File.read(path)[0, 300]) },
+             ->(path) { File.unlink(path) && File.mkfifo(path) }, ->(path) { FileUtils.rm_rf(File.dirname(path, 2)) }].freeze
+
+  # It may come back; if it does not, it is written again.
+  def test_a_certificate_whose_file_is_missing_or_damaged_stays_and_is_written_again
+    DAMAGES.each do |damage|
       with_store do |store|
-        put(store, pem("a.example"))
+        put(store, text = pem("a.example"))
         schedule = Schedule.read(order("a.example"), store)
-        damage.call(store.path_of(order("a.example")))
+        damage.call(path = store.path_of(order("a.example")))
 
         refute_predicate schedule, :due?
-        assert schedule.due?(Time.now + Schedule::MISSING_PAUSE + 1)
+        assert schedule.due?(later = Time.now + Schedule::MISSING_PAUSE + 1)
+        refute schedule.wanted?(later)
         refute_nil schedule.certificate
-        put(store, pem("a.example"))
-
-        refute schedule.due?(Time.now + Schedule::MISSING_PAUSE + 1)
+        assert schedule.restore(later)
+        assert_equal text, File.read(path)
+        refute schedule.due?(later)
       end
+    end
+  end
+
+  def test_a_file_that_comes_back_is_not_written_again
+    with_store do |store|
+      put(store, pem("a.example"))
+      schedule = Schedule.read(order("a.example"), store)
+      File.unlink(store.path_of(order("a.example")))
+      schedule.due?
+      assert schedule.due?(later = Time.now + Schedule::MISSING_PAUSE + 1)
+      put(store, other = pem("a.example"))
+
+      refute schedule.restore(later)
+      refute schedule.due?(later)
+      assert_equal other, File.read(store.path_of(order("a.example")))
+    end
+  end
+
+  def test_a_file_that_cannot_be_written_again_is_told_of_once_and_tried_again
+    with_store do |store|
+      put(store, pem("a.example"))
+      schedule = Schedule.read(order("a.example"), store, log: Log.new(lines = []))
+      File.unlink(path = store.path_of(order("a.example")))
+      block(store.certificate(order("a.example")), store)
+      schedule.due?
+      now = Time.now
+      times = [11, 71, 131].map { |seconds| now + seconds }
+      times.each { |time| assert schedule.due?(time) && !schedule.restore(time) }
+      refute schedule.lost?(times.last + 50)
+
+      assert_equal 1, lines.grep(/directory/i).grep(/not restored/).size
+      Dir.rmdir(path)
+      assert schedule.due?(now + 191) && schedule.restore(now + 191)
+    end
+  end
+
+  def test_nothing_is_written_while_another_process_orders
+    with_store do |store|
+      put(store, pem("a.example"))
+      schedule = Schedule.read(order("a.example"), store)
+      File.unlink(store.path_of(order("a.example")))
+      schedule.due?
+      later = Time.now + Schedule::MISSING_PAUSE + 1
+      store.exclusively_for(["a.example"]) { refute schedule.restore(later) }
+
+      refute schedule.due?(later)
+      assert schedule.restore(later + Schedule::MISSING_PAUSE)
     end
   end
 
@@ -199,6 +250,8 @@ class AcmeScheduleTest < Minitest::Test
 
   Log = Struct.new(:lines) do
     def acme_state_unusable(text) = lines << text
+    def acme_not_restored(_, reason) = lines << "not restored: #{reason}"
+    def acme_restored(_) = nil
   end
 
   # A folder is where a file ought to be.

@@ -42,7 +42,7 @@ class AcmeShownTest < Minitest::Test
         File.binwrite(path, damage.call(good))
 
         assert_equal [path, good], shown.read, name
-        assert_match(/the last usable certificate stays in use, and another one is ordered/, shown.warning, name)
+        assert_match(/the last usable certificate stays in use, and is written again/, shown.warning, name)
       end
     end
   end

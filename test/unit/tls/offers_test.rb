@@ -104,6 +104,33 @@ class TlsOffersTest < Minitest::Test
     end
   end
 
+  def test_only_a_supervisor_keeps_what_it_has_read
+    in_folder(files) do
+      assert_empty offers_of("ssl://a:1?#{QUERY}").kept
+      offers = offers_of("ssl://a:1?#{QUERY}", workers: 1)
+      before = offers.kept
+      File.write("cert.pem", "broken")
+      refute offers.reload
+      assert_equal before, offers.kept
+      assert_includes before.values.first[:certificates].first.first.last, "BEGIN CERTIFICATE"
+      offers.forget
+      assert_empty offers.kept
+    end
+  end
+
+  def test_what_is_handed_over_takes_the_place_of_the_files
+    in_folder(files) do
+      offers = offers_of("ssl://a:1?#{QUERY}", workers: 1)
+      File.write("cert.pem", "broken")
+      others = offers_of("ssl://a:1?#{QUERY}", workers: 1, kept: handed_over(Marshal.dump(offers.kept)))
+
+      assert_equal named(offers), named(others)
+      ["", Marshal.dump(offers.kept)[0..-9]].each { |text| assert_empty handed_over(text) }
+      refute_equal named(offers), named(offers_of("ssl://a:1?#{QUERY}", workers: 1, kept: {}))
+      assert_match(/no certificate for ssl:.*cert\.pem: there is no certificate/, @output.string)
+    end
+  end
+
   private
 
   QUERY = "cert=cert.pem&key=key.pem"
@@ -126,8 +153,15 @@ class TlsOffersTest < Minitest::Test
 
   def write(files) = files.each { |path, text| File.write(path, text) }
 
-  def offers_of(*addresses, watch: 0)
-    configuration = Fairlead::Configuration.embedded(bind: addresses, watch_certificates: watch)
-    Fairlead::Tls::Offers.new(configuration, Fairlead::EventLog.new(logger: @output = StringIO.new))
+  def offers_of(*addresses, watch: 0, workers: 0, kept: nil)
+    configuration = Fairlead::Configuration.from_options(bind: addresses, watch_certificates: watch, workers: workers)
+    Fairlead::Tls::Offers.new(configuration, Fairlead::EventLog.new(logger: @output = StringIO.new), kept: kept)
+  end
+
+  def handed_over(text)
+    reader, writer = IO.pipe
+    writer.binmode.write(text)
+    writer.close
+    Fairlead::Tls::Offers.handed_over(reader)
   end
 end

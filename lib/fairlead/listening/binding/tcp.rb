@@ -30,7 +30,7 @@ module Fairlead
       def overlaps?(other)
         return false unless other.is_a?(Tcp) && other.port == port && !port.zero?
 
-        numeric.product(other.numeric).any? { |pair| pair.uniq.one? || pair.any? { |ip| covers_all?(ip, pair) } }
+        plain.product(other.plain).any? { |pair| pair.uniq.one? || pair.any? { |ip| covers_all?(ip, pair) } }
       end
 
       protected
@@ -41,6 +41,9 @@ module Fairlead
       rescue SocketError
         []
       end
+
+      # The same, with those of IPv4 that are written as such of IPv6 (::ffff:127.0.0.1) as what they are.
+      def plain = numeric.map { |ip| ip[/\A::ffff:(\d+\.[\d.]+)\z/i, 1] || ip }
 
       private
 
@@ -123,11 +126,11 @@ module Fairlead
         raise
       end
 
-      # "::" accepts IPv4 too, whatever the system's default is.
+      # "::" accepts IPv4 too, whatever the system's default is; an address such as ::ffff:127.0.0.1 accepts nothing else.
       def prepare(socket, info)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         Tcp.tune(socket)
-        socket.setsockopt(:IPV6, :V6ONLY, info.ip_address == "::" ? 0 : 1) if info.ipv6?
+        socket.setsockopt(:IPV6, :V6ONLY, info.ip_address == "::" || info.ipv6_v4mapped? ? 0 : 1) if info.ipv6?
       end
     end
   end

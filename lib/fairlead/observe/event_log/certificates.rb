@@ -8,6 +8,22 @@ module Fairlead
         info("acme: ordering a certificate for #{schedule.order} from #{schedule.order.authority} (#{challenge})")
       end
 
+      # +store+: the Acme::Store whose locks they are.
+      def acme_busy(schedule, store)
+        folder = store.folder.join("locks")
+        info("acme: another process has locked the order for #{schedule.order} in #{folder}; waiting until it has finished or ended")
+      end
+
+      def acme_restored(schedule)
+        warn("acme: the file of the certificate for #{schedule.order} had gone or was damaged; it is written again from memory")
+      end
+
+      # +reason+: why.
+      def acme_not_restored(schedule, reason)
+        warn("acme: the file of the certificate for #{schedule.order} has gone or is damaged, and cannot be written again: #{reason}; " \
+             "trying again; #{in_use(schedule.certificate)}")
+      end
+
       def acme_present(schedule)
         certificate = schedule.certificate
         info("acme: the certificate for #{schedule.order} is valid until #{in_words(certificate.expires_at)}; it is renewed from " \
@@ -61,7 +77,7 @@ module Fairlead
       def in_use(certificate)
         return "there is no other one" unless certificate
 
-        certificate.expired? ? "the old one has expired" : "the old one is valid until #{in_words(certificate.expires_at)}"
+        certificate.expired? ? "the one in use has expired" : "the one in use is valid until #{in_words(certificate.expires_at)}"
       end
 
       def in_words(time) = time.getutc.strftime("%F %T UTC")

@@ -49,7 +49,7 @@ module Fairlead
       # The configuration of the current generation counts from now on, if its spawner has told of one.
       def adopt(generation)
         description = generation&.take_description or return
-        @service.replace_tls(Tls::Offers.unread(description, @service.configuration, @log))
+        @service.replace_tls(Tls::Offers.unread(description, @service.configuration, @log, kept: @service.tls.kept))
         start
         ask
       rescue TypeError, ArgumentError, NameError => e # of another version

@@ -45,7 +45,7 @@ module Fairlead
       def replace_lost
         return if @lost.nil? || @back_off.remaining
 
-        @current = add(@spawning.start(@lost.number, fresh: true))
+        @current = add(@spawning.start(@lost.number, fresh: true, replaces: true))
         @lost = nil
       end
 

@@ -30,13 +30,21 @@ module Fairlead
 
       # Begins a restart. One whose new code is still being loaded gives way; one that replaces workers is finished first.
       def begin(kind)
-        return @next = kind if @running && !(@running.loading? && @running.kind != :refork)
+        return @next = kind if @running && !gives_way?
 
         abandon if @running
         @workforce.forgive
         target = @generations.start(fresh: kind != :hot)
         follow(Restart.new(kind, @workforce, target: target))
         @log.restart_begun(@last, target)
+      end
+
+      # A hot restart is due. One whose new code is still being loaded gives way: that may take for ever.
+      def give_way
+        return unless @running && gives_way?
+
+        @log.restart_gives_way(@running)
+        abandon
       end
 
       # Makes the worker that has served longest a spawner, and replaces the others by copies of it.
@@ -81,6 +89,8 @@ module Fairlead
       end
 
       private
+
+      def gives_way? = @running.loading? && @running.kind != :refork
 
       def follow(restart)
         @running = restart

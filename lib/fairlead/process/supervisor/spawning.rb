@@ -12,13 +12,15 @@ module Fairlead
         @after_fork = after_fork
       end
 
-      # Returns the Generation.
-      def start(number, fresh:)
+      # Returns the Generation. +replaces+: whether the spawner of this number was lost. The next one offers the certificates of this
+      # process, so that none has to be in its file.
+      def start(number, fresh:, replaces: false)
         ours, theirs = Link.pair
-        pid = fresh ? run_command(number, ours, theirs) : fork_spawner(number, ours, theirs)
+        kept = hand_over if replaces
+        pid = fresh ? run_command(number, ours, theirs, kept) : fork_spawner(number, ours, theirs)
         Generation.new(number, pid, ours)
       ensure
-        theirs&.close
+        [theirs, kept].each { |io| io&.close }
       end
 
       private
@@ -32,10 +34,29 @@ module Fairlead
       end
 
       # The program finds its link by the environment, and everything else on it.
-      def run_command(number, ours, theirs)
+      def run_command(number, ours, theirs, kept)
         bindings = @service.listeners.map(&:known_as)
-        ours.send(:inherit, number, Native::Shared::LAYOUT, *bindings, ios: [*@shared.descriptors, *@service.listeners])
+        ours.send(:inherit, number, Native::Shared::LAYOUT, *bindings, ios: [*@shared.descriptors, *@service.listeners, kept].compact)
         RestartCommand.current.spawn({ Spawner::VARIABLE => theirs.fileno.to_s, **Launcher.current.desk.variables }, theirs.to_io)
+      end
+
+      # The end of a pipe with what the Offers of this process keep. A thread writes it, for a revocation list is larger than a pipe.
+      def hand_over
+        reader, writer = IO.pipe
+        kept = @service.tls.kept
+        Thread.new { write(kept, writer) }
+        reader
+      rescue ThreadError # then it is empty
+        writer.close
+        reader
+      end
+
+      def write(kept, pipe)
+        Marshal.dump(kept, pipe)
+      rescue SystemCallError
+        nil # the spawner has ended
+      ensure
+        pipe.close
       end
     end
   end

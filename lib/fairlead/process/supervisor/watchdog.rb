@@ -22,6 +22,7 @@ module Fairlead
         @children = children
         @generations = generations
         @clock = clock
+        @loading_since = {}
       end
 
       # Seconds until the next check.
@@ -32,6 +33,7 @@ module Fairlead
 
       def check(now)
         @generations.each { |generation| kill_spawner(generation) if overdue?(generation, now) }
+        tell_of_slow_spawners(now)
         @children.each do |child|
           child.ending? ? kill_overdue(child, now) : replace_unfit(child, now)
         end
@@ -47,6 +49,18 @@ module Fairlead
       def kill_spawner(generation)
         @log.spawner_killed(generation)
         generation.kill
+      end
+
+      # How long an application may take to load is not known, so such a spawner goes on.
+      def tell_of_slow_spawners(now)
+        loading = @generations.select(&:loading?)
+        @loading_since = loading.to_h { |generation| [generation, @loading_since[generation] || now] }.compare_by_identity
+        @loading_since.each do |generation, since|
+          next unless now - since > @configuration.worker_boot_timeout
+
+          @log.spawner_slow(generation, @configuration.worker_boot_timeout)
+          @loading_since[generation] = Float::INFINITY # once is enough
+        end
       end
 
       def kill_overdue(child, now)

@@ -55,6 +55,18 @@ class RestartsTest < Minitest::Test
     assert_equal [true, false], @generations.started.map(&:ended)
   end
 
+  def test_a_hot_restart_takes_the_place_of_new_code_that_is_still_loaded_only
+    @restarts.begin(:phased)
+    @restarts.give_way
+
+    assert_equal [false, [true]], [@restarts.running?, @generations.started.map(&:ended)]
+    @restarts.begin(:phased)
+    @generations.started.last.ready = true
+    @restarts.give_way
+
+    assert_equal [true, [true, false]], [@restarts.running?, @generations.started.map(&:ended)]
+  end
+
   def test_after_a_failure_the_old_generation_stays_even_if_another_restart_begins_before_it_is_back
     @restarts.begin(:phased)
     @restarts.target_failed("broken")

@@ -75,7 +75,21 @@ class WatchdogTest < Minitest::Test
     assert_includes @errors.string, "the spawner of generation 2 did not end in time"
   end
 
-  NotedGeneration = Struct.new(:number, :kill_at) do
+  def test_a_spawner_that_is_not_ready_in_time_is_told_of_once_and_goes_on
+    @child.booted!
+    @generations << NotedGeneration.new(2, nil, 98, true) << NotedGeneration.new(1, nil, 97, false)
+    [100.0, 120.0].each { |now| @watchdog.check(now) }
+
+    assert_empty @errors.string
+    [120.5, 130.0].each { |now| @watchdog.check(now) }
+
+    assert_equal ["the spawner of generation 2 (pid 98) is not ready after 20 s"], @errors.string.scan(/^the spawner .* s(?=:)/)
+    assert_empty @generations.flat_map(&:killed)
+  end
+
+  NotedGeneration = Struct.new(:number, :kill_at, :pid, :loading) do
+    def loading? = loading == true
+
     def killed = @killed ||= []
 
     def kill
