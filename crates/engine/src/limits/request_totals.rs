@@ -70,6 +70,8 @@ pub struct RequestTotals {
     memory: Total,
     /// The part of `memory` that incomplete messages may take.
     messages: Total,
+    /// Bytes of `memory` that heads have.
+    heads: AtomicU64,
     disk: Total,
     /// Requests that are not read because memory, disk or descriptors are short.
     waiting: AtomicUsize,
@@ -81,6 +83,7 @@ impl RequestTotals {
         Arc::new(RequestTotals {
             memory: Total::new(memory_bytes),
             messages: Total::new(memory_bytes / MESSAGES_PART),
+            heads: AtomicU64::new(0),
             disk: Total::new(disk_bytes),
             waiting: AtomicUsize::new(0),
         })
@@ -100,10 +103,11 @@ impl RequestTotals {
     fn most_with(&self, part: Part) -> u64 {
         let all = self.memory.most;
         let of_messages = || (all / MESSAGES_OWN_PART).saturating_sub(self.messages.used.load(SeqCst));
+        let of_heads = || (all / HEADS_OWN_PART).saturating_sub(self.heads.load(SeqCst));
         match part {
-            Part::Message => all - all / HEADS_OWN_PART,
+            Part::Message => all - of_heads(),
             Part::Head => all - of_messages(),
-            Part::Body => all - of_messages() - all / HEADS_OWN_PART,
+            Part::Body => all - of_messages() - of_heads(),
         }
     }
 
@@ -152,6 +156,8 @@ pub(crate) struct Taken {
     counts_all: bool,
     /// Whether this is for an incomplete message.
     is_message: bool,
+    /// Whether its memory counts as a head's.
+    is_head: bool,
 }
 
 impl Taken {
@@ -217,11 +223,22 @@ impl Taken {
         }
         let is_there = totals.memory.change_within(self.memory, wanted, totals.most_with(part));
         if is_there {
+            self.count_head(totals, part == Part::Head, wanted);
             self.have(totals, wanted);
         } else if self.is_message {
             totals.messages.change(wanted, self.memory);
         }
         is_there
+    }
+
+    /// What it has becomes, or stays, `memory` of a head; or it is no head's any more.
+    fn count_head(&mut self, totals: &RequestTotals, is_head: bool, memory: u64) {
+        if is_head {
+            totals.heads.fetch_add(memory, SeqCst);
+        }
+        if std::mem::replace(&mut self.is_head, is_head) {
+            totals.heads.fetch_sub(self.memory, SeqCst);
+        }
     }
 
     /// As [`Taken::memory`], for memory that is in use already.
@@ -232,6 +249,7 @@ impl Taken {
         }
         totals.memory.used.fetch_add(wanted, SeqCst);
         totals.memory.used.fetch_sub(self.memory, SeqCst);
+        self.count_head(totals, self.is_head, wanted);
         self.have(totals, wanted);
     }
 
@@ -265,7 +283,8 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if let Some(totals) = &self.totals {
+        if let Some(totals) = self.totals.take() {
+            self.count_head(&totals, false, 0);
             totals.memory.change(self.memory, 0);
             if self.is_message {
                 totals.messages.change(self.memory, 0);
