@@ -57,8 +57,9 @@ impl Total {
 }
 
 /// Which memory something takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
+    #[default]
     Head,
     Body,
     Message,
@@ -154,10 +155,8 @@ pub(crate) struct Taken {
     disk: u64,
     /// Whether even a little is counted, and what the request takes apart from its bytes.
     counts_all: bool,
-    /// Whether this is for an incomplete message.
-    is_message: bool,
-    /// Whether its memory counts as a head's.
-    is_head: bool,
+    /// A request is a head until it takes memory for its body.
+    part: Part,
 }
 
 impl Taken {
@@ -178,7 +177,7 @@ impl Taken {
     /// For the incomplete message of a WebSocket, and of a session that has this budget.
     pub(crate) fn of_message(budget: Option<Arc<Budget>>) -> Taken {
         let mut taken = Taken::of_session(budget);
-        taken.is_message = true;
+        taken.part = Part::Message;
         taken
     }
 
@@ -204,7 +203,9 @@ impl Taken {
 
     /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
-        let part = if self.is_message { Part::Message } else { Part::Head };
+        // A body of which nothing is left was the last request's.
+        let is_next = self.part == Part::Body && self.memory == 0;
+        let part = if is_next { Part::Head } else { self.part };
         self.memory_of(part, totals, bytes)
     }
 
@@ -218,25 +219,25 @@ impl Taken {
         if wanted == self.memory {
             return true;
         }
-        if self.is_beyond_budget(bytes) || (self.is_message && !totals.messages.change(self.memory, wanted)) {
+        if self.is_beyond_budget(bytes) || (part == Part::Message && !totals.messages.change(self.memory, wanted)) {
             return false;
         }
         let is_there = totals.memory.change_within(self.memory, wanted, totals.most_with(part));
         if is_there {
-            self.count_head(totals, part == Part::Head, wanted);
+            self.count_head(totals, part, wanted);
             self.have(totals, wanted);
-        } else if self.is_message {
+        } else if part == Part::Message {
             totals.messages.change(wanted, self.memory);
         }
         is_there
     }
 
-    /// What it has becomes, or stays, `memory` of a head; or it is no head's any more.
-    fn count_head(&mut self, totals: &RequestTotals, is_head: bool, memory: u64) {
-        if is_head {
+    /// Its memory is about to be `memory` of this part.
+    fn count_head(&mut self, totals: &RequestTotals, part: Part, memory: u64) {
+        if part == Part::Head {
             totals.heads.fetch_add(memory, SeqCst);
         }
-        if std::mem::replace(&mut self.is_head, is_head) {
+        if std::mem::replace(&mut self.part, part) == Part::Head {
             totals.heads.fetch_sub(self.memory, SeqCst);
         }
     }
@@ -249,7 +250,7 @@ impl Taken {
         }
         totals.memory.used.fetch_add(wanted, SeqCst);
         totals.memory.used.fetch_sub(self.memory, SeqCst);
-        self.count_head(totals, self.is_head, wanted);
+        self.count_head(totals, self.part, wanted);
         self.have(totals, wanted);
     }
 
@@ -284,9 +285,9 @@ impl Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         if let Some(totals) = self.totals.take() {
-            self.count_head(&totals, false, 0);
+            self.count_head(&totals, self.part, 0);
             totals.memory.change(self.memory, 0);
-            if self.is_message {
+            if self.part == Part::Message {
                 totals.messages.change(self.memory, 0);
             }
             totals.disk.change(self.disk, 0);
