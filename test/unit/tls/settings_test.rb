@@ -58,11 +58,20 @@ class TlsSettingsTest < Minitest::Test
     in_folder("a.pem" => "chain", "empty" => "", "large" => "x" * ((1 << 20) + 1), "list" => "x" * (1 << 21)) do
       chain = { cert: "a.pem", key: "a.pem", verify_mode: "peer" }
       assert_equal [1 << 21, 0], settings({ **chain, ca: "empty", crl: "list" }).read.values_at(:crl, :ca).map { |_, text| text.bytesize }
-      { { cert: "/dev/zero", key: "a.pem" } => 1, { cert: "large", key: "a.pem" } => 1, { cert: "a.pem", key: "large" } => 1,
-        { **chain, ca: "large" } => 1, { **chain, ca: "a.pem", crl: "/dev/zero" } => 128 }.each do |given, most|
+      File.write("huge", "") && File.truncate("huge", (128 << 20) + 1)
+      { { cert: "large", key: "a.pem" } => 1, { cert: "a.pem", key: "large" } => 1,
+        { **chain, ca: "large" } => 1, { **chain, ca: "a.pem", crl: "huge" } => 128 }.each do |given, most|
         text = %r{\A/\S+: has more than #{most} MiB, which is too much for such a file; check its path\z}
         assert_match(text, assert_raises(Fairlead::Tls::Invalid) { settings(given).read }.message)
       end
+    end
+  end
+
+  def test_a_file_that_is_none_of_a_disk_is_refused
+    in_folder("a.pem" => "chain") do
+      error = assert_raises(Fairlead::Tls::Invalid) { settings({ cert: "/dev/zero", key: "a.pem" }).read }
+
+      assert_equal "/dev/zero: is no regular file (characterSpecial)", error.message
     end
   end
 
