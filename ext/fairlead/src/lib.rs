@@ -25,6 +25,7 @@ mod gvl;
 mod memory;
 mod native;
 mod objects;
+mod process_end;
 mod protect;
 mod rack;
 mod realtime;

@@ -7,19 +7,10 @@ module Fairlead
   # The main thread alone does not tell: it counts as dead while it waits for the others, but alive while it runs a trap or a finalizer
   # meanwhile.
   module ProcessEnd
-    @lock = Mutex.new
+    # Has the end noticed from now on, in this process and in those that it forks.
+    def self.watch = Native.watch_end!
 
-    class << self
-      # Has the end noticed from now on, in this process and in those that it forks.
-      def watch
-        @lock.synchronize do
-          at_exit { @pid = Process.pid } unless @watched
-          @watched = true
-        end
-      end
-
-      # Whether the end has begun: Ruby runs the blocks of at_exit, or what comes after these.
-      def begun? = @pid == Process.pid || !Thread.main.alive?
-    end
+    # Whether the end has begun: Ruby runs the blocks of at_exit, or what comes after these.
+    def self.begun? = Native.end_begun? || !Thread.main.alive?
   end
 end

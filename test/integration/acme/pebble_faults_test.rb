@@ -18,8 +18,10 @@ class PebbleFaultsTest < Minitest::Test
     server = with_acme("again.example", authority: authority)
     server.wait_for_output(/is valid until/, seconds: 60)
     first = certificate(server, "again.example").serial
+    server.stop
     lead_nowhere(authority)
     File.unlink(pem_file(server, "again.example"))
+    server.launch
     wait_until("another certificate", seconds: 60) { File.file?(pem_file(server, "again.example")) }
 
     refute_equal first, certificate(server, "again.example").serial

@@ -17,6 +17,8 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
     native.define_singleton_method("adopt_orphans!", function!(adopt_orphans, 0))?;
+    native.define_singleton_method("watch_end!", function!(crate::process_end::watch, 0))?;
+    native.define_singleton_method("end_begun?", function!(crate::process_end::has_begun, 0))?;
     crate::rack::init(ruby)?;
     crate::realtime::init(ruby, fairlead)?;
     process::init(native)?;

@@ -154,7 +154,7 @@ class SubscriptionLimitsTest < Minitest::Test
   end
 
   def test_clients_that_share_an_address_do_not_give_way_to_each_other
-    server = pushing(CONSOLE, "--max-subscriptions-total", 9, "--remote-address", "127.0.0.9")
+    server = pushing(CONSOLE, "--max-subscriptions-total", 9)
     first, second = Array.new(2) { web_socket(server) }
     told(first, "9.times { |number| client.subscribe(number.to_s) }")
 
