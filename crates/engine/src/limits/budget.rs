@@ -47,7 +47,7 @@ const FEW: usize = 4;
 const QUIET: Duration = Duration::from_millis(1_000);
 
 /// Smaller shares are not ranked: they never give way.
-const RANKED: [u64; KINDS] = [64 * 1024, 4 * 1024, 1, 1, 1];
+const RANKED: [u64; KINDS] = [256 * 1024, 4 * 1024, 1, 1, 1];
 
 /// Largest shares that are considered at a time.
 pub(crate) const CANDIDATES: usize = 8;
