@@ -312,7 +312,7 @@ impl Budget {
     fn rank_of(&self, kind: Kind) -> u8 {
         match self.used(kind) {
             _ if self.is_retired.load(SeqCst) => 0,
-            used if used < RANKED[kind as usize] => 0,
+            used if used < RANKED[kind as usize].min(self.budgets.most[kind as usize] / 2) => 0,
             used if self.has_much(kind) => MUCH | bits(used),
             used => bits(used),
         }
