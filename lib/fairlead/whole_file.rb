@@ -32,7 +32,7 @@ module Fairlead
       nil
     end
 
-    # Whether the file is a device, or a link to one.
+    # True for a device, and for a link to one.
     def self.device?(path) = File.chardev?(path) || File.blockdev?(path)
     private_class_method :remove, :device?
   end

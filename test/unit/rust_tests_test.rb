@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "tmpdir"
 
-# What bin/support/rust-tests does with tests that fail; a program in place of cargo prints as cargo does.
+# bin/support/rust-tests, and tests that fail. A program in place of cargo prints as cargo does.
 class RustTestsTest < Minitest::Test
   RUNNER = File.join(ROOT, "bin/support/rust-tests")
 

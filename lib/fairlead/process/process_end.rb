@@ -10,7 +10,7 @@ module Fairlead
     # Has the end noticed from now on, in this process and in those that it forks.
     def self.watch = Native.watch_end!
 
-    # Whether the end has begun: Ruby runs the blocks of at_exit, or what comes after these.
+    # True once the end has begun: Ruby runs the blocks of at_exit, or what comes after these.
     def self.begun? = Native.end_begun? || !Thread.main.alive?
   end
 end

@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/restarts"
 require "support/socket_activation"
 
-# What a program that the application starts gets from the server: no socket, and no signal that is ignored.
+# A program that the application starts gets no socket from the server, and no signal that is ignored.
 class ProgramsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
