@@ -1,0 +1,98 @@
+//! All that the machine learns.
+
+use super::{Generation, ProcessId};
+use crate::settings::Limits;
+
+/// One thing that has happened. Unless it says otherwise, an event about a process that the machine no longer knows is ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Somebody asks for something: by a signal, through the control server, or from a process of the server.
+    Asked(Command),
+    /// [`Action::StartSpawner`](super::Action::StartSpawner) has made a process. It loads the application.
+    SpawnerStarted(ProcessId),
+    /// [`Action::StartSpawner`](super::Action::StartSpawner) has failed: no process, descriptor or memory.
+    SpawnerNotStarted(ProcessId, String),
+    /// The spawner has loaded the application. Its configuration asks for these limits.
+    SpawnerReady(ProcessId, Limits),
+    /// The spawner (or the sole process) is alive.
+    SpawnerAlive(ProcessId),
+    /// The spawner cannot load the application or its configuration. Its process is going to end.
+    SpawnerFailed(ProcessId, String),
+    /// The process has ended. Its status was taken.
+    Ended(ProcessId, End),
+    /// [`Action::Adopt`](super::Action::Adopt) has succeeded, or why it has not.
+    Adopted(Generation, Result<(), String>),
+    /// [`Action::Fork`](super::Action::Fork) could not even be sent.
+    NotForked(ProcessId, String),
+    /// The worker has a process of its own.
+    Forked(ProcessId),
+    /// The worker serves.
+    Booted(ProcessId),
+    /// The worker, or a sole process, cannot serve. Its process is going to end.
+    BootFailed(ProcessId, String),
+    /// The worker is alive.
+    WorkerAlive(ProcessId),
+    /// The worker has stopped serving, and is the spawner of the generation from now on. It keeps its [`ProcessId`].
+    Promoted(ProcessId),
+    /// A worker still has former certificates: it is to be replaced.
+    Behind(ProcessId),
+    /// No request has come for `idle_timeout`.
+    Idle,
+    /// A worker of the current generation has served `refork_after` requests.
+    Warm,
+    /// Nothing but time has passed. The loop sends it at [`Machine::deadline`](super::Machine::deadline), and may at any time.
+    Tick,
+}
+
+/// What people and programs can ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Finish what has arrived, and end. A second one, if `hurry`, ends at once.
+    Stop {
+        /// TERM, INT, HUP or the command: for the log and the exit status.
+        reason: StopReason,
+        /// Whether it ends the server at once if that is ending already (see `Insistence`; the loop decides).
+        hurry: bool,
+    },
+    /// End at once, and abort all requests.
+    Halt(StopReason),
+    /// Replace all processes by new ones.
+    Restart(RestartKind),
+    /// One worker more.
+    AddWorker,
+    /// One worker less.
+    RemoveWorker,
+}
+
+/// Why the server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// A signal, by its name without SIG.
+    Signal(&'static str),
+    /// The control server, or a process of the server.
+    Command,
+    /// There was nothing to do.
+    Idle,
+}
+
+/// Which restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RestartKind {
+    /// A worker that has served becomes the spawner, and the others become copies of it.
+    Refork,
+    /// New code, with the addresses, the logs and the number of workers of before (USR1).
+    Phased,
+    /// New code and a new configuration (USR2).
+    Hot,
+}
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Its exit status.
+    Exited(i32),
+    /// The number of the signal that has killed it.
+    Killed(i32),
+    /// Some other code has taken its status, or it was no child yet.
+    Unknown,
+}

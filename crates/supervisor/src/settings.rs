@@ -1,0 +1,218 @@
+//! What the configuration says, as plain data: the command writes it for the supervisor, and a spawner of new code for the
+//! supervisor that is to adopt it.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// The version of everything that supervisor, spawners and workers say to each other: these settings and the messages of links.
+pub const PROTOCOL: u32 = 1;
+
+/// The settings of one generation. Descriptors are indexes into the list that travels with the settings.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Settings {
+    /// [`PROTOCOL`] of the code that has written it.
+    pub protocol: u32,
+    /// The version of Fairlead that has written it.
+    pub version: String,
+    /// The layout of shared memory (`SharedMemory::layout`) of the code that has written it.
+    pub layout: String,
+    /// What the machine has to know.
+    pub limits: Limits,
+    /// The option `tag`, for the titles of processes.
+    pub tag: SystemText,
+    /// How the server is started again.
+    pub command: CommandLine,
+    /// The listeners for clients.
+    pub listeners: Vec<ListenerSettings>,
+    /// The control server.
+    pub control: Option<ControlSettings>,
+    /// The health endpoints.
+    pub health: Option<ListenerSettings>,
+    /// The absolute path of the pid file.
+    pub pid_file: Option<SystemText>,
+    /// The state file.
+    pub state_file: Option<StateFileSettings>,
+    /// The log.
+    pub log: LogSettings,
+    /// The file that restarts the server when it is touched.
+    pub restart_file: Option<SystemText>,
+    /// Whether systemd keeps the listeners.
+    pub systemd_store: bool,
+    /// The text that says that the server is ready.
+    pub ready: String,
+    /// Requests after which a refork begins; 0 for never.
+    pub refork_after: u64,
+    /// Seconds without a request after which the server ends; 0 for never.
+    pub idle_timeout: f64,
+    /// The option max_threads, for statistics.
+    pub max_threads: usize,
+    /// Whether TERM, after everything has ended, ends the process as a signal does.
+    pub raise_on_term: bool,
+    /// The Ruby that runs the application, for statistics.
+    pub ruby: RubySettings,
+}
+
+/// What the machine has to know of a configuration.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub struct Limits {
+    /// How many workers there are to be; 0 for a sole process that loads the application and serves.
+    pub workers: usize,
+    /// How long a request may take when the server ends (`shutdown_timeout`).
+    #[serde(with = "seconds")]
+    pub shutdown_timeout: Duration,
+    /// How long workers accept after TERM.
+    #[serde(with = "seconds")]
+    pub drain_delay: Duration,
+    /// How long a worker or a ready spawner may show no sign of life.
+    #[serde(with = "seconds")]
+    pub worker_timeout: Duration,
+    /// How long a worker may take from its fork until it serves.
+    #[serde(with = "seconds")]
+    pub worker_boot_timeout: Duration,
+    /// How long a spawner may take to load the application.
+    #[serde(with = "seconds")]
+    pub load_timeout: Duration,
+    /// How long a new worker has to serve until it counts (`worker_settle_time`).
+    #[serde(with = "seconds")]
+    pub settle_time: Duration,
+    /// Whether the application was handed over as an object, so that a hot restart can only be a phased one.
+    pub given: bool,
+}
+
+/// A path, or another text of the system: any bytes but NUL. In JSON each byte is the character of that number (ISO 8859-1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SystemText(OsString);
+
+impl SystemText {
+    /// As a path.
+    pub fn path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+
+    /// As the system takes it.
+    pub fn os(&self) -> &OsStr {
+        &self.0
+    }
+}
+
+impl From<OsString> for SystemText {
+    fn from(text: OsString) -> SystemText {
+        SystemText(text)
+    }
+}
+
+impl Serialize for SystemText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text: String = self.0.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'a> Deserialize<'a> for SystemText {
+    fn deserialize<D: serde::Deserializer<'a>>(deserializer: D) -> Result<SystemText, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+        let bytes = bytes.map_err(|_| serde::de::Error::custom("a character is no byte"))?;
+        Ok(SystemText(OsString::from_vec(bytes)))
+    }
+}
+
+/// Seconds as a number, as the configuration has them.
+mod seconds {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The command of the server.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct CommandLine {
+    /// The program and its arguments.
+    pub words: Vec<SystemText>,
+    /// The folder to start it in, which may be a symbolic link to a release.
+    pub folder: SystemText,
+    /// The whole environment.
+    pub environment: Vec<(SystemText, SystemText)>,
+}
+
+/// An open listener.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct ListenerSettings {
+    /// Which of the descriptors.
+    pub descriptor: usize,
+    /// The address it was opened for, as it was written; empty if it is not known.
+    pub binding: SystemText,
+    /// The address for people: "http://127.0.0.1:9292".
+    pub address: String,
+    /// The absolute path of the file of a Unix socket that this server has made.
+    pub file: Option<SystemText>,
+    /// Whether the socket outlives the server, because systemd has it.
+    pub kept: bool,
+}
+
+/// The control server.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ControlSettings {
+    /// Where it listens.
+    pub listener: ListenerSettings,
+    /// Its address as it can be configured, for programs: "tcp://127.0.0.1:9293", "unix:///run/control.sock".
+    pub url: String,
+    /// The secret; nothing if there is none.
+    pub token: Option<String>,
+    /// Whether only commands that change nothing are allowed.
+    pub data_only: bool,
+}
+
+/// The state file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct StateFileSettings {
+    /// Its absolute path.
+    pub path: SystemText,
+    /// Its permissions.
+    pub mode: u32,
+    /// The folder the server runs in, for the file.
+    pub running_from: SystemText,
+}
+
+/// Where messages go, and in which form.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct LogSettings {
+    /// Lines of JSON instead of text.
+    pub json: bool,
+    /// No messages of the level info.
+    pub quiet: bool,
+    /// Also messages of the level debug.
+    pub debug: bool,
+    /// Whether lines of text begin with the process id.
+    pub prefix: bool,
+    /// Whether lines are formatted or written by Ruby: they go to the spawner.
+    pub by_ruby: bool,
+    /// The files that take the place of standard output and standard error.
+    pub stdout: Option<SystemText>,
+    /// The same for standard error.
+    pub stderr: Option<SystemText>,
+    /// The path of the access log, if that is a file: for the line that says that logs were reopened.
+    pub access: Option<SystemText>,
+}
+
+/// The Ruby that runs the application.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RubySettings {
+    /// RUBY_ENGINE.
+    pub engine: String,
+    /// RUBY_VERSION.
+    pub version: String,
+    /// RUBY_PATCHLEVEL.
+    pub patchlevel: i64,
+}
