@@ -1,7 +1,6 @@
 //! `Fairlead::Native`: what `lib/` sees of the extension.
 
 mod engine;
-mod memory_file;
 pub(crate) mod process;
 pub(crate) mod requests;
 mod settings;

@@ -1,26 +1,18 @@
 //! `Fairlead::Native::Shared`: the scoreboard, the waiting room and the mailboxes, made by the supervisor and inherited by
 //! its workers. A process that is not forked but started afresh adopts them by their descriptors.
 
-use super::memory_file::{self, Shareable};
 use super::{statistics, system_error};
-use fairlead_engine::pubsub::Bus;
-use fairlead_engine::{Scoreboard, TicketKeys, WaitingRoom, SLOTS};
+use fairlead_engine::{TicketKeys, WaitingRoom};
+use fairlead_shared_memory::SharedMemory;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
-
-/// How many descriptors [`Shared::descriptors`] gives: the scoreboard, and the waiting room.
-const DESCRIPTORS: usize = 1 + WaitingRoom::DESCRIPTORS;
 
 #[magnus::wrap(class = "Fairlead::Native::Shared", free_immediately, size)]
 pub(crate) struct Shared {
-    scoreboard: &'static Scoreboard,
-    waiting_room: Arc<WaitingRoom>,
-    bus: Arc<Bus>,
+    memory: SharedMemory,
     slots: usize,
-    /// The file in memory that holds the scoreboard.
-    file: OwnedFd,
 }
 
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
@@ -28,8 +20,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     crate::classes::know::<Shared>(ruby);
     class.define_singleton_method("new", function!(Shared::new, 2))?;
     class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
-    class.const_set("LAYOUT", layout())?;
-    class.const_set("DESCRIPTORS", DESCRIPTORS)?;
+    class.const_set("LAYOUT", SharedMemory::layout())?;
+    class.const_set("DESCRIPTORS", SharedMemory::DESCRIPTORS)?;
     class.define_method("descriptors", method!(Shared::descriptors, 0))?;
     class.define_method("mailbox", method!(Shared::mailbox, 1))?;
     class.define_method("adopt_mailbox", method!(Shared::adopt_mailbox, 2))?;
@@ -46,55 +38,39 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 impl Shared {
     /// For up to `slots` workers, of which `workers` are about to be forked.
     fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
-        if slots > SLOTS || workers > slots {
-            return Err(Error::new(
-                ruby.exception_arg_error(),
-                format!("at most {SLOTS} workers"),
-            ));
+        if slots > SharedMemory::slots() || workers > slots {
+            let text = format!("at most {} workers", SharedMemory::slots());
+            return Err(Error::new(ruby.exception_arg_error(), text));
         }
-        let failed = |doing, error| system_error(ruby, doing, &error);
-        let file = memory_file::new::<Scoreboard>("fairlead scoreboard")
-            .map_err(|error| failed("the scoreboard", error.into()))?;
-        let scoreboard = memory_file::map(&file).map_err(|error| failed("the scoreboard", error.into()))?;
-        let room = WaitingRoom::new(scoreboard).map_err(|error| failed("the waiting room", error))?;
-        let bus = Bus::new(scoreboard, workers).map_err(|error| failed("the mailboxes", error))?;
-        Ok(Shared::of(file, scoreboard, room, bus, slots))
+        let memory = SharedMemory::new(workers);
+        let memory = memory.map_err(|error| system_error(ruby, "the memory that workers share", &error))?;
+        Ok(Shared::of(memory, slots))
     }
 
-    /// `adopt(slots, descriptors)`: those of another process with the same LAYOUT, from what `descriptors` gave there.
+    /// `adopt(slots, descriptors)`: the memory of another process with the same LAYOUT, from what `descriptors` gave there.
     /// The mailboxes follow one by one.
     fn adopt(ruby: &Ruby, slots: usize, descriptors: RArray) -> Result<Shared, Error> {
-        let numbers: [RawFd; DESCRIPTORS] = descriptors.to_array()?;
-        let failed = |error: Errno| system_error(ruby, "the scoreboard", &error.into());
-        let [file, room @ ..] = copies(numbers).map_err(failed)?;
-        let scoreboard = memory_file::map(&file).map_err(failed)?;
-        let room = WaitingRoom::adopt(scoreboard, room);
-        let bus = Bus::new(scoreboard, 0).map_err(|error| system_error(ruby, "the mailboxes", &error))?;
-        Ok(Shared::of(file, scoreboard, room, bus, slots))
+        let failed = |error: std::io::Error| system_error(ruby, "the memory that workers share", &error);
+        let copies = copies(descriptors.to_array()?).map_err(|error| failed(error.into()))?;
+        let memory = SharedMemory::adopt(copies).map_err(failed)?;
+        Ok(Shared::of(memory, slots))
     }
 
-    fn of(file: OwnedFd, scoreboard: &'static Scoreboard, room: WaitingRoom, bus: Bus, slots: usize) -> Shared {
-        let bus = Arc::new(bus);
-        super::process::set_bus(&bus);
-        Shared {
-            scoreboard,
-            waiting_room: Arc::new(room),
-            bus,
-            slots,
-            file,
-        }
+    fn of(memory: SharedMemory, slots: usize) -> Shared {
+        super::process::set_bus(memory.bus());
+        Shared { memory, slots }
     }
 
     /// The numbers of the descriptors that another process needs to adopt this; they stay open as long as this object.
     fn descriptors(ruby: &Ruby, this: &Shared) -> RArray {
-        let all = [this.file.as_fd()].into_iter().chain(this.waiting_room.descriptors());
+        let all = this.memory.descriptors();
         ruby.ary_from_iter(all.map(|descriptor| descriptor.as_raw_fd()))
     }
 
     /// The numbers of the two descriptors of a slot's mailbox; nil if this process does not know it.
     fn mailbox(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<RArray>, Error> {
         this.check(ruby, slot)?;
-        let descriptors = this.bus.descriptors(slot);
+        let descriptors = this.memory.bus().descriptors(slot);
         Ok(descriptors.map(|ends| ruby.ary_from_iter(ends.iter().map(AsRawFd::as_raw_fd))))
     }
 
@@ -102,25 +78,25 @@ impl Shared {
     fn adopt_mailbox(ruby: &Ruby, this: &Shared, slot: usize, descriptors: RArray) -> Result<(), Error> {
         this.check(ruby, slot)?;
         let copies = copies(descriptors.to_array()?).map_err(|error| system_error(ruby, "a mailbox", &error.into()))?;
-        this.bus.adopt(slot, copies);
+        this.memory.bus().adopt(slot, copies);
         Ok(())
     }
 
     /// Makes room for another worker; to be called before it is forked.
     fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
-        let added = this.bus.add(slot);
+        let added = this.memory.bus().add(slot);
         added.map_err(|error| system_error(ruby, "a mailbox", &error))
     }
 
     /// Tells workers that were forked earlier about those that were added; to be called regularly.
     fn introduce(&self) {
-        self.bus.introduce();
+        self.memory.bus().introduce();
     }
 
     /// What the tickets of all workers are encrypted with.
     pub(super) fn ticket_keys(&self) -> &'static TicketKeys {
-        &self.scoreboard.ticket_keys
+        &self.memory.scoreboard().ticket_keys
     }
 
     /// Makes a new key for tickets if that is due; to be called regularly.
@@ -129,31 +105,33 @@ impl Shared {
     }
 
     pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {
-        Arc::clone(&self.waiting_room)
+        Arc::clone(self.memory.waiting_room())
     }
 
     /// Resets a slot for the next worker. The one before may have died while it put a request into the waiting room.
     fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)?;
-        this.scoreboard.reset(slot);
-        this.waiting_room.signal();
+        this.memory.reset(slot);
         Ok(())
     }
 
     /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
     /// shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).beat())
+        this.check(ruby, slot)
+            .map(|()| this.memory.scoreboard().slot(slot).beat())
     }
 
     /// Tells the worker of a slot, by way of its native threads, that it is going to be killed.
     fn give_up(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).give_up())
+        this.check(ruby, slot)
+            .map(|()| this.memory.scoreboard().slot(slot).give_up())
     }
 
     /// Seconds since the last beat; nil if there was none since the reset.
     fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
-        this.check(ruby, slot).map(|()| this.scoreboard.slot(slot).age())
+        this.check(ruby, slot)
+            .map(|()| this.memory.scoreboard().slot(slot).age())
     }
 
     fn check(&self, ruby: &Ruby, slot: usize) -> Result<(), Error> {
@@ -170,26 +148,23 @@ impl Shared {
     fn stats(ruby: &Ruby, this: &Shared) -> Result<RHash, Error> {
         let workers = ruby.ary_new();
         for index in 0..this.slots {
-            let slot = this.scoreboard.slot(index);
+            let slot = this.memory.scoreboard().slot(index);
             if slot.age().is_some() {
                 workers.push(statistics::of_worker(ruby, index, slot)?)?;
             }
         }
         let stats = ruby.hash_new();
-        stats.aset(ruby.to_symbol("room"), statistics::of_room(ruby, this.scoreboard)?)?;
+        stats.aset(
+            ruby.to_symbol("room"),
+            statistics::of_room(ruby, this.memory.scoreboard())?,
+        )?;
         stats.aset(ruby.to_symbol("workers"), workers)?;
-        stats.aset(ruby.to_symbol("waits"), statistics::of_waits(ruby, this.scoreboard)?)?;
+        stats.aset(
+            ruby.to_symbol("waits"),
+            statistics::of_waits(ruby, this.memory.scoreboard())?,
+        )?;
         Ok(stats)
     }
-}
-
-// SAFETY: nothing but atomics.
-unsafe impl Shareable for Scoreboard {}
-
-/// Two processes may share a scoreboard if this is the same for both.
-fn layout() -> String {
-    let (version, format) = (env!("CARGO_PKG_VERSION"), WaitingRoom::FORMAT);
-    format!("{version} {} {format}", size_of::<Scoreboard>())
 }
 
 /// Copies of descriptors that belong to objects of Ruby.

@@ -2,10 +2,10 @@
 //! `Fairlead::Native::TicketKeys`: the keys of session tickets of a server without workers, which the next program of the
 //! process adopts.
 
-use super::memory_file::{self, Shareable};
 use super::system_error;
 use crate::gvl::compute_without_gvl;
 use fairlead_engine::{CertificateSettings, ClientAuthentication, Source, TicketKeys, Tls, TlsSettings};
+use fairlead_shared_memory::MemoryFile;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, RString, Ruby, TryConvert, Value};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -22,9 +22,6 @@ pub(super) struct KeyFile {
     keys: &'static TicketKeys,
     file: OwnedFd,
 }
-
-// SAFETY: nothing but atomics.
-unsafe impl Shareable for TicketKeys {}
 
 pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Tls", ruby.class_object())?;
@@ -75,7 +72,7 @@ impl NativeTls {
 
 impl KeyFile {
     fn new(ruby: &Ruby) -> Result<KeyFile, Error> {
-        let made = memory_file::new::<TicketKeys>("fairlead ticket keys").and_then(KeyFile::of);
+        let made = MemoryFile::new("fairlead ticket keys").and_then(KeyFile::of);
         made.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
     }
 
@@ -87,14 +84,14 @@ impl KeyFile {
             // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
             fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0)
         };
-        let adopted = copied.and_then(KeyFile::of);
+        let adopted = copied.and_then(MemoryFile::adopt).and_then(KeyFile::of);
         adopted.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
     }
 
-    fn of(file: OwnedFd) -> rustix::io::Result<KeyFile> {
+    fn of(memory: MemoryFile<TicketKeys>) -> rustix::io::Result<KeyFile> {
         Ok(KeyFile {
-            keys: memory_file::map(&file)?,
-            file,
+            keys: memory.map()?,
+            file: memory.into_file(),
         })
     }
 

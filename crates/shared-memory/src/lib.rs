@@ -1,0 +1,108 @@
+//! The memory and the queues that the processes of a server share: the scoreboard, the waiting room and the mailboxes.
+//!
+//! The supervisor and its workers map the same file. This crate has the only `unsafe` code outside of the Ruby extension: it maps the
+//! file, which no safe interface can do.
+
+mod memory_file;
+
+pub use memory_file::MemoryFile;
+
+use fairlead_engine::pubsub::Bus;
+use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// What the workers of a server share. A process makes it, or adopts it by its descriptors; forked processes inherit it.
+pub struct SharedMemory {
+    scoreboard: &'static Scoreboard,
+    waiting_room: Arc<WaitingRoom>,
+    bus: Arc<Bus>,
+    /// The file in memory that holds the scoreboard.
+    file: OwnedFd,
+}
+
+impl SharedMemory {
+    /// Number of descriptors of [`SharedMemory::descriptors`]: the scoreboard, and the waiting room.
+    pub const DESCRIPTORS: usize = 1 + WaitingRoom::DESCRIPTORS;
+
+    /// Makes one, with mailboxes for the first `workers` slots. All slots are empty.
+    ///
+    /// # Errors
+    /// If descriptors or memory are short.
+    pub fn new(workers: usize) -> io::Result<SharedMemory> {
+        let memory = MemoryFile::<Scoreboard>::new("fairlead scoreboard")?;
+        let (scoreboard, file) = (memory.map()?, memory.into_file());
+        let room = WaitingRoom::new(scoreboard)?;
+        SharedMemory::of(file, scoreboard, room, workers)
+    }
+
+    /// Adopts that of another process with the same [`SharedMemory::layout`], by its descriptors. Its mailboxes follow one by one.
+    ///
+    /// # Errors
+    /// If the file has another size, or memory is short.
+    pub fn adopt(descriptors: [OwnedFd; SharedMemory::DESCRIPTORS]) -> io::Result<SharedMemory> {
+        let [file, room @ ..] = descriptors;
+        let memory = MemoryFile::<Scoreboard>::adopt(file)?;
+        let (scoreboard, file) = (memory.map()?, memory.into_file());
+        SharedMemory::of(file, scoreboard, WaitingRoom::adopt(scoreboard, room), 0)
+    }
+
+    fn of(
+        file: OwnedFd,
+        scoreboard: &'static Scoreboard,
+        room: WaitingRoom,
+        workers: usize,
+    ) -> io::Result<SharedMemory> {
+        Ok(SharedMemory {
+            scoreboard,
+            waiting_room: Arc::new(room),
+            bus: Arc::new(Bus::new(scoreboard, workers)?),
+            file,
+        })
+    }
+
+    /// Names the layout: two processes may share memory if they have the same one.
+    pub fn layout() -> String {
+        let (version, format) = (env!("CARGO_PKG_VERSION"), WaitingRoom::FORMAT);
+        format!("{version} {} {format}", size_of::<Scoreboard>())
+    }
+
+    /// The descriptors by which another process adopts it.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedMemory::DESCRIPTORS] {
+        let room = self.waiting_room.descriptors();
+        std::array::from_fn(|index| match index {
+            0 => self.file.as_fd(),
+            _ => room[index - 1],
+        })
+    }
+
+    /// The state and the statistics of all workers.
+    pub fn scoreboard(&self) -> &'static Scoreboard {
+        self.scoreboard
+    }
+
+    /// The queues of requests and connections that move between workers.
+    pub fn waiting_room(&self) -> &Arc<WaitingRoom> {
+        &self.waiting_room
+    }
+
+    /// The mailboxes of the workers.
+    pub fn bus(&self) -> &Arc<Bus> {
+        &self.bus
+    }
+
+    /// Clears a slot for the next worker. The one before may have died while it put a request into the waiting room.
+    ///
+    /// # Panics
+    /// If `slot` is not below [`SLOTS`].
+    pub fn reset(&self, slot: usize) {
+        self.scoreboard.reset(slot);
+        self.waiting_room.signal();
+    }
+
+    /// Number of slots.
+    pub const fn slots() -> usize {
+        SLOTS
+    }
+}

@@ -1,0 +1,79 @@
+//! Memory that processes share: a file without a name, mapped by each of them.
+
+use fairlead_engine::{Scoreboard, TicketKeys};
+use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
+use rustix::io::Errno;
+use rustix::mm::{mmap, MapFlags, ProtFlags};
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+
+/// A type that processes may share.
+///
+/// # Safety
+/// The type consists of atomics only, and so does not change its meaning while another process stores into it; zeros are
+/// a valid value.
+pub unsafe trait Shareable: Sync + 'static {}
+
+// SAFETY: nothing but atomics.
+unsafe impl Shareable for Scoreboard {}
+
+// SAFETY: nothing but atomics.
+unsafe impl Shareable for TicketKeys {}
+
+/// A file in memory for a `T`.
+pub struct MemoryFile<T: Shareable> {
+    file: OwnedFd,
+    holds: PhantomData<T>,
+}
+
+impl<T: Shareable> MemoryFile<T> {
+    /// A new one, full of zeros. `name`: for /proc.
+    ///
+    /// # Errors
+    /// If descriptors or memory are short.
+    pub fn new(name: &str) -> rustix::io::Result<MemoryFile<T>> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, size_of::<T>() as u64)?;
+        MemoryFile::adopt(file)
+    }
+
+    /// One that another process has made.
+    ///
+    /// # Errors
+    /// EINVAL if it has another size.
+    pub fn adopt(file: OwnedFd) -> rustix::io::Result<MemoryFile<T>> {
+        if fstat(&file)?.st_size != size_of::<T>() as i64 {
+            return Err(Errno::INVAL);
+        }
+        Ok(MemoryFile {
+            file,
+            holds: PhantomData,
+        })
+    }
+
+    /// Maps it. It is never unmapped: its users live as long as the process.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn map(&self) -> rustix::io::Result<&'static T> {
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and all that other processes of the same layout
+        // have stored, are a valid `T` (see `Shareable`). No code unmaps it, and the file has no name by which to shorten it.
+        unsafe {
+            let address = mmap(
+                std::ptr::null_mut(),
+                size_of::<T>(),
+                flags,
+                MapFlags::SHARED,
+                &self.file,
+                0,
+            )?;
+            Ok(&*address.cast::<T>())
+        }
+    }
+
+    /// The file.
+    pub fn into_file(self) -> OwnedFd {
+        self.file
+    }
+}
