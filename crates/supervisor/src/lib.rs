@@ -1,5 +1,11 @@
 //! The supervisor of a server: it starts, watches and replaces spawners and workers, holds what they share, and answers the
 //! control and health servers. It loads neither Ruby nor the application.
 
+pub mod background;
+pub mod children;
+pub mod link;
+pub mod listeners;
 pub mod machine;
 pub mod settings;
+pub mod signals;
+pub mod spawning;

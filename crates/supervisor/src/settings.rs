@@ -149,8 +149,8 @@ pub struct CommandLine {
 /// An open listener.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct ListenerSettings {
-    /// Which of the descriptors.
-    pub descriptor: usize,
+    /// Its descriptor; nothing if it is the listener of the same binding that the supervisor holds.
+    pub descriptor: Option<usize>,
     /// The address it was opened for, as it was written; empty if it is not known.
     pub binding: SystemText,
     /// The address for people: "http://127.0.0.1:9292".

@@ -1,0 +1,268 @@
+//! The processes of the server: their links, their ids, and their ends.
+
+use crate::link::{Link, Message, Received};
+use crate::machine::{End, Generation, ProcessId};
+use rustix::process::{
+    kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
+    WaitOptions,
+};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Instant, SystemTime};
+
+/// Messages of one process that are read in one turn of the loop.
+const TURN: usize = 64;
+
+/// The place of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number among the workers. A worker that replaces it has the same.
+    pub index: usize,
+    /// Its slot of the scoreboard.
+    pub slot: usize,
+}
+
+/// A process: a spawner, a worker, or both in one (a sole process, which has a name as each).
+#[derive(Debug)]
+pub struct Child {
+    /// Its name as a spawner.
+    pub spawner: Option<ProcessId>,
+    /// Its name as a worker.
+    pub worker: Option<ProcessId>,
+    /// Its generation.
+    pub generation: Generation,
+    /// Its place as a worker.
+    pub place: Option<Place>,
+    /// True once it serves, or forks workers.
+    pub ready: bool,
+    /// Its start, for people.
+    pub began_at: SystemTime,
+    /// Its start.
+    pub started_at: Instant,
+    link: Option<Link>,
+    pid: Option<Pid>,
+    pidfd: Option<OwnedFd>,
+    /// A signal for a process whose id is not known yet.
+    signal: Option<Signal>,
+    ended: bool,
+}
+
+impl Child {
+    fn new(link: Link, generation: Generation) -> Child {
+        Child {
+            spawner: None,
+            worker: None,
+            generation,
+            place: None,
+            ready: false,
+            began_at: SystemTime::now(),
+            started_at: Instant::now(),
+            link: Some(link),
+            pid: None,
+            pidfd: None,
+            signal: None,
+            ended: false,
+        }
+    }
+
+    /// A spawner, or a sole process, which is being started.
+    pub fn spawner(name: ProcessId, generation: Generation, link: Link) -> Child {
+        Child {
+            spawner: Some(name),
+            ..Child::new(link, generation)
+        }
+    }
+
+    /// A worker that a spawner is going to fork.
+    pub fn worker(name: ProcessId, place: Place, generation: Generation, link: Link) -> Child {
+        Child {
+            worker: Some(name),
+            place: Some(place),
+            ..Child::new(link, generation)
+        }
+    }
+
+    /// Its process id, if it is known.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid.map(|pid| pid.as_raw_nonzero().get())
+    }
+
+    /// Takes note of its process. `pidfd`: opened here, if it is missing.
+    pub fn is_process(&mut self, pid: Pid, pidfd: Option<OwnedFd>) {
+        self.pid = Some(pid);
+        self.pidfd = pidfd.or_else(|| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if let Some(signal) = self.signal.take() {
+            self.signal(signal);
+        }
+    }
+
+    /// Sends a signal, now or when the process id is known.
+    pub fn signal(&mut self, signal: Signal) {
+        match (&self.pidfd, self.pid) {
+            (Some(pidfd), _) => drop(pidfd_send_signal(pidfd, signal)),
+            // A child keeps its id until its status is taken.
+            (None, Some(pid)) => drop(kill_process(pid, signal)),
+            (None, None) => self.signal = Some(signal),
+        }
+    }
+
+    /// Sends a message. Returns false if the process does not take it.
+    pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
+        self.link
+            .as_ref()
+            .is_some_and(|link| link.send(kind, fields, descriptors))
+    }
+
+    /// The messages that have come, [`TURN`] at most.
+    pub fn messages(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        while let (Some(link), true) = (&self.link, messages.len() < TURN) {
+            match link.receive() {
+                Received::Message(message) => messages.push(message),
+                Received::Nothing => break,
+                Received::Gone => self.link = None,
+            }
+        }
+        messages
+    }
+
+    /// The descriptors to poll.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let link = self.link.as_ref().map(AsFd::as_fd);
+        link.into_iter().chain(self.pidfd.as_ref().map(AsFd::as_fd))
+    }
+
+    /// How it has ended; `None` while it runs.
+    fn end(&self) -> Option<End> {
+        let options = WaitOptions::NOHANG;
+        let status = match (&self.pidfd, self.pid) {
+            (Some(pidfd), _) => {
+                let options = WaitIdOptions::NOHANG | WaitIdOptions::EXITED;
+                waitid(WaitId::PidFd(pidfd.as_fd()), options)
+                    .map(|status| status.map(|status| (status.exit_status(), status.terminating_signal())))
+            }
+            (None, Some(pid)) => waitpid(Some(pid), options)
+                .map(|ended| ended.map(|(_, status)| (status.exit_status(), status.terminating_signal()))),
+            (None, None) => return self.link.is_none().then_some(End::Unknown),
+        };
+        match status {
+            Ok(Some((Some(status), _))) => Some(End::Exited(status)),
+            Ok(Some((_, Some(signal)))) => Some(End::Killed(signal)),
+            Ok(_) => None,
+            // No child: not yet, if the process that has forked it still runs; or other code has taken its status.
+            Err(_) => self.link.is_none().then_some(End::Unknown),
+        }
+    }
+}
+
+/// All processes of the server.
+#[derive(Debug, Default)]
+pub struct Children {
+    all: Vec<Child>,
+}
+
+impl Children {
+    /// Adds one.
+    pub fn add(&mut self, child: Child) {
+        self.all.push(child);
+    }
+
+    /// The one of that name, as a spawner or as a worker.
+    pub fn get(&mut self, name: ProcessId) -> Option<&mut Child> {
+        self.all.iter_mut().find(|child| child.is_named(name))
+    }
+
+    /// The one of that name, to look at.
+    pub fn find(&self, name: ProcessId) -> Option<&Child> {
+        self.all.iter().find(|child| child.is_named(name))
+    }
+
+    /// Forgets one that never became a process.
+    pub fn forget(&mut self, name: ProcessId) {
+        self.all.retain(|child| !child.is_named(name));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Child> {
+        self.all.iter()
+    }
+
+    /// All of them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Child> {
+        self.all.iter_mut()
+    }
+
+    /// True once the status of any process could be taken: its last messages are to be read now, and then [`Children::ended`].
+    pub fn note_ends(&mut self) -> Vec<(usize, End)> {
+        let mut ends = Vec::new();
+        for (number, child) in self.all.iter_mut().enumerate() {
+            if let (false, Some(end)) = (child.ended, child.end()) {
+                child.ended = true;
+                ends.push((number, end));
+            }
+        }
+        ends
+    }
+
+    /// The one of that number.
+    pub fn numbered(&mut self, number: usize) -> &mut Child {
+        &mut self.all[number]
+    }
+
+    /// Removes those that have ended.
+    pub fn remove_ended(&mut self) {
+        self.all.retain(|child| !child.ended);
+    }
+}
+
+impl Child {
+    fn is_named(&self, name: ProcessId) -> bool {
+        self.spawner == Some(name) || self.worker == Some(name)
+    }
+
+    /// Its names, the worker's first.
+    pub fn names(&self) -> impl Iterator<Item = ProcessId> {
+        self.worker.into_iter().chain(self.spawner)
+    }
+}
+
+/// Takes the status of processes that the application has left behind: the kernel gives them to this process.
+#[derive(Debug, Default)]
+pub struct Strangers {
+    seen: Vec<Pid>,
+}
+
+impl Strangers {
+    /// Reaps those that had ended at the last look, too: somebody else may be about to. `children` are left alone.
+    pub fn reap(&mut self, children: &Children) {
+        let ended: Vec<Pid> = ended_children()
+            .into_iter()
+            .filter(|pid| !children.iter().any(|child| child.pid == Some(*pid)))
+            .collect();
+        let (reaped, seen) = ended.into_iter().partition(|pid| self.seen.contains(pid));
+        self.seen = seen;
+        let reaped: Vec<Pid> = reaped;
+        for pid in reaped {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+fn ended_children() -> Vec<Pid> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let pids: Vec<i32> = lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    pids.into_iter()
+        .filter(|pid| is_zombie(*pid))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+fn is_zombie(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}

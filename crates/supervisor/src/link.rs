@@ -1,0 +1,199 @@
+//! The connection between the supervisor and one of its processes: a socket pair that keeps messages apart.
+//!
+//! A message has a kind, fields (bytes without NUL) and descriptors. When a process ends, the other end reads the end of the stream.
+//! `lib/fairlead/process/link.rb` is the other side.
+
+use rustix::io::Errno;
+use rustix::net::{
+    recvmsg, sendmsg, socketpair, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Descriptors that one message can carry (SCM_MAX_FD).
+const MOST_DESCRIPTORS: usize = 253;
+
+/// Longest message, in bytes.
+const LONGEST: usize = 64 * 1024;
+
+/// Longest field that is sent, in bytes; the rest is cut off.
+const LONGEST_FIELD: usize = 4000;
+
+const SEPARATOR: u8 = 0;
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub struct Message {
+    /// The first word.
+    pub kind: String,
+    /// The text that follows.
+    pub fields: Vec<Vec<u8>>,
+    /// Descriptors of this process, closed on exec.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+impl Message {
+    /// The field as text, invalid bytes replaced; empty if it is missing.
+    pub fn text(&self, index: usize) -> String {
+        let field = self.fields.get(index).map(Vec::as_slice);
+        String::from_utf8_lossy(field.unwrap_or_default()).into_owned()
+    }
+
+    /// The field as a number.
+    pub fn number<T: std::str::FromStr>(&self, index: usize) -> Option<T> {
+        self.text(index).parse().ok()
+    }
+}
+
+/// What reading gives.
+#[derive(Debug)]
+pub enum Received {
+    /// A message.
+    Message(Message),
+    /// Nothing now.
+    Nothing,
+    /// The other end is closed.
+    Gone,
+}
+
+/// One end.
+#[derive(Debug)]
+pub struct Link {
+    socket: OwnedFd,
+}
+
+impl Link {
+    /// The two ends of a new one, closed on exec.
+    ///
+    /// # Errors
+    /// If descriptors or memory are short.
+    pub fn pair() -> rustix::io::Result<(Link, Link)> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Link::new(ours), Link::new(theirs)))
+    }
+
+    /// The end with that descriptor: a socket of type SEQPACKET.
+    pub fn new(socket: OwnedFd) -> Link {
+        Link { socket }
+    }
+
+    /// The descriptor, to give it to another process.
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// Sends a message. Returns false if the other end is closed, or takes nothing any more.
+    pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
+        let mut text = kind.as_bytes().to_vec();
+        for field in fields {
+            text.push(SEPARATOR);
+            let field = &field[..field.len().min(LONGEST_FIELD)];
+            text.extend(field.iter().filter(|byte| **byte != SEPARATOR));
+        }
+        if text.len() > LONGEST || descriptors.len() > MOST_DESCRIPTORS {
+            return false;
+        }
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return false;
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(&self.socket, &[IoSlice::new(&text)], &mut control, flags).is_ok()
+    }
+
+    /// Reads one message, without waiting.
+    pub fn receive(&self) -> Received {
+        let mut text = vec![0; LONGEST];
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut text)], &mut control, flags) {
+            Ok(received) => received,
+            Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
+            Err(_) => return Received::Gone,
+        };
+        if received.bytes == 0 {
+            return Received::Gone;
+        }
+        let rights = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        let descriptors = rights.flatten().collect();
+        if received.flags.contains(ReturnFlags::TRUNC) {
+            return Received::Nothing;
+        }
+        Received::Message(parse(&text[..received.bytes], descriptors))
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn parse(text: &[u8], descriptors: Vec<OwnedFd>) -> Message {
+    let mut words = text.split(|byte| *byte == SEPARATOR);
+    let kind = words.next().unwrap_or_default();
+    Message {
+        kind: String::from_utf8_lossy(kind).into_owned(),
+        fields: words.map(<[u8]>::to_vec).collect(),
+        descriptors,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    fn message(received: Received) -> Message {
+        match received {
+            Received::Message(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_stay_apart_with_their_fields_and_descriptors() {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let (reader, writer) = pipe().expect("a pipe");
+        assert!(ours.send("fork", &[b"1", b"", b"a\0b"], &[writer.as_fd()]));
+        assert!(ours.send("end", &[], &[]));
+        let first = message(theirs.receive());
+        assert_eq!(
+            (first.kind.as_str(), first.fields),
+            ("fork", vec![b"1".to_vec(), vec![], b"ab".to_vec()])
+        );
+        drop(writer);
+        rustix::io::write(&first.descriptors[0], b"x").expect("the descriptor is open");
+        drop(first.descriptors);
+        let mut byte = [0; 2];
+        assert_eq!(rustix::io::read(&reader, &mut byte), Ok(1));
+        assert_eq!(message(theirs.receive()).kind, "end");
+        assert!(matches!(theirs.receive(), Received::Nothing));
+    }
+
+    #[test]
+    fn the_end_of_the_other_side_is_read_after_its_messages() {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        ours.send("failed", &[b"no file"], &[]);
+        drop(ours);
+        assert_eq!(message(theirs.receive()).text(0), "no file");
+        assert!(matches!(theirs.receive(), Received::Gone));
+        assert!(!theirs.send("end", &[], &[]));
+    }
+
+    #[test]
+    fn a_full_link_refuses_instead_of_waiting() {
+        let (ours, _theirs) = Link::pair().expect("a pair");
+        let sent = (0..10_000)
+            .take_while(|_| ours.send("alive", &[&[b'x'; 1000]], &[]))
+            .count();
+        assert!((1..10_000).contains(&sent), "{sent}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The listeners of the server, which this process holds open while workers come and go.
+
+use crate::settings::ListenerSettings;
+use rustix::fs::{fstat, lstat, unlink};
+use rustix::net::{shutdown, Shutdown};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// A file, whatever its name: device and inode.
+type Identity = (u64, u64);
+
+/// An open listener.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Its addresses.
+    pub settings: ListenerSettings,
+    socket: Arc<OwnedFd>,
+    /// The file of a Unix socket.
+    file: Option<Identity>,
+}
+
+impl Listener {
+    /// One that a process of this server has opened.
+    pub fn new(socket: OwnedFd, settings: ListenerSettings) -> Listener {
+        Listener {
+            file: settings.file.as_ref().and_then(|file| identity_of(file.path())),
+            socket: Arc::new(socket),
+            settings,
+        }
+    }
+
+    /// True if both are the same socket.
+    pub fn is(&self, other: &Listener) -> bool {
+        match (fstat(&*self.socket), fstat(&*other.socket)) {
+            (Ok(one), Ok(two)) => (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino),
+            _ => false,
+        }
+    }
+
+    /// Stops listening in all processes, and deletes the file of a Unix socket, if it still is the same. A socket that systemd keeps
+    /// stays open there.
+    pub fn remove(&self) {
+        if self.settings.kept {
+            return;
+        }
+        if let Some(file) = &self.settings.file {
+            if self.file.is_some() && identity_of(file.path()) == self.file {
+                let _ = unlink(file.path());
+            }
+        }
+        let _ = shutdown(&*self.socket, Shutdown::Both);
+    }
+
+    /// A copy of the descriptor.
+    ///
+    /// # Errors
+    /// If there is no descriptor.
+    pub fn copy(&self) -> std::io::Result<OwnedFd> {
+        self.socket.try_clone()
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn identity_of(path: &std::path::Path) -> Option<Identity> {
+    lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SystemText;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    fn listener(path: &std::path::Path, kept: bool) -> Listener {
+        let socket = UnixListener::bind(path).expect("a socket");
+        let settings = ListenerSettings {
+            descriptor: Some(0),
+            binding: SystemText::default(),
+            address: String::new(),
+            file: (!kept).then(|| SystemText::from(path.as_os_str().to_owned())),
+            kept,
+        };
+        Listener::new(socket.into(), settings)
+    }
+
+    #[test]
+    fn a_removed_listener_refuses_connections_although_a_copy_is_open() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = listener(&path, false);
+        let copy = listener.copy().expect("a descriptor");
+        assert!(listener.is(&Listener::new(copy, listener.settings.clone())));
+        let another_name = folder.path().join("name");
+        std::fs::hard_link(&path, &another_name).expect("a second name");
+        UnixStream::connect(&another_name).expect("it listens");
+        listener.remove();
+        assert!(!path.exists());
+        UnixStream::connect(&another_name).expect_err("it does not listen any more");
+    }
+
+    #[test]
+    fn a_file_that_has_been_replaced_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let former = listener(&path, false);
+        std::fs::remove_file(&path).expect("the file");
+        let present = listener(&path, false);
+        former.remove();
+        UnixStream::connect(&path).expect("the other one listens");
+        assert!(!former.is(&present));
+    }
+
+    #[test]
+    fn a_kept_listener_goes_on_elsewhere() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        listener(&path, true).remove();
+        assert!(path.exists());
+    }
+}

@@ -1,0 +1,104 @@
+//! Starts a spawner by running the command of the server again, with nothing of this process but its link.
+
+use crate::settings::CommandLine;
+use command_fds::{CommandFdExt, FdMapping};
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+
+/// The variable that tells a spawner the descriptor of its link.
+const VARIABLE: &str = "FAIRLEAD_SPAWNER";
+
+/// The descriptor of the link in a spawner.
+const LINK: i32 = 3;
+
+/// A process that was started.
+#[derive(Debug)]
+pub struct Started {
+    /// Its id, which it keeps until its status is taken.
+    pub pid: Pid,
+    /// Readable when it has ended.
+    pub pidfd: Option<OwnedFd>,
+}
+
+/// Runs the command in its folder. `link`: the end of the spawner. `variables` are added to its environment.
+///
+/// May block: the folder or the program can be on a disk that hangs.
+///
+/// # Errors
+/// Those of fork(2), chdir(2) and execve(2).
+pub fn start(command: &CommandLine, link: OwnedFd, variables: &[(OsString, OsString)]) -> io::Result<Started> {
+    let (program, arguments) = command.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let environment = command.environment.iter().map(|(name, value)| (name.os(), value.os()));
+    let mut child = Command::new(program.os());
+    child
+        .args(arguments.iter().map(|word| word.os()))
+        .current_dir(command.folder.path())
+        .env_clear()
+        .envs(environment)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .env("PWD", command.folder.os())
+        .env(VARIABLE, LINK.to_string())
+        .stdin(Stdio::inherit());
+    let mapping = FdMapping {
+        parent_fd: link,
+        child_fd: LINK,
+    };
+    child.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+    let child = child.spawn()?;
+    let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
+    Ok(Started {
+        pid,
+        pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{Link, Received};
+    use crate::settings::SystemText;
+    use rustix::process::{waitpid, WaitOptions};
+
+    fn text(text: &str) -> SystemText {
+        SystemText::from(OsString::from(text))
+    }
+
+    fn command(script: &str) -> CommandLine {
+        CommandLine {
+            words: ["/bin/bash", "-c", script].map(text).to_vec(),
+            folder: text("/"),
+            environment: vec![(text("KEPT"), text("yes"))],
+        }
+    }
+
+    fn end_of(started: &Started) -> Option<i32> {
+        let (_, status) = waitpid(Some(started.pid), WaitOptions::empty()).ok()??;
+        status.exit_status()
+    }
+
+    #[test]
+    fn a_spawner_gets_its_link_and_the_environment_of_the_command() {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let script =
+            r#"printf 'said' >&"$FAIRLEAD_SPAWNER"; test "$PWD $KEPT $MORE ${CARGO-none}" = "/ yes more none""#;
+        let more = [("MORE".into(), "more".into())];
+        let started = start(&command(script), theirs.into_socket(), &more).expect("a process");
+        assert_eq!(end_of(&started), Some(0));
+        assert!(matches!(ours.receive(), Received::Message(message) if message.kind == "said"));
+        assert!(matches!(ours.receive(), Received::Gone));
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_an_error() {
+        let (_ours, theirs) = Link::pair().expect("a pair");
+        let command = CommandLine {
+            folder: text("/nowhere"),
+            ..command("true")
+        };
+        let error = start(&command, theirs.into_socket(), &[]).expect_err("no folder");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
