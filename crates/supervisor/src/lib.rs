@@ -2,7 +2,9 @@
 //! control and health servers. It loads neither Ruby nor the application.
 
 pub mod background;
+pub mod certificates;
 pub mod children;
+pub mod configuration;
 pub mod link;
 pub mod listeners;
 pub mod machine;

@@ -1,0 +1,204 @@
+//! The certificates that the server offers: a spawner reads their files, and all other processes get the bytes from here.
+//!
+//! "Reloaded" is logged when every serving worker has answered. A worker that still has not after [`PATIENCE`] is replaced, if its
+//! spawner has the new ones: a copy of that process has them, too.
+
+use crate::machine::{Moment, ProcessId};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// How long a worker may take to use new certificates.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What one `ssl://` address offers.
+#[derive(Debug)]
+struct Offer {
+    /// The address without its query, for people.
+    location: Vec<u8>,
+    fingerprint: Vec<u8>,
+    /// The certificates, keys and lists: a file in memory that Ruby has written.
+    bytes: OwnedFd,
+    since: Moment,
+    /// True if nothing is to be logged any more.
+    announced: bool,
+    /// Why the process could not use it; nothing if it could.
+    answers: BTreeMap<ProcessId, Option<String>>,
+}
+
+/// A worker that serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Its name.
+    pub worker: ProcessId,
+    /// The name of its spawner, if that still runs.
+    pub spawner: Option<ProcessId>,
+    /// Its start.
+    pub since: Moment,
+}
+
+/// What follows from the answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All workers offer the new certificates of this address.
+    Reloaded(String),
+    /// This worker does not, and is to be replaced.
+    Behind(ProcessId, String),
+    /// This process could not use them, for that reason; it tries again.
+    Failed(ProcessId, String, String),
+}
+
+/// The offers of all addresses, by their keys.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    offers: BTreeMap<Vec<u8>, Offer>,
+}
+
+impl Certificates {
+    /// Seconds after which a worker is behind, for the log.
+    pub const PATIENCE: Duration = PATIENCE;
+
+    /// Keeps what a spawner has read. `news`: false if the workers have it anyway, from the start.
+    pub fn keep(&mut self, now: Moment, [key, location, fingerprint]: [&[u8]; 3], bytes: OwnedFd, news: bool) {
+        let offer = Offer {
+            location: location.to_vec(),
+            fingerprint: fingerprint.to_vec(),
+            bytes,
+            since: now,
+            announced: !news,
+            answers: BTreeMap::new(),
+        };
+        self.offers.insert(key.to_vec(), offer);
+    }
+
+    /// Forgets all offers: the configuration that they are of has gone.
+    pub fn clear(&mut self) {
+        self.offers.clear();
+    }
+
+    /// Calls `send` with the key, the location, the fingerprint and the bytes of each offer.
+    pub fn each(&self, mut send: impl FnMut([&[u8]; 3], std::os::fd::BorrowedFd<'_>)) {
+        for (key, offer) in &self.offers {
+            send([key, &offer.location, &offer.fingerprint], offer.bytes.as_fd());
+        }
+    }
+
+    /// Calls `send` like [`Certificates::each`], for one offer.
+    pub fn one(&self, key: &[u8], send: impl FnOnce([&[u8]; 3], std::os::fd::BorrowedFd<'_>)) {
+        if let Some((key, offer)) = self.offers.get_key_value(key) {
+            send([key, &offer.location, &offer.fingerprint], offer.bytes.as_fd());
+        }
+    }
+
+    /// Takes note of an answer.
+    pub fn answered(&mut self, process: ProcessId, key: &[u8], reason: Option<String>) -> Option<Outcome> {
+        let offer = self.offers.get_mut(key)?;
+        let before = offer.answers.insert(process, reason.clone());
+        let reason = reason.filter(|reason| before.flatten().as_ref() != Some(reason))?;
+        let location = String::from_utf8_lossy(&offer.location).into_owned();
+        Some(Outcome::Failed(process, location, reason))
+    }
+
+    /// Finds out what follows by now. `exists`: whether a process still runs. `replacing`: whether a worker is being replaced already;
+    /// then no other one is given up, so that there is one to take over its work.
+    pub fn tend(
+        &mut self,
+        now: Moment,
+        serving: &[Serving],
+        exists: impl Fn(ProcessId) -> bool,
+        replacing: bool,
+    ) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for offer in self.offers.values_mut() {
+            offer.answers.retain(|process, _| exists(*process));
+            let location = || String::from_utf8_lossy(&offer.location).into_owned();
+            let has = |process| matches!(offer.answers.get(&process), Some(None));
+            if !offer.announced && serving.iter().all(|one| has(one.worker)) {
+                outcomes.push(Outcome::Reloaded(location()));
+                offer.announced = true;
+            }
+            if replacing || offer.announced || now.saturating_sub(offer.since) <= PATIENCE {
+                continue;
+            }
+            let late = serving.iter().find(|one| {
+                !has(one.worker) && now.saturating_sub(one.since) > PATIENCE && one.spawner.is_some_and(has)
+            });
+            outcomes.extend(late.map(|one| Outcome::Behind(one.worker, location())));
+        }
+        outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Moment = Duration::from_secs(0);
+    const LATER: Moment = Duration::from_secs(61);
+
+    fn bytes() -> OwnedFd {
+        rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).expect("a descriptor")
+    }
+
+    fn offered(news: bool) -> Certificates {
+        let mut certificates = Certificates::default();
+        certificates.keep(OLD, [b"k", b"ssl://h:1", b"f"], bytes(), news);
+        certificates
+    }
+
+    fn serving(worker: ProcessId) -> Serving {
+        Serving {
+            worker,
+            spawner: Some(9),
+            since: OLD,
+        }
+    }
+
+    #[test]
+    fn reloaded_once_when_every_worker_has_answered() {
+        let mut certificates = offered(true);
+        let workers = [serving(1), serving(2)];
+        assert_eq!(certificates.answered(1, b"k", None), None);
+        assert_eq!(certificates.tend(OLD, &workers, |_| true, false), []);
+        assert_eq!(certificates.answered(2, b"k", None), None);
+        assert_eq!(
+            certificates.tend(OLD, &workers, |_| true, false),
+            [Outcome::Reloaded("ssl://h:1".into())]
+        );
+        assert_eq!(certificates.tend(LATER, &workers, |_| true, false), []);
+    }
+
+    #[test]
+    fn a_failure_is_told_once_for_each_reason() {
+        let mut certificates = offered(true);
+        let failed = |reason: &str| Some(Outcome::Failed(1, "ssl://h:1".into(), reason.into()));
+        assert_eq!(
+            certificates.answered(1, b"k", Some("no memory".into())),
+            failed("no memory")
+        );
+        assert_eq!(certificates.answered(1, b"k", Some("no memory".into())), None);
+        assert_eq!(
+            certificates.answered(1, b"k", Some("no thread".into())),
+            failed("no thread")
+        );
+        assert_eq!(certificates.answered(1, b"other", Some("no thread".into())), None);
+    }
+
+    #[test]
+    fn a_worker_is_behind_only_if_its_spawner_is_not() {
+        let mut certificates = offered(true);
+        let workers = [serving(1)];
+        assert_eq!(certificates.tend(LATER, &workers, |_| true, false), []);
+        certificates.answered(9, b"k", None);
+        assert_eq!(certificates.tend(LATER, &workers, |_| true, true), []);
+        let behind = [Outcome::Behind(1, "ssl://h:1".into())];
+        assert_eq!(certificates.tend(LATER, &workers, |_| true, false), behind);
+        assert_eq!(certificates.tend(LATER, &workers, |process| process != 9, false), []);
+    }
+
+    #[test]
+    fn offers_of_the_start_are_no_news() {
+        let mut certificates = offered(false);
+        assert_eq!(certificates.tend(LATER, &[serving(1)], |_| true, false), []);
+    }
+}

@@ -1,0 +1,113 @@
+//! The configuration that a process of the server has reported: its settings, and the descriptors that they name.
+
+use crate::listeners::Listener;
+use crate::settings::{ListenerSettings, Settings, PROTOCOL};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::OwnedFd;
+
+/// Longest settings, in bytes: an environment is 2 MiB at most.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// Settings, with their open listeners.
+#[derive(Debug)]
+pub struct Configuration {
+    /// The plain data.
+    pub settings: Settings,
+    /// The listeners for clients.
+    pub listeners: Vec<Listener>,
+    /// The listener of the control server.
+    pub control: Option<Listener>,
+    /// The listener of the health endpoints.
+    pub health: Option<Listener>,
+}
+
+/// Descriptors that settings name by their indexes.
+struct Descriptors<'a> {
+    all: Vec<Option<OwnedFd>>,
+    /// Holds the listeners that the settings only name.
+    present: Option<&'a Configuration>,
+}
+
+impl Configuration {
+    /// Reads settings, as JSON, from a file in memory. `descriptors`: those that came with it. `present`: the configuration that
+    /// counts now, with the listeners that the new one goes on using.
+    ///
+    /// # Errors
+    /// If they cannot be read, or are written by another version: a sentence.
+    pub fn read(
+        file: OwnedFd,
+        descriptors: Vec<OwnedFd>,
+        present: Option<&Configuration>,
+    ) -> Result<Configuration, String> {
+        let settings = read_settings(file)?;
+        let mut descriptors = Descriptors {
+            all: descriptors.into_iter().map(Some).collect(),
+            present,
+        };
+        let mut listener = |settings: &ListenerSettings| descriptors.listener(settings);
+        Ok(Configuration {
+            listeners: settings.listeners.iter().map(&mut listener).collect::<Result<_, _>>()?,
+            control: settings
+                .control
+                .as_ref()
+                .map(|control| listener(&control.listener))
+                .transpose()?,
+            health: settings.health.as_ref().map(&mut listener).transpose()?,
+            settings,
+        })
+    }
+
+    /// All listeners: for clients, of the control server and of the health endpoints.
+    pub fn all_listeners(&self) -> impl Iterator<Item = &Listener> {
+        self.listeners.iter().chain(&self.control).chain(&self.health)
+    }
+
+    /// Stops listening where only this configuration does, and `other` does not.
+    pub fn remove_listeners_but(&self, other: Option<&Configuration>) {
+        let kept: Vec<&Listener> = other.into_iter().flat_map(Configuration::all_listeners).collect();
+        for listener in self.all_listeners() {
+            if !kept.iter().any(|one| one.is(listener)) {
+                listener.remove();
+            }
+        }
+    }
+}
+
+impl Descriptors<'_> {
+    fn listener(&mut self, settings: &ListenerSettings) -> Result<Listener, String> {
+        let missing = || format!("the settings lack the listener of {}", settings.address);
+        let Some(index) = settings.descriptor else {
+            let all = self.present.into_iter().flat_map(Configuration::all_listeners);
+            return all
+                .into_iter()
+                .find(|one| one.settings.binding == settings.binding)
+                .cloned()
+                .ok_or_else(missing);
+        };
+        let socket = self.all.get_mut(index).and_then(Option::take).ok_or_else(missing)?;
+        Ok(Listener::new(socket, settings.clone()))
+    }
+}
+
+fn read_settings(file: OwnedFd) -> Result<Settings, String> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        protocol: u32,
+    }
+    let (mut file, mut text) = (File::from(file), Vec::new());
+    file.rewind()
+        .map_err(|error| format!("the settings cannot be read: {error}"))?; // the writer has left the offset at the end
+    file.take(LONGEST)
+        .read_to_end(&mut text)
+        .map_err(|error| format!("the settings cannot be read: {error}"))?;
+    let unusable = |error: serde_json::Error| format!("the settings cannot be used: {error}");
+    let version: Version = serde_json::from_slice(&text).map_err(unusable)?;
+    if version.protocol != PROTOCOL {
+        return Err(format!(
+            "the new code speaks protocol {} and this supervisor {PROTOCOL}",
+            version.protocol
+        ));
+    }
+    serde_json::from_slice(&text).map_err(unusable)
+}
