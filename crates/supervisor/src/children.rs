@@ -34,6 +34,8 @@ pub struct Child {
     pub place: Option<Place>,
     /// True once it serves, or forks workers.
     pub ready: bool,
+    /// The last sign of life in its slot; 0 before the first.
+    pub beat: u64,
     /// Its start, for people.
     pub began_at: SystemTime,
     /// Its start.
@@ -54,6 +56,7 @@ impl Child {
             generation,
             place: None,
             ready: false,
+            beat: 0,
             began_at: SystemTime::now(),
             started_at: Instant::now(),
             link: Some(link),

@@ -5,6 +5,7 @@ pub mod background;
 pub mod certificates;
 pub mod children;
 pub mod configuration;
+pub mod fleet;
 pub mod link;
 pub mod listeners;
 pub mod machine;

@@ -92,6 +92,11 @@ impl SystemText {
         Path::new(&self.0)
     }
 
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     /// As the system takes it.
     pub fn os(&self) -> &OsStr {
         &self.0
