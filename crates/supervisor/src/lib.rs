@@ -12,3 +12,5 @@ pub mod machine;
 pub mod settings;
 pub mod signals;
 pub mod spawning;
+pub mod adoption;
+pub mod start;
