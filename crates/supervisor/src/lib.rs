@@ -8,6 +8,7 @@ pub mod configuration;
 pub mod fleet;
 pub mod link;
 pub mod listeners;
+pub mod control;
 pub mod machine;
 pub mod settings;
 pub mod signals;
