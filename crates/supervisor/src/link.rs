@@ -90,6 +90,11 @@ impl Link {
         self.socket
     }
 
+    /// Another descriptor of the same end; `None` if descriptors are short.
+    pub fn copy(&self) -> Option<Link> {
+        self.socket.try_clone().ok().map(Link::new)
+    }
+
     /// Sends a message. Returns false if the other end is closed, or takes nothing any more.
     pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
         let mut text = kind.as_bytes().to_vec();

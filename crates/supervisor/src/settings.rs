@@ -177,6 +177,8 @@ pub struct ControlSettings {
     pub token: Option<String>,
     /// Whether only commands that change nothing are allowed.
     pub data_only: bool,
+    /// Whether the configuration names it: its address is logged. Plugins can need one that nobody has asked for.
+    pub announced: bool,
 }
 
 /// The state file.
