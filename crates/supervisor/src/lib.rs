@@ -2,4 +2,9 @@
 //! control and health servers. It loads neither Ruby nor the application.
 
 pub mod machine;
+pub mod pid_file;
+pub mod restart_file;
 pub mod settings;
+pub mod state_file;
+pub mod whole_file;
+pub mod wording;
