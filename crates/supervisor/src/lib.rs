@@ -1,9 +1,12 @@
 //! The supervisor of a server: it starts, watches and replaces spawners and workers, holds what they share, and answers the
 //! control and health servers. It loads neither Ruby nor the application.
 
+pub mod idleness;
+pub mod insistence;
 pub mod machine;
 pub mod pid_file;
 pub mod restart_file;
+pub mod running_time;
 pub mod settings;
 pub mod state_file;
 pub mod whole_file;
