@@ -4,6 +4,7 @@
 pub mod idleness;
 pub mod insistence;
 pub mod machine;
+pub mod native_threads;
 pub mod pid_file;
 pub mod restart_file;
 pub mod running_time;
