@@ -3,6 +3,7 @@
 
 pub mod idleness;
 pub mod insistence;
+pub mod log;
 pub mod machine;
 pub mod native_threads;
 pub mod pid_file;
