@@ -10,6 +10,7 @@ pub mod pid_file;
 pub mod restart_file;
 pub mod running_time;
 pub mod settings;
+pub mod standard_streams;
 pub mod state_file;
 pub mod whole_file;
 pub mod wording;
