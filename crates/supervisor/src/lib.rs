@@ -12,5 +12,6 @@ pub mod running_time;
 pub mod settings;
 pub mod standard_streams;
 pub mod state_file;
+pub mod systemd;
 pub mod whole_file;
 pub mod wording;
