@@ -66,6 +66,12 @@ impl Adoption {
         &self.current
     }
 
+    /// True if that generation is a sole process.
+    pub fn is_sole(&self, generation: Generation) -> bool {
+        let configuration = self.reported.get(&generation).unwrap_or(&self.current);
+        configuration.settings.limits.workers == 0
+    }
+
     /// Keeps what a spawner has reported.
     pub fn report(&mut self, generation: Generation, configuration: Configuration) {
         self.reported.insert(generation, configuration);
@@ -86,7 +92,9 @@ impl Adoption {
         let reported = self.reported.get(&generation).ok_or("its configuration is unknown")?;
         let (old, new) = (Files::of(&self.current.settings), Files::of(&reported.settings));
         self.files.abandon();
-        self.files.run(move || Some((generation, new.prepare(&old)))).map_err(|error| error.to_string())
+        self.files
+            .run(move || Some((generation, new.prepare(&old))))
+            .map_err(|error| error.to_string())
     }
 
     /// The generations that are prepared, or could not be.
@@ -119,7 +127,9 @@ impl Adoption {
     /// Gives up what only the configuration of that generation has.
     pub fn revert(&mut self, generation: Generation) {
         self.adopted.take_if(|(adopted, _)| *adopted == generation);
-        let Some(configuration) = self.reported.remove(&generation) else { return };
+        let Some(configuration) = self.reported.remove(&generation) else {
+            return;
+        };
         configuration.remove_listeners_but(Some(&self.current));
         let (old, new) = (Files::of(&self.current.settings), Files::of(&configuration.settings));
         self.run(move || {
@@ -179,7 +189,10 @@ impl Files {
 
     fn write_state(&self) -> Result<(), String> {
         let Some(file) = &self.state_file else { return Ok(()) };
-        let control = self.control.as_ref().map(|(url, token)| (url.as_str(), token.as_deref()));
+        let control = self
+            .control
+            .as_ref()
+            .map(|(url, token)| (url.as_str(), token.as_deref()));
         file.write(control).map_err(|error| error.to_string())
     }
 
@@ -207,7 +220,12 @@ impl Files {
 
     /// Removes the files that `other` has not.
     fn remove_but(&self, other: &Files) {
-        let paths = |files: &Files| (files.pid_file.as_ref().map(|file| file.path().to_owned()), files.state_file.as_ref().map(|file| file.path().to_owned()));
+        let paths = |files: &Files| {
+            (
+                files.pid_file.as_ref().map(|file| file.path().to_owned()),
+                files.state_file.as_ref().map(|file| file.path().to_owned()),
+            )
+        };
         let (own, kept) = (paths(self), paths(other));
         if let (Some(file), true) = (&self.pid_file, own.0 != kept.0) {
             file.remove();
@@ -219,8 +237,13 @@ impl Files {
 }
 
 /// Opens a log to append to, if it is another one than before.
-fn open_if_other(new: &Option<crate::settings::SystemText>, old: &Option<crate::settings::SystemText>) -> Result<Option<OwnedFd>, String> {
-    let Some(path) = new.as_ref().filter(|_| new != old) else { return Ok(None) };
+fn open_if_other(
+    new: &Option<crate::settings::SystemText>,
+    old: &Option<crate::settings::SystemText>,
+) -> Result<Option<OwnedFd>, String> {
+    let Some(path) = new.as_ref().filter(|_| new != old) else {
+        return Ok(None);
+    };
     let opened: io::Result<std::fs::File> = OpenOptions::new().append(true).create(true).open(path.path());
     let file = opened.map_err(|error| format!("{}: {error}", path.path().display()))?;
     Ok(Some(file.into()))

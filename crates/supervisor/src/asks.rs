@@ -26,7 +26,10 @@ impl Asks {
 
     /// Asks for something: the name of a request, as processes send it, or of a signal ("TERM").
     pub fn push(&self, request: &str) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(request.into());
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request.into());
         let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
     }
 

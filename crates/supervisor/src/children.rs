@@ -115,6 +115,19 @@ impl Child {
             .is_some_and(|link| link.send(kind, fields, descriptors))
     }
 
+    /// Another descriptor of its link.
+    pub fn link_copy(&self) -> Option<Link> {
+        self.link.as_ref().and_then(Link::copy)
+    }
+
+    /// Kills the process. One that is unknown yet loses its link, and ends as soon as it is there.
+    pub fn kill(&mut self) {
+        if self.pid.is_none() {
+            self.link = None;
+        }
+        self.signal(Signal::KILL);
+    }
+
     /// The messages that have come, [`TURN`] at most.
     pub fn messages(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();

@@ -9,7 +9,7 @@ use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
 use crate::settings::PROTOCOL;
 use crate::spawning::{self, Started};
 use fairlead_shared_memory::SharedMemory;
-use rustix::process::Signal;
+use rustix::process::{kill_process, Signal};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -93,8 +93,9 @@ impl Fleet {
     fn started_one(&mut self, name: ProcessId, result: io::Result<Started>) -> Event {
         match result {
             Ok(Started { pid, pidfd }) => {
-                if let Some(child) = self.children.get(name) {
-                    child.is_process(pid, pidfd);
+                match self.children.get(name) {
+                    Some(child) => child.is_process(pid, pidfd),
+                    None => drop(kill_process(pid, Signal::KILL)), // it was given up meanwhile
                 }
                 Event::SpawnerStarted(name)
             }
@@ -212,23 +213,19 @@ impl Fleet {
         workers.collect()
     }
 
-    /// Forgets the processes that have ended, after their last messages were read. Returns their names as events.
-    pub fn take_ended(&mut self, ends: Vec<(usize, End)>) -> Vec<(Ended, Vec<Event>)> {
-        let mut events = Vec::new();
-        for (number, end) in ends {
-            let child = self.children.numbered(number);
-            let ended = Ended {
-                pid: child.pid(),
-                index: child.place.map(|place| place.index),
-                end,
-            };
-            events.push((ended, child.names().map(|name| Event::Ended(name, end)).collect()));
-            if let Some(place) = child.place {
-                self.memory.reset(place.slot);
-            }
+    /// A process that has ended, and its names. Its last messages must have been read.
+    pub fn ended(&mut self, number: usize, end: End) -> (Ended, Vec<ProcessId>) {
+        let child = self.children.numbered(number);
+        let (names, place) = (child.names().collect(), child.place);
+        let ended = Ended {
+            pid: child.pid(),
+            index: place.map(|place| place.index),
+            end,
+        };
+        if let Some(place) = place {
+            self.memory.reset(place.slot);
         }
-        self.children.remove_ended();
-        events
+        (ended, names)
     }
 
     /// Looks after what workers share: call it once a second.

@@ -39,6 +39,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// The file that restarts the server when it is touched.
     pub restart_file: Option<SystemText>,
+    /// Whether a listener speaks TLS.
+    pub tls: bool,
     /// Whether systemd keeps the listeners.
     pub systemd_store: bool,
     /// The text that says that the server is ready.
@@ -177,8 +179,6 @@ pub struct ControlSettings {
     pub token: Option<String>,
     /// Whether only commands that change nothing are allowed.
     pub data_only: bool,
-    /// Whether the configuration names it: its address is logged. Plugins can need one that nobody has asked for.
-    pub announced: bool,
 }
 
 /// The state file.

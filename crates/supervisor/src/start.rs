@@ -28,27 +28,23 @@ impl Start {
     /// # Errors
     /// A sentence, if this program was not started by the command.
     pub fn receive() -> Result<Start, String> {
-        let not_started = || "this program is started by the command `fairlead`".to_string();
-        let link = Link::new(stdin().try_clone_to_owned().map_err(|_| not_started())?);
-        let mut next = |kind: &str| match link.receive() {
-            Received::Message(message) if message.kind == kind => Ok(message),
-            _ => Err(not_started()),
-        };
-        let input = next("stdin")?;
+        let link = Link::new(stdin().try_clone_to_owned().map_err(|error| error.to_string())?);
+        let input = next(&link, "stdin")?;
         if let Some(input) = input.descriptors.first() {
             dup2_stdin(input).map_err(|error| error.to_string())?;
         }
-        Start::from_messages(next("settings")?, next("shared")?, next("first")?)
+        Start::receive_from(&link)
     }
 
-    /// From the same messages.
+    /// Reads the messages that follow from a link.
     ///
     /// # Errors
-    /// A sentence.
-    pub fn from_messages(settings: Message, shared: Message, first: Message) -> Result<Start, String> {
-        let damaged = || "the command has left something else".to_string();
+    /// A sentence, if a message is missing or damaged.
+    pub fn receive_from(link: &Link) -> Result<Start, String> {
+        let settings = next(link, "settings")?;
+        let shared = next(link, "shared")?;
+        let first = next(link, "first")?;
         let pid = first.number(0).and_then(Pid::from_raw).ok_or_else(damaged)?;
-        let link = first.descriptors.into_iter().next().ok_or_else(damaged)?;
         let mut descriptors = settings.descriptors.into_iter();
         let file = descriptors.next().ok_or_else(damaged)?;
         let shared: [OwnedFd; SharedMemory::DESCRIPTORS] = shared.descriptors.try_into().map_err(|_| damaged())?;
@@ -56,7 +52,18 @@ impl Start {
             configuration: Configuration::read(file, descriptors.collect(), None)?,
             memory: SharedMemory::adopt(shared).map_err(|error| error.to_string())?,
             first: pid,
-            link: Link::new(link),
+            link: Link::new(first.descriptors.into_iter().next().ok_or_else(damaged)?),
         })
     }
+}
+
+fn next(link: &Link, kind: &str) -> Result<Message, String> {
+    match link.receive() {
+        Received::Message(message) if message.kind == kind => Ok(message),
+        _ => Err("this program is started by the command `fairlead`".into()),
+    }
+}
+
+fn damaged() -> String {
+    "the command has left something that this program does not understand".into()
 }

@@ -2,27 +2,39 @@
 
 use super::{Ended, Supervisor};
 use crate::children::Place;
-use crate::machine::{Action, Event, Generation, ProcessId};
 use crate::machine::notice::Names;
+use crate::machine::{Action, Event, Generation, ProcessId};
 use crate::native_threads;
-use rustix::process::Signal;
 
 impl Supervisor {
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::StartSpawner { spawner, generation, kind } => {
-                let started = self.fleet.start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);
+            Action::StartSpawner {
+                spawner,
+                generation,
+                kind,
+            } => {
+                let started =
+                    self.fleet
+                        .start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);
                 if let Err(error) = started {
-                    self.events.push_back(Event::SpawnerNotStarted(spawner, error.to_string()));
+                    self.events
+                        .push_back(Event::SpawnerNotStarted(spawner, error.to_string()));
                 }
             }
-            Action::Fork { spawner, worker, index, slot } => self.fork(spawner, worker, Place { index, slot }),
+            Action::Fork {
+                spawner,
+                worker,
+                index,
+                slot,
+            } => self.fork(spawner, worker, Place { index, slot }),
             Action::Adopt(generation) => self.adopt(generation),
             Action::Commit(generation) => self.commit(generation),
             Action::Revert(generation) => self.adoption.revert(generation),
             Action::Drain(worker) => self.fleet.end(worker, "drain", &[]),
             Action::EndWorker(worker, delay) => {
-                self.fleet.end(worker, "end", &[delay.as_secs_f64().to_string().as_bytes()]);
+                self.fleet
+                    .end(worker, "end", &[delay.as_secs_f64().to_string().as_bytes()]);
             }
             Action::StopWorker(worker) => self.fleet.end(worker, "stop", &[]),
             Action::GiveUp(worker) => self.fleet.give_up(worker),
@@ -30,18 +42,22 @@ impl Supervisor {
             Action::EndSpawner(spawner) => self.fleet.end(spawner, "end", &[]),
             Action::Kill(process) => {
                 if let Some(child) = self.fleet.children.get(process) {
-                    child.signal(Signal::KILL);
+                    child.kill();
                 }
             }
             Action::CloseListenersOf(spawner) => drop(self.fleet.tell(spawner, "close_listeners", &[])),
             Action::CloseListeners => self.adoption.close_listeners(),
             Action::TellBooted(spawner) => drop(self.fleet.tell(spawner, "booted", &[])),
             Action::TellRestarting(spawner) => drop(self.fleet.tell(spawner, "restarting", &[])),
-            Action::TellLost(spawner, index) => drop(self.fleet.tell(spawner, "worker_lost", &[index.to_string().as_bytes()])),
+            Action::TellLost(spawner, index) => {
+                drop(self.fleet.tell(spawner, "worker_lost", &[index.to_string().as_bytes()]))
+            }
             Action::TellCurrent(spawner) => self.make_current(spawner),
             Action::Announce => self.announce(),
             Action::Refuse(_) => {} // the one who has asked is told
-            Action::Log(notice) => self.log.write(notice.level(), notice.event(), &notice.text(&Processes(self))),
+            Action::Log(notice) => self
+                .log
+                .write(notice.level(), notice.event(), &notice.text(&Processes(self))),
             Action::Finish { status, defeat } => self.end(status, defeat),
         }
     }
@@ -61,9 +77,14 @@ impl Supervisor {
     }
 
     fn commit(&mut self, generation: Generation) {
-        let Some((output, errors)) = self.adoption.commit(generation) else { return };
+        let Some((output, errors)) = self.adoption.commit(generation) else {
+            return;
+        };
         if let Err(error) = self.streams.adopt(output, errors) {
-            self.log.error("log_not_adopted", format!("the logs of the new configuration cannot be used: {error}"));
+            self.log.error(
+                "log_not_adopted",
+                format!("the logs of the new configuration cannot be used: {error}"),
+            );
         }
         let configuration = self.adoption.current();
         self.log.adopt(&configuration.settings.log);
@@ -73,13 +94,19 @@ impl Supervisor {
 
     fn make_current(&mut self, spawner: ProcessId) {
         self.fleet.tell(spawner, "current", &[]);
-        self.ruby_log.follow(self.fleet.children.find(spawner).and_then(crate::children::Child::link_copy));
+        self.ruby_log.follow(
+            self.fleet
+                .children
+                .find(spawner)
+                .and_then(crate::children::Child::link_copy),
+        );
     }
 
     fn announce(&mut self) {
         let configuration = self.adoption.current();
         for listener in &configuration.listeners {
-            self.log.info("listening", format!("listening on {}", listener.settings.address));
+            self.log
+                .info("listening", format!("listening on {}", listener.settings.address));
         }
         self.log.info("ready", &configuration.settings.ready);
     }
@@ -100,6 +127,10 @@ struct Processes<'a>(&'a Supervisor);
 impl Names for Processes<'_> {
     fn pid(&self, process: ProcessId) -> Option<i32> {
         self.0.fleet.children.find(process)?.pid()
+    }
+
+    fn idle_timeout(&self) -> f64 {
+        self.0.adoption.current().settings.idle_timeout
     }
 
     fn threads(&self, process: ProcessId) -> String {

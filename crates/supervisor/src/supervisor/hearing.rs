@@ -12,7 +12,11 @@ use rustix::process::Pid;
 impl Supervisor {
     /// Signals, and requests of this process.
     pub(super) fn hear_requests(&mut self) {
-        let signals = self.signals.as_ref().map(crate::signals::Signals::read).unwrap_or_default();
+        let signals = self
+            .signals
+            .as_ref()
+            .map(crate::signals::Signals::read)
+            .unwrap_or_default();
         for name in signals {
             self.hear_signal(name);
         }
@@ -46,7 +50,10 @@ impl Supervisor {
     fn hang_up(&mut self) -> Result<(), String> {
         let reopened = self.reopen_logs();
         let reloaded = self.reload_certificates();
-        let ignored = self.signals.as_ref().is_some_and(crate::signals::Signals::hup_was_ignored);
+        let ignored = self
+            .signals
+            .as_ref()
+            .is_some_and(crate::signals::Signals::hup_was_ignored);
         if reopened || reloaded || ignored {
             return Ok(());
         }
@@ -130,7 +137,10 @@ impl Supervisor {
 
     /// Returns false if there are no certificates.
     fn reload_certificates(&mut self) -> bool {
-        let spawner = self.machine.current_spawner().filter(|_| self.adoption.current().settings.tls);
+        let spawner = self
+            .machine
+            .current_spawner()
+            .filter(|_| self.adoption.current().settings.tls);
         spawner.is_some_and(|spawner| self.fleet.tell(spawner, "reload_certificates", &[]))
     }
 
@@ -156,15 +166,19 @@ impl Supervisor {
             self.hear_requests();
             self.hear_processes();
         }
-        for (ended, events) in self.fleet.take_ended(ends) {
+        for (number, end) in ends {
+            let (ended, names) = self.fleet.ended(number, end);
             self.tell_of_end(ended);
-            events.into_iter().for_each(|event| self.happen(event));
+            names.into_iter().for_each(|name| self.happen(Event::Ended(name, end)));
         }
+        self.fleet.children.remove_ended();
     }
 
     /// For the hooks of the current spawner.
     fn tell_of_end(&mut self, ended: Ended) {
-        let (Some(index), Some(spawner)) = (ended.index, self.machine.current_spawner()) else { return };
+        let (Some(index), Some(spawner)) = (ended.index, self.machine.current_spawner()) else {
+            return;
+        };
         let (code, signal) = match ended.end {
             End::Exited(code) => (code.to_string(), String::new()),
             End::Killed(signal) => (String::new(), signal.to_string()),
@@ -172,11 +186,14 @@ impl Supervisor {
         };
         let pid = ended.pid.map(|pid| pid.to_string()).unwrap_or_default();
         let fields = [index.to_string(), pid, code, signal];
-        self.fleet.tell(spawner, "worker_ended", &fields.each_ref().map(String::as_bytes));
+        self.fleet
+            .tell(spawner, "worker_ended", &fields.each_ref().map(String::as_bytes));
     }
 
     fn hear_message(&mut self, name: ProcessId, message: Message) {
-        let Some(child) = self.fleet.children.find(name) else { return };
+        let Some(child) = self.fleet.children.find(name) else {
+            return;
+        };
         let (spawner, worker) = (child.spawner, child.worker);
         let event = match (message.kind.as_str(), spawner, worker) {
             ("ready", Some(spawner), _) => self.hear_ready(spawner, message),
@@ -187,7 +204,7 @@ impl Supervisor {
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
             ("promoted", None, Some(worker)) => Event::Promoted(worker),
             ("ask", ..) => return self.hear_ask(&message.text(0)),
-            ("acme", Some(_), _) => return self.watch.keep_acme(&message.text(0)),
+            ("acme", Some(_), _) => return self.watch.keep_acme(&message.fields.concat()),
             ("kept" | "certificates", Some(_), _) => return self.hear_certificates(message),
             ("certified", ..) => return self.hear_certified(name, &message),
             _ => return,
@@ -199,14 +216,16 @@ impl Supervisor {
         let generation = self.fleet.children.find(spawner).map_or(0, |child| child.generation);
         let mut descriptors = message.descriptors.into_iter();
         let settings = descriptors.next().ok_or_else(|| "it has sent no settings".to_string());
-        let read = settings.and_then(|file| Configuration::read(file, descriptors.collect(), Some(self.adoption.current())));
+        let read =
+            settings.and_then(|file| Configuration::read(file, descriptors.collect(), Some(self.adoption.current())));
         match read {
             Ok(configuration) => {
                 let limits = configuration.settings.limits.clone();
                 self.adoption.report(generation, configuration);
                 if let Some(child) = self.fleet.children.get(spawner) {
                     child.ready = true;
-                    self.certificates.each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+                    self.certificates
+                        .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
                 }
                 Event::SpawnerReady(spawner, limits)
             }
@@ -228,7 +247,8 @@ impl Supervisor {
     fn hear_booted(&mut self, worker: ProcessId) {
         if let Some(child) = self.fleet.children.get(worker) {
             child.ready = true;
-            self.certificates.each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+            self.certificates
+                .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
         }
         self.happen(Event::Booted(worker));
     }
@@ -237,14 +257,22 @@ impl Supervisor {
 
     /// The current spawner has read files: at its start (`kept`), or because they have changed.
     fn hear_certificates(&mut self, message: Message) {
-        let Message { kind, fields, descriptors } = message;
-        let (Ok(fields), Some(bytes)) = (<[Vec<u8>; 3]>::try_from(fields), descriptors.into_iter().next()) else { return };
+        let Message {
+            kind,
+            fields,
+            descriptors,
+        } = message;
+        let (Ok(fields), Some(bytes)) = (<[Vec<u8>; 3]>::try_from(fields), descriptors.into_iter().next()) else {
+            return;
+        };
         let is_news = kind == "certificates";
         let words = fields.each_ref().map(Vec::as_slice);
         self.certificates.keep(self.now, words, bytes, is_news);
         if is_news {
             let fleet = &self.fleet;
-            self.certificates.one(&fields[0], |fields, bytes| fleet.tell_all("certificates", &fields, &[bytes]));
+            self.certificates.one(&fields[0], |fields, bytes| {
+                fleet.tell_all("certificates", &fields, &[bytes])
+            });
         }
     }
 
@@ -259,11 +287,14 @@ impl Supervisor {
     pub(super) fn tell_of_certificates(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Reloaded(location) => {
-                self.log.info("certificates_reloaded", format!("certificates reloaded for {location}"));
+                self.log
+                    .info("certificates_reloaded", format!("certificates reloaded for {location}"));
             }
             Outcome::Failed(process, location, reason) => {
                 let (name, pid) = (self.title(process), self.pid_text(process));
-                let text = format!("certificates not reloaded for {location} in {name} (pid {pid}), which tries again: {reason}");
+                let text = format!(
+                    "certificates not reloaded for {location} in {name} (pid {pid}), which tries again: {reason}"
+                );
                 self.log.warn("certificates_behind", text);
             }
             Outcome::Behind(worker, location) => {

@@ -20,7 +20,13 @@ impl Host for Supervisor {
             workers: self.machine.wanted(),
             restart: self.machine.restart().map(|restart| self.restart_status(restart)),
             children: self.children_status(),
-            addresses: self.adoption.current().listeners.iter().map(|listener| listener.settings.address.clone()).collect(),
+            addresses: self
+                .adoption
+                .current()
+                .listeners
+                .iter()
+                .map(|listener| listener.settings.address.clone())
+                .collect(),
             max_threads: settings.max_threads,
             version: settings.version.clone(),
             ruby: settings.ruby.clone(),
@@ -40,7 +46,9 @@ impl Host for Supervisor {
         let spawner = self.machine.current_spawner()?;
         let (reader, writer) = pipe().ok()?;
         let child = self.fleet.children.find(spawner)?;
-        child.send("ask_ruby", &[question.name().as_bytes()], &[writer.as_fd()]).then_some(reader)
+        child
+            .send("ask_ruby", &[question.name().as_bytes()], &[writer.as_fd()])
+            .then_some(reader)
     }
 
     fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
@@ -48,7 +56,9 @@ impl Host for Supervisor {
         let answers = workers.map(|child| WorkerAnswer {
             worker: child.place.map(|place| place.index).filter(|_| child.spawner.is_none()),
             pid: child.pid(),
-            pipe: pipe().ok().and_then(|(reader, writer)| child.send("backtraces", &[], &[writer.as_fd()]).then_some(reader)),
+            pipe: pipe()
+                .ok()
+                .and_then(|(reader, writer)| child.send("backtraces", &[], &[writer.as_fd()]).then_some(reader)),
         });
         answers.collect()
     }
@@ -74,9 +84,18 @@ impl Supervisor {
         let serving = self.serving();
         let replacing = self.machine.workers().any(|worker| worker.is_ending);
         let children = &self.fleet.children;
-        let outcomes = self.certificates.tend(self.now, &serving, |process| children.find(process).is_some(), replacing);
-        outcomes.into_iter().for_each(|outcome| self.tell_of_certificates(outcome));
-        let events = self.watch.look(self.now, self.machine.generation(), self.fleet.memory().scoreboard());
+        let outcomes = self.certificates.tend(
+            self.now,
+            &serving,
+            |process| children.find(process).is_some(),
+            replacing,
+        );
+        outcomes
+            .into_iter()
+            .for_each(|outcome| self.tell_of_certificates(outcome));
+        let events = self
+            .watch
+            .look(self.now, self.machine.generation(), self.fleet.memory().scoreboard());
         events.into_iter().for_each(|event| self.happen(event));
         if self.watch.is_touched(self.now) {
             let _ = self.do_asked(Asked::Restart);

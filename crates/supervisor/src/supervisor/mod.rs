@@ -3,6 +3,7 @@
 
 mod acting;
 mod hearing;
+mod hosting;
 mod services;
 mod watching;
 
@@ -14,18 +15,18 @@ use crate::children::{Child, Strangers};
 use crate::fleet::Fleet;
 use crate::insistence::Insistence;
 use crate::log::Log;
-use crate::machine::{Command, Event, Machine, Moment, ProcessId};
+use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
 use crate::standard_streams::{Reopened, StandardStreams};
 use crate::start::Start;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::process::{setrlimit, getrlimit, Resource, Rlimit};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use services::Services;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use watching::Watch;
 
 pub use services::RubyLog;
@@ -33,11 +34,11 @@ pub use services::RubyLog;
 /// Longest time between two looks at what announces itself by nothing.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Longest time between two looks at the last answers of the control server.
+const LAST_ANSWERS: Duration = Duration::from_millis(50);
+
 /// Time for the last lines of the log.
 const LAST_LINES: Duration = Duration::from_secs(1);
-
-/// The name of the first spawner.
-pub const FIRST: ProcessId = 1;
 
 /// How a server has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,14 +91,14 @@ impl Supervisor {
         let ruby_log = RubyLog::new(&start.link, &log);
         let mut clock = RunningTime::begin();
         let now = clock.look(Duration::ZERO);
-        let machine = Machine::new(settings.limits.clone(), now);
+        let machine = Machine::new(settings.limits.clone(), FirstSpawner { started: now });
         let mut fleet = Fleet::new(start.memory).map_err(text)?;
-        let mut first = Child::spawner(FIRST, machine.generation(), start.link);
+        let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, start.link);
         first.is_process(start.first, None);
         fleet.children.add(first);
         let watch = Watch::new(&start.configuration, now);
         let adoption = Adoption::begin(start.configuration)?;
-        let services = Services::open(adoption.current(), &log).map_err(text)?;
+        let services = Services::open(adoption.current()).map_err(text)?;
         Ok(Supervisor {
             machine,
             now,
@@ -153,7 +154,10 @@ impl Supervisor {
 
     /// Time until something is due.
     fn pause(&self) -> Duration {
-        let machine = self.machine.deadline().map(|deadline| deadline.saturating_sub(self.now));
+        let machine = self
+            .machine
+            .deadline()
+            .map(|deadline| deadline.saturating_sub(self.now));
         let pauses = [machine, self.services.pause(), self.watch.pause()];
         pauses.into_iter().flatten().fold(TICK, Duration::min)
     }
@@ -161,9 +165,17 @@ impl Supervisor {
     fn wait(&self, pause: Duration) {
         let own = [self.asks.as_fd(), self.reopenings.as_fd(), self.adoption.descriptor()];
         let signals = self.signals.as_ref().map(AsFd::as_fd);
-        let all = self.fleet.descriptors().chain(own).chain(signals).chain(self.services.descriptors());
+        let all = self
+            .fleet
+            .descriptors()
+            .chain(own)
+            .chain(signals)
+            .chain(self.services.descriptors());
         let all: Vec<BorrowedFd<'_>> = all.collect();
-        let mut polled: Vec<PollFd<'_>> = all.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+        let mut polled: Vec<PollFd<'_>> = all
+            .iter()
+            .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
+            .collect();
         let timeout = Timespec {
             tv_sec: pause.as_secs().cast_signed(),
             tv_nsec: pause.subsec_nanos().into(),
@@ -189,7 +201,7 @@ impl Supervisor {
         let mut answer = Ok(());
         for action in actions {
             match action {
-                crate::machine::Action::Refuse(reason) => answer = Err(reason),
+                Action::Refuse(reason) => answer = Err(reason),
                 action => self.act(action),
             }
         }
@@ -198,7 +210,11 @@ impl Supervisor {
 
     fn finish(&mut self) -> Option<Ended> {
         let ended = self.ended.take()?;
-        self.services.close(Instant::now());
+        self.services.close();
+        while !self.services.are_closed() {
+            self.wait(LAST_ANSWERS);
+            self.serve();
+        }
         self.adoption.end();
         if ended.defeat.is_none() && ended.status == 0 {
             self.log.info("stopped", "fairlead stopped");

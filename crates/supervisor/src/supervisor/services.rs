@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::listeners::Listener;
 use crate::log::Log;
 use crate::settings::ControlSettings;
-use crate::systemd::{Reporter, Report, Systemd};
+use crate::systemd::{Report, Reporter, Systemd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,15 +24,15 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// Serves on the listeners of the configuration, and says so.
-    pub(super) fn open(configuration: &Configuration, log: &Log) -> io::Result<Services> {
+    /// Serves on the listeners of the configuration.
+    pub(super) fn open(configuration: &Configuration) -> io::Result<Services> {
         let mut services = Services {
             control: None,
             health: None,
             closing: Vec::new(),
             systemd: Systemd::from(|name| std::env::var_os(name))?.map(Reporter::new),
         };
-        services.listen(configuration, log)?;
+        services.listen(configuration)?;
         services.store(configuration);
         Ok(services)
     }
@@ -44,22 +44,27 @@ impl Services {
             former.close_gracefully(now);
             self.closing.push(former);
         }
-        if let Err(error) = self.listen(configuration, log) {
+        if let Err(error) = self.listen(configuration) {
             log.error("control_failed", format!("control: {error}"));
         }
         self.store(configuration);
     }
 
-    fn listen(&mut self, configuration: &Configuration, log: &Log) -> io::Result<()> {
+    fn listen(&mut self, configuration: &Configuration) -> io::Result<()> {
         let settings = &configuration.settings;
-        self.health = configuration.health.as_ref().map(|listener| server(listener, &Kind::Health)).transpose()?;
+        self.health = configuration
+            .health
+            .as_ref()
+            .map(|listener| server(listener, &Kind::Health))
+            .transpose()?;
         if let Some(listener) = &configuration.health {
-            log.info("health_listening", format!("health endpoints on {}", listener.settings.address));
+            log.info(
+                "health_listening",
+                format!("health endpoints on {}", listener.settings.address),
+            );
         }
-        let (Some(listener), Some(control)) = (&configuration.control, &settings.control) else { return Ok(()) };
-        self.control = Some(server(listener, &kind(control))?);
-        if control.announced {
-            tell(control, log);
+        if let (Some(listener), Some(control)) = (&configuration.control, &settings.control) {
+            self.control = Some(server(listener, &kind(control))?);
         }
         Ok(())
     }
@@ -67,7 +72,11 @@ impl Services {
     /// Gives systemd the listeners to keep.
     fn store(&mut self, configuration: &Configuration) {
         if let (Some(systemd), true) = (&mut self.systemd, configuration.settings.systemd_store) {
-            for listener in configuration.listeners.iter().filter(|listener| !listener.settings.kept) {
+            for listener in configuration
+                .listeners
+                .iter()
+                .filter(|listener| !listener.settings.kept)
+            {
                 let _ = systemd.systemd().store(listener.as_fd());
             }
         }
@@ -81,7 +90,10 @@ impl Services {
         let now = Instant::now();
         let deadlines = self.servers().filter_map(ControlServer::deadline);
         let pause = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
-        pause.into_iter().chain(self.systemd.as_ref().map(Reporter::interval)).min()
+        pause
+            .into_iter()
+            .chain(self.systemd.as_ref().map(Reporter::interval))
+            .min()
     }
 
     /// Answers the requests that have come.
@@ -103,7 +115,8 @@ impl Services {
     /// Stops listening. Responses on their way go out with [`Services::turn`].
     pub(super) fn close(&mut self) {
         let now = Instant::now();
-        self.closing.extend(self.control.take().into_iter().chain(self.health.take()));
+        self.closing
+            .extend(self.control.take().into_iter().chain(self.health.take()));
         for server in &mut self.closing {
             server.close_gracefully(now);
         }
@@ -138,14 +151,6 @@ fn kind(control: &ControlSettings) -> Kind {
     })
 }
 
-fn tell(control: &ControlSettings, log: &Log) {
-    let url = &control.url;
-    log.info("control_listening", format!("control server on {url}"));
-    if control.token.is_none() && !control.data_only {
-        log.warn("control_open", format!("warning: the control server on {url} takes commands from everybody who reaches it: there is no token"));
-    }
-}
-
 /// Lines that Ruby formats: they go to the current spawner, as long as there is one.
 #[derive(Clone)]
 pub struct RubyLog {
@@ -155,7 +160,9 @@ pub struct RubyLog {
 impl RubyLog {
     /// Takes the lines of `log` that are for Ruby, and sends them over `link`.
     pub fn new(link: &Link, log: &Log) -> RubyLog {
-        let ruby_log = RubyLog { link: Arc::new(Mutex::new(link.copy())) };
+        let ruby_log = RubyLog {
+            link: Arc::new(Mutex::new(link.copy())),
+        };
         let link = Arc::clone(&ruby_log.link);
         log.pass_to(Box::new(move |level, event, text| {
             let link = link.lock().unwrap_or_else(PoisonError::into_inner);

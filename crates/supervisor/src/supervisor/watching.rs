@@ -54,7 +54,9 @@ impl Watch {
         self.acme = None;
         let path = settings.restart_file.as_ref().map(|file| file.path().to_path_buf());
         if path.as_ref() != self.restart_file.as_ref().map(|(path, _)| path) {
-            self.touches = path.as_ref().and_then(|_| Background::new("fairlead restart file").ok());
+            self.touches = path
+                .as_ref()
+                .and_then(|_| Background::new("fairlead restart file").ok());
             self.restart_file = path.map(|path| (path, RestartFile::new(SystemTime::now())));
         }
     }
@@ -65,8 +67,8 @@ impl Watch {
     }
 
     /// The report of the keeper of ACME, for `/status`.
-    pub(super) fn keep_acme(&mut self, json: &str) {
-        self.acme = serde_json::from_str(json).ok();
+    pub(super) fn keep_acme(&mut self, json: &[u8]) {
+        self.acme = serde_json::from_slice(json).ok();
     }
 
     pub(super) fn acme(&self) -> Option<Box<RawValue>> {
@@ -89,8 +91,15 @@ impl Watch {
             return events;
         }
         let slots = (0..fairlead_engine::SLOTS).map(|index| scoreboard.slot(index));
-        let stats: Vec<Stats> = slots.filter(|slot| slot.age().is_some()).map(|slot| slot.stats(slot)).collect();
-        if self.idleness.as_mut().is_some_and(|idleness| idleness.is_over(now, &stats)) {
+        let stats: Vec<Stats> = slots
+            .filter(|slot| slot.age().is_some())
+            .map(|slot| slot.stats(slot))
+            .collect();
+        if self
+            .idleness
+            .as_mut()
+            .is_some_and(|idleness| idleness.is_over(now, &stats))
+        {
             events.push(Event::Idle);
         }
         let most = stats.iter().map(|stats| stats.requests).max().unwrap_or(0);
@@ -103,8 +112,13 @@ impl Watch {
 
     /// Returns true once for each touch of the restart file.
     pub(super) fn is_touched(&mut self, now: Moment) -> bool {
-        let (Some((path, file)), Some(touches)) = (&mut self.restart_file, &mut self.touches) else { return false };
-        let touched = touches.results().into_iter().any(|touched_at| file.is_touched(touched_at));
+        let (Some((path, file)), Some(touches)) = (&mut self.restart_file, &mut self.touches) else {
+            return false;
+        };
+        let touched = touches
+            .results()
+            .into_iter()
+            .any(|touched_at| file.is_touched(touched_at));
         if now.saturating_sub(self.looked_at) >= restart_file::INTERVAL {
             self.looked_at = now;
             let path = path.clone();

@@ -6,6 +6,7 @@ pub(crate) mod requests;
 mod settings;
 mod shared;
 mod statistics;
+mod supervisor;
 mod tls;
 
 use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
@@ -24,6 +25,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;
+    supervisor::init(ruby, native)?;
     tls::init(ruby, native)?;
     engine::init(ruby, native)
 }
