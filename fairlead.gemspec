@@ -18,7 +18,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   shipped = %r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)}
-  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-(?:load|acme)\z}
+  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-(?:load|acme|supervisor)\z}
   paths = begin
     IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: __dir__, err: File::NULL, &:read).split("\0")
   rescue Errno::ENOENT

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Builds the native programs (crates/load, crates/acme) where the gem is installed. RubyGems' Cargo builder makes libraries
+# Builds the native programs (crates/supervisor, crates/load, crates/acme) where the gem is installed. RubyGems' Cargo builder makes libraries
 # only, so this is a Makefile that calls Cargo; RubyGems says where its programs go (`sitearchdir`) and moves them into the gem.
 
 require "rbconfig"
@@ -13,11 +13,11 @@ File.write("Makefile", <<~MAKEFILE)
   sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
 
   all:
-  \t#{cargo} build --release --locked --manifest-path #{manifest} --package fairlead-load --package fairlead-acme --target-dir target
+  \t#{cargo} build --release --locked --manifest-path #{manifest} --package fairlead-supervisor --package fairlead-load --package fairlead-acme --target-dir target
 
   install: all
   \tmkdir -p $(sitearchdir)/fairlead
-  \tcp target/release/fairlead-load target/release/fairlead-acme $(sitearchdir)/fairlead/
+  \tcp target/release/fairlead-supervisor target/release/fairlead-load target/release/fairlead-acme $(sitearchdir)/fairlead/
   \trm -rf target
 
   clean:

@@ -34,6 +34,8 @@ pub struct Child {
     pub place: Option<Place>,
     /// True once it serves, or forks workers.
     pub ready: bool,
+    /// The last sign of life in its slot; 0 before the first.
+    pub beat: u64,
     /// Its start, for people.
     pub began_at: SystemTime,
     /// Its start.
@@ -54,6 +56,7 @@ impl Child {
             generation,
             place: None,
             ready: false,
+            beat: 0,
             began_at: SystemTime::now(),
             started_at: Instant::now(),
             link: Some(link),
@@ -110,6 +113,19 @@ impl Child {
         self.link
             .as_ref()
             .is_some_and(|link| link.send(kind, fields, descriptors))
+    }
+
+    /// Another descriptor of its link.
+    pub fn link_copy(&self) -> Option<Link> {
+        self.link.as_ref().and_then(Link::copy)
+    }
+
+    /// Kills the process. One that is unknown yet loses its link, and ends as soon as it is there.
+    pub fn kill(&mut self) {
+        if self.pid.is_none() {
+            self.link = None;
+        }
+        self.signal(Signal::KILL);
     }
 
     /// The messages that have come, [`TURN`] at most.

@@ -1,13 +1,31 @@
 //! The supervisor of a server: it starts, watches and replaces spawners and workers, holds what they share, and answers the
 //! control and health servers. It loads neither Ruby nor the application.
 
+pub mod adoption;
+pub mod asks;
 pub mod background;
 pub mod certificates;
 pub mod children;
 pub mod configuration;
+pub mod control;
+pub mod fleet;
+pub mod idleness;
+pub mod insistence;
 pub mod link;
 pub mod listeners;
+pub mod log;
 pub mod machine;
+pub mod native_threads;
+pub mod pid_file;
+pub mod restart_file;
+pub mod running_time;
 pub mod settings;
 pub mod signals;
 pub mod spawning;
+pub mod standard_streams;
+pub mod start;
+pub mod state_file;
+pub mod supervisor;
+pub mod systemd;
+pub mod whole_file;
+pub mod wording;

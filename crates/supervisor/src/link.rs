@@ -8,6 +8,7 @@ use rustix::net::{
     recvmsg, sendmsg, socketpair, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use std::cell::RefCell;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,6 +23,11 @@ const LONGEST: usize = 64 * 1024;
 const LONGEST_FIELD: usize = 4000;
 
 const SEPARATOR: u8 = 0;
+
+thread_local! {
+    /// Space for the text of one message.
+    static SPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A message that has arrived.
 #[derive(Debug)]
@@ -84,6 +90,11 @@ impl Link {
         self.socket
     }
 
+    /// Another descriptor of the same end; `None` if descriptors are short.
+    pub fn copy(&self) -> Option<Link> {
+        self.socket.try_clone().ok().map(Link::new)
+    }
+
     /// Sends a message. Returns false if the other end is closed, or takes nothing any more.
     pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
         let mut text = kind.as_bytes().to_vec();
@@ -106,11 +117,15 @@ impl Link {
 
     /// Reads one message, without waiting.
     pub fn receive(&self) -> Received {
-        let mut text = vec![0; LONGEST];
+        SPACE.with_borrow_mut(|space| self.receive_into(space))
+    }
+
+    fn receive_into(&self, text: &mut Vec<u8>) -> Received {
+        text.resize(LONGEST, 0);
         let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut text)], &mut control, flags) {
+        let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(text)], &mut control, flags) {
             Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
             Err(_) => return Received::Gone,

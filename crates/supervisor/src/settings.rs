@@ -39,6 +39,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// The file that restarts the server when it is touched.
     pub restart_file: Option<SystemText>,
+    /// Whether a listener speaks TLS.
+    pub tls: bool,
     /// Whether systemd keeps the listeners.
     pub systemd_store: bool,
     /// The text that says that the server is ready.
@@ -90,6 +92,11 @@ impl SystemText {
     /// As a path.
     pub fn path(&self) -> &Path {
         Path::new(&self.0)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 
     /// As the system takes it.

@@ -7,6 +7,7 @@ pub(crate) mod requests;
 mod settings;
 mod shared;
 mod statistics;
+mod supervisor;
 mod tls;
 
 use magnus::{function, prelude::*, Error, Exception, ExceptionClass, Ruby};
@@ -26,6 +27,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;
+    supervisor::init(ruby, native)?;
     tls::init(ruby, native)?;
     engine::init(ruby, native)
 }

@@ -1,0 +1,142 @@
+//! The commands of the control server: Puma's, with its answers, and a few more. The last part of the path names the command.
+
+use super::counts::Counts;
+use super::health;
+use super::host::{Asked, Host, Question};
+use super::inspect::inspect;
+use super::peaks::Peaks;
+use super::puma_stats::PumaStats;
+use super::report::Report;
+use super::request::Request;
+use super::response::Response;
+use super::token::Token;
+
+/// The commands that change nothing.
+const READING: [&[u8]; 3] = [b"stats", b"gc-stats", b"status"];
+
+/// The right to send commands.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The secret; `None` lets every program command that reaches the server.
+    pub token: Option<String>,
+    /// The address of the control server: "tcp://127.0.0.1:9293".
+    pub url: String,
+    /// Only commands that change nothing are allowed.
+    pub data_only: bool,
+}
+
+/// What a request leads to.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// A response.
+    Answer(Response),
+    /// A question to Ruby; the response comes later.
+    Ask(ToRuby),
+}
+
+/// A question to processes that run Ruby.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToRuby {
+    /// To the spawner, or to the sole process.
+    First(Question),
+    /// To all workers: their backtraces.
+    Workers,
+}
+
+/// Runs the commands.
+#[derive(Debug)]
+pub(super) struct Commands {
+    token: Token,
+    data_only: bool,
+    peaks: Peaks,
+}
+
+impl Commands {
+    pub(super) fn new(access: &Access) -> Commands {
+        Commands {
+            token: Token::new(access.token.as_deref(), &access.url),
+            data_only: access.data_only,
+            peaks: Peaks::default(),
+        }
+    }
+
+    /// Takes over the peaks of the one before.
+    pub(super) fn replace(&mut self, access: &Access) {
+        let peaks = std::mem::take(&mut self.peaks);
+        *self = Commands {
+            peaks,
+            ..Commands::new(access)
+        };
+    }
+
+    /// Looks at the counters; to be called about once a second.
+    pub(super) fn look(&mut self, host: &dyn Host) {
+        self.peaks.look(&Counts::dealt(host.scoreboard()));
+    }
+
+    /// Answers a request.
+    pub(super) fn call(&mut self, request: &Request, host: &mut dyn Host) -> Outcome {
+        if let Some(response) = self.prompt(request, host) {
+            return Outcome::Answer(response);
+        }
+        match request.command() {
+            b"stats" => Outcome::Answer(self.stats(host)),
+            b"status" => Outcome::Answer(Response::json(&Report::new(&host.status(), host.scoreboard()))),
+            b"gc" => Outcome::Ask(ToRuby::First(Question::Gc)),
+            b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
+            b"thread-backtraces" => Outcome::Ask(ToRuby::First(Question::ThreadBacktraces)),
+            b"backtraces" => Outcome::Ask(ToRuby::Workers),
+            command => Outcome::Answer(steer(command, host)),
+        }
+    }
+
+    /// The response to a probe, or to a request that is not allowed.
+    fn prompt(&self, request: &Request, host: &dyn Host) -> Option<Response> {
+        if let Some(response) = health::answer(request, host) {
+            return Some(response);
+        }
+        if !self.token.allows(request) {
+            return Some(Response::text(403, self.token.refusal()));
+        }
+        let command = request.command();
+        let is_hidden = self.data_only && !READING.contains(&command);
+        is_hidden.then(|| Response::text(404, format!("Command {} unavailable", inspect(command))))
+    }
+
+    fn stats(&mut self, host: &dyn Host) -> Response {
+        let counts = Counts::dealt(host.scoreboard());
+        let peaks = self.peaks.take(&counts);
+        Response::json(&PumaStats::new(&host.status(), &counts, &peaks))
+    }
+}
+
+/// The commands that the server is asked to do.
+fn steer(command: &[u8], host: &mut dyn Host) -> Response {
+    match command {
+        b"stop" => ask(Asked::Stop, host),
+        b"halt" => ask(Asked::Halt, host),
+        b"restart" => ask(Asked::Restart, host),
+        b"phased-restart" => ask(Asked::PhasedRestart, host),
+        b"reopen-log" => ask(Asked::ReopenLogs, host),
+        b"reload-certificates" => ask(Asked::ReloadCertificates, host),
+        b"worker-count-up" => ask(Asked::AddWorker, host),
+        b"worker-count-down" => ask(Asked::RemoveWorker, host),
+        b"info" => ask(Asked::Backtraces, host),
+        b"refork" if host.status().has_workers() => ask(Asked::Refork, host),
+        b"reload-worker-directory" if host.status().has_workers() => Response::ok(), // each restart does that
+        b"refork" => unavailable("refork"),
+        b"reload-worker-directory" => unavailable("reload_worker_directory"),
+        _ => Response::text(404, "Unsupported action"),
+    }
+}
+
+fn ask(asked: Asked, host: &mut dyn Host) -> Response {
+    match host.ask(asked) {
+        Ok(()) => Response::ok(),
+        Err(reason) => Response::text(409, reason),
+    }
+}
+
+fn unavailable(name: &str) -> Response {
+    Response::raw(404, format!(r#"{{ "error": "{name} not available" }}"#))
+}

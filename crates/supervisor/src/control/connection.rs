@@ -1,0 +1,250 @@
+//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket allows at
+//! the moment. A body is not read but thrown away.
+//!
+//! ```text
+//! reading ──▶ running ──▶ writing ──▶ lingering ──▶ closed
+//!    └── malformed, too large, too late ─▲              ▲── the peer is gone, or too late: from everywhere but running
+//! ```
+
+use super::poller::Interest;
+use super::request::Request;
+use super::response::Response;
+use rustix::io::Errno;
+use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The longest head.
+const HEAD_BYTES: usize = 8 * 1024;
+
+/// How long the peer may take to close after the response.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// An accepted socket.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: OwnedFd,
+    /// How long the head may take, and how long the response.
+    patience: Duration,
+    state: State,
+    /// When bytes last moved.
+    active_at: Instant,
+    /// Whether unread bytes may follow the head.
+    body: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Reading {
+        head: Vec<u8>,
+        until: Instant,
+    },
+    Running,
+    Writing {
+        unsent: Vec<u8>,
+        sent: usize,
+        until: Instant,
+    },
+    Lingering {
+        until: Instant,
+    },
+    Closed,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd, patience: Duration, now: Instant) -> Connection {
+        let (head, until) = (Vec::new(), now + patience);
+        Connection {
+            socket,
+            patience,
+            state: State::Reading { head, until },
+            active_at: now,
+            body: false,
+        }
+    }
+
+    /// What it waits for; `None` while a command runs, and when it is closed.
+    pub(super) fn interest(&self) -> Option<Interest> {
+        match self.state {
+            State::Reading { .. } | State::Lingering { .. } => Some(Interest::IN),
+            State::Writing { .. } => Some(Interest::OUT),
+            State::Running | State::Closed => None,
+        }
+    }
+
+    /// When it must be done with its present state.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Reading { until, .. } | State::Writing { until, .. } | State::Lingering { until } => Some(until),
+            State::Running | State::Closed => None,
+        }
+    }
+
+    pub(super) fn active_at(&self) -> Instant {
+        self.active_at
+    }
+
+    /// No complete request has come yet.
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.state, State::Reading { .. })
+    }
+
+    /// A request has come, and its response is not there yet.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Goes on when the socket is ready. Returns the request when its head is complete; from then on it runs, until
+    /// [`Connection::answer`].
+    pub(super) fn advance(&mut self, now: Instant) -> Option<Request> {
+        match self.state {
+            State::Writing { .. } => self.write(now),
+            State::Reading { .. } | State::Lingering { .. } => return self.read(now),
+            State::Running | State::Closed => {}
+        }
+        None
+    }
+
+    /// Sends the response, or begins to.
+    pub(super) fn answer(&mut self, response: &Response, now: Instant) {
+        let (unsent, until) = (response.to_bytes(), now + self.patience);
+        self.state = State::Writing { unsent, sent: 0, until };
+        self.write(now);
+    }
+
+    /// Its deadline has passed.
+    pub(super) fn expire(&mut self, now: Instant) {
+        if self.is_reading() {
+            self.refuse(408, "The head is too slow", now);
+        } else {
+            self.close();
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.state = State::Closed;
+    }
+
+    /// Reads once.
+    fn read(&mut self, now: Instant) -> Option<Request> {
+        let mut part = [0; HEAD_BYTES];
+        match recv(&self.socket, &mut part, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => self.close(),
+            Ok((length, _)) => {
+                self.active_at = now;
+                return self.take(&part[..length], now);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.close(),
+        }
+        None
+    }
+
+    fn take(&mut self, part: &[u8], now: Instant) -> Option<Request> {
+        let State::Reading { head, .. } = &mut self.state else {
+            return None;
+        };
+        let start = head.len().saturating_sub(3); // the end of a head may come in parts
+        head.extend_from_slice(part);
+        let Some(end) = end_of_head(head, start) else {
+            if head.len() >= HEAD_BYTES {
+                self.refuse(431, "The head is too large", now);
+            }
+            return None;
+        };
+        let request = Request::parse(&head[..end]);
+        self.begin(request.ok(), now)
+    }
+
+    fn begin(&mut self, request: Option<Request>, now: Instant) -> Option<Request> {
+        match &request {
+            Some(request) => {
+                self.body = request.has_body();
+                self.state = State::Running;
+            }
+            None => self.refuse(400, "Malformed request", now),
+        }
+        request
+    }
+
+    fn refuse(&mut self, status: u16, text: &str, now: Instant) {
+        self.body = true;
+        self.answer(&Response::text(status, text), now);
+    }
+
+    /// Writes once.
+    fn write(&mut self, now: Instant) {
+        let State::Writing { unsent, sent, .. } = &mut self.state else {
+            return;
+        };
+        match send(
+            &self.socket,
+            &unsent[*sent..],
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        ) {
+            Ok(length) => {
+                *sent += length;
+                self.active_at = now;
+                if *sent == unsent.len() {
+                    self.finish(now);
+                }
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.close(),
+        }
+    }
+
+    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are thrown
+    /// away first.
+    fn finish(&mut self, now: Instant) {
+        if self.body && shutdown(&self.socket, Shutdown::Write).is_ok() {
+            self.state = State::Lingering { until: now + LINGER };
+        } else {
+            self.close();
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The length of the head without its empty line. Lines may end without a carriage return.
+fn end_of_head(head: &[u8], start: usize) -> Option<usize> {
+    let ends = (start..head.len()).filter(|place| head[*place] == b'\n');
+    let mut ends = ends.filter(|place| matches!(head[place + 1..], [b'\n', ..] | [b'\r', b'\n', ..]));
+    let end = ends.next()?;
+    Some(if end > 0 && head[end - 1] == b'\r' {
+        end - 1
+    } else {
+        end
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_ends_with_an_empty_line() {
+        let ends = [
+            ("a\r\n\r\nb", Some(1)),
+            ("a\n\nb", Some(1)),
+            ("a\n\r\n", Some(1)),
+            ("a\r\n\n", Some(1)),
+            ("\r\n\r\n", Some(0)),
+            ("a\r\n\r", None),
+            ("a\r\nb\r\n", None),
+            ("", None),
+        ];
+        for (head, end) in ends {
+            assert_eq!(end, end_of_head(head.as_bytes(), 0), "{head:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The open connections of a control server. When there are too many, the connection that has been silent for longest is closed: a
+//! probe that sends its request at once is never that.
+
+use super::connection::Connection;
+use super::poller::{Interest, Key, Poller};
+use super::request::Request;
+use super::response::Response;
+use rustix::process::{getrlimit, Resource};
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Open connections; more than there may be commands.
+const LIMIT: usize = 64;
+
+/// Descriptors of the process that connections leave to others, for the processes that the supervisor starts.
+const RESERVE: u64 = 32;
+
+/// The connections, by their names.
+#[derive(Debug)]
+pub(super) struct Connections {
+    all: BTreeMap<Key, Watched>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Watched {
+    connection: Connection,
+    /// What the poller watches it for.
+    interest: Option<Interest>,
+}
+
+impl Connections {
+    /// `patience`: how long a peer may take for its request, and for the response.
+    pub(super) fn new(patience: Duration) -> Connections {
+        let all = BTreeMap::new();
+        Connections { all, patience }
+    }
+
+    /// Makes room for the socket. Returns its name; `None` if there is no room, and the socket is closed.
+    pub(super) fn add(&mut self, socket: OwnedFd, now: Instant, poller: &mut Poller) -> Option<Key> {
+        let crowded = self.all.len() >= LIMIT || (!self.all.is_empty() && uses_up_descriptors(&socket));
+        if crowded && !self.drop_silent(poller) {
+            return None;
+        }
+        let key = poller.key();
+        let connection = Connection::new(socket, self.patience, now);
+        self.all.insert(
+            key,
+            Watched {
+                connection,
+                interest: None,
+            },
+        );
+        Some(key)
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.all.contains_key(&key)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Goes on with a connection that is ready. Returns its request when that is complete.
+    pub(super) fn advance(&mut self, key: Key, now: Instant, poller: &Poller) -> Option<Request> {
+        let request = self.all.get_mut(&key)?.connection.advance(now);
+        self.settle(key, poller);
+        request
+    }
+
+    /// Sends the response to the request of a connection.
+    pub(super) fn answer(&mut self, key: Key, response: &Response, now: Instant, poller: &Poller) {
+        if let Some(watched) = self.all.get_mut(&key) {
+            watched.connection.answer(response, now);
+            self.settle(key, poller);
+        }
+    }
+
+    /// Closes the connection that has been silent for longest. Returns false if there is none but those with a command.
+    pub(super) fn drop_silent(&mut self, poller: &Poller) -> bool {
+        let idle = self.all.iter().filter(|(_, watched)| !watched.connection.is_running());
+        let silent = idle
+            .min_by_key(|(_, watched)| watched.connection.active_at())
+            .map(|(key, _)| *key);
+        silent.inspect(|key| self.close(*key, poller)).is_some()
+    }
+
+    /// Closes the connections that have not sent a request.
+    pub(super) fn drop_reading(&mut self, poller: &Poller) {
+        for key in self.select(Connection::is_reading) {
+            self.close(key, poller);
+        }
+    }
+
+    /// Closes all.
+    pub(super) fn clear(&mut self, poller: &Poller) {
+        for key in self.select(|_| true) {
+            self.close(key, poller);
+        }
+    }
+
+    /// The next deadline.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.all
+            .values()
+            .filter_map(|watched| watched.connection.deadline())
+            .min()
+    }
+
+    /// Ends what is late.
+    pub(super) fn expire(&mut self, now: Instant, poller: &Poller) {
+        let is_late = |connection: &Connection| connection.deadline().is_some_and(|deadline| deadline <= now);
+        for key in self.select(is_late) {
+            if let Some(watched) = self.all.get_mut(&key) {
+                watched.connection.expire(now);
+            }
+            self.settle(key, poller);
+        }
+    }
+
+    fn select(&self, wanted: impl Fn(&Connection) -> bool) -> Vec<Key> {
+        let wanted = self.all.iter().filter(|(_, watched)| wanted(&watched.connection));
+        wanted.map(|(key, _)| *key).collect()
+    }
+
+    fn close(&mut self, key: Key, poller: &Poller) {
+        if let Some(watched) = self.all.get_mut(&key) {
+            watched.connection.close();
+        }
+        self.settle(key, poller);
+    }
+
+    /// Forgets a connection that is closed, and has the others watched for what they wait for.
+    fn settle(&mut self, key: Key, poller: &Poller) {
+        let Some(watched) = self.all.get_mut(&key) else {
+            return;
+        };
+        if watched.watch(key, poller).is_err() || watched.connection.is_closed() {
+            poller.remove(&watched.connection);
+            self.all.remove(&key);
+        }
+    }
+}
+
+impl Watched {
+    fn watch(&mut self, key: Key, poller: &Poller) -> std::io::Result<()> {
+        let wanted = self.connection.interest();
+        match (self.interest, wanted) {
+            (before, now) if before == now => {}
+            (None, Some(interest)) => poller.add(&self.connection, key, interest)?,
+            (Some(_), Some(interest)) => poller.change(&self.connection, key, interest)?,
+            (_, None) => poller.remove(&self.connection),
+        }
+        self.interest = wanted;
+        Ok(())
+    }
+}
+
+/// The kernel gives the lowest free number, so a high one shows that the process has nearly all that it may have.
+fn uses_up_descriptors(socket: &OwnedFd) -> bool {
+    let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
+    getrlimit(Resource::Nofile)
+        .current
+        .is_some_and(|limit| number + RESERVE >= limit)
+}

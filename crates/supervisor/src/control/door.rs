@@ -1,0 +1,104 @@
+//! The listeners of a control server.
+
+use super::poller::{Interest, Key, Poller};
+use rustix::io::{ioctl_fionbio, Errno};
+use rustix::net::{accept_with, SocketFlags};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Pause when descriptors or memory are short.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepts connections.
+#[derive(Debug)]
+pub(super) struct Door {
+    listeners: Vec<(Key, OwnedFd)>,
+    /// While descriptors are short: when to accept again.
+    shut_until: Option<Instant>,
+    /// The last attempt has failed, and that was told.
+    failing: bool,
+}
+
+/// Why connections cannot be accepted.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: io::Error,
+    /// Whether this is the first one in a row.
+    pub(super) is_first: bool,
+}
+
+impl Door {
+    /// Begins to accept.
+    pub(super) fn new(listeners: Vec<OwnedFd>, poller: &mut Poller) -> io::Result<Door> {
+        let mut door = Door {
+            listeners: Vec::new(),
+            shut_until: None,
+            failing: false,
+        };
+        for listener in listeners {
+            ioctl_fionbio(&listener, true)?;
+            let key = poller.key();
+            poller.add(&listener, key, Interest::IN)?;
+            door.listeners.push((key, listener));
+        }
+        Ok(door)
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.listeners.iter().any(|(one, _)| *one == key)
+    }
+
+    /// Accepts a connection; `None` if there is none. After a failure it pauses, so that descriptors become free.
+    pub(super) fn accept(&mut self, key: Key, now: Instant, poller: &Poller) -> Result<Option<OwnedFd>, Failure> {
+        let Some((_, listener)) = self.listeners.iter().find(|(one, _)| *one == key) else {
+            return Ok(None);
+        };
+        match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => Ok(Some(socket)),
+            // The next turn goes on if a connection has come and gone, or a signal has interrupted the call.
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {
+                self.failing = false;
+                Ok(None)
+            }
+            Err(error) => Err(self.fail(error, now, poller)),
+        }
+    }
+
+    /// When it accepts again.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.shut_until
+    }
+
+    /// Accepts again if the pause is over.
+    pub(super) fn expire(&mut self, now: Instant, poller: &Poller) {
+        if self.shut_until.is_some_and(|until| until <= now) {
+            self.shut_until = None;
+            self.watch(Interest::IN, poller);
+        }
+    }
+
+    /// Stops listening.
+    pub(super) fn close(&mut self, poller: &Poller) {
+        self.shut_until = None;
+        for (_, listener) in self.listeners.drain(..) {
+            poller.remove(&listener);
+        }
+    }
+
+    fn fail(&mut self, error: Errno, now: Instant, poller: &Poller) -> Failure {
+        self.shut_until = Some(now + PAUSE);
+        self.watch(Interest::empty(), poller);
+        Failure {
+            error: error.into(),
+            is_first: !std::mem::replace(&mut self.failing, true),
+        }
+    }
+
+    fn watch(&self, interest: Interest, poller: &Poller) {
+        for (key, listener) in &self.listeners {
+            // It is watched already, so there is nothing that could fail.
+            let _ = poller.change(listener, *key, interest);
+        }
+    }
+}

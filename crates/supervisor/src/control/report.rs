@@ -1,0 +1,133 @@
+//! What `/status` says: the state of the server and its processes, the last restart, the counters of each process, and how long
+//! requests have waited.
+
+use super::counts::{Counters, Counts, Room, Times};
+use super::date;
+use super::status::{Child, Restart, RestartState, State, Status};
+use crate::machine::RestartKind;
+use fairlead_engine::Scoreboard;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The answer, in the order of its keys.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    version: &'a str,
+    pid: u32,
+    state: State,
+    generation: u32,
+    started_at: String,
+    addresses: &'a [String],
+    restart: Option<ShownRestart<'a>>,
+    workers: usize,
+    max_threads: usize,
+    waits: Times<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acme: Option<&'a RawValue>,
+    #[serde(flatten)]
+    processes: Processes<'a>,
+}
+
+#[derive(Serialize)]
+struct ShownRestart<'a> {
+    kind: &'static str,
+    state: RestartState,
+    error: Option<&'a str>,
+    at: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Processes<'a> {
+    Sole {
+        counters: Option<Counters>,
+    },
+    Workers {
+        waiting_room: Option<Room<'a>>,
+        worker_status: Vec<Worker>,
+    },
+}
+
+#[derive(Serialize)]
+struct Worker {
+    index: usize,
+    slot: usize,
+    pid: Option<i32>,
+    generation: u32,
+    booted: bool,
+    ending: bool,
+    started_at: String,
+    heartbeat_age: Option<f64>,
+    counters: Option<Counters>,
+}
+
+impl<'a> Report<'a> {
+    /// Of this server.
+    pub(super) fn new(status: &'a Status, scoreboard: Option<&'a Scoreboard>) -> Report<'a> {
+        Report {
+            version: &status.version,
+            pid: status.pid,
+            state: status.state,
+            generation: status.generation,
+            started_at: date::milliseconds(status.started_at),
+            addresses: &status.addresses,
+            restart: status.restart.as_ref().map(ShownRestart::from),
+            workers: status.workers,
+            max_threads: status.max_threads,
+            waits: Times(scoreboard),
+            acme: status.acme.as_deref(),
+            processes: Processes::new(status, scoreboard),
+        }
+    }
+}
+
+impl<'a> Processes<'a> {
+    fn new(status: &Status, scoreboard: Option<&'a Scoreboard>) -> Processes<'a> {
+        let counts = Counts::of(scoreboard);
+        if status.has_workers() {
+            return Processes::Workers {
+                waiting_room: scoreboard.map(Room),
+                worker_status: status
+                    .children
+                    .iter()
+                    .map(|child| Worker::new(child, &counts))
+                    .collect(),
+            };
+        }
+        let sole = status.sole();
+        Processes::Sole {
+            counters: sole.and_then(|child| counts.of_child(child)).copied(),
+        }
+    }
+}
+
+impl Worker {
+    fn new(child: &Child, counts: &Counts) -> Worker {
+        Worker {
+            index: child.index,
+            slot: child.slot,
+            pid: child.pid,
+            generation: child.generation,
+            booted: child.booted,
+            ending: child.ending,
+            started_at: date::milliseconds(child.started_at),
+            heartbeat_age: child.heartbeat_age,
+            counters: counts.of_child(child).copied(),
+        }
+    }
+}
+
+impl<'a> From<&'a Restart> for ShownRestart<'a> {
+    fn from(restart: &'a Restart) -> ShownRestart<'a> {
+        ShownRestart {
+            kind: match restart.kind {
+                RestartKind::Refork => "refork",
+                RestartKind::Phased => "phased",
+                RestartKind::Hot => "hot",
+            },
+            state: restart.state,
+            error: restart.error.as_deref(),
+            at: date::milliseconds(restart.at),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A response of the control server.
+
+use super::json;
+use serde::Serialize;
+
+/// A status, the type of the body, and the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    status: u16,
+    kind: &'static str,
+    body: Vec<u8>,
+}
+
+impl Response {
+    /// Status 200 with this value.
+    pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
+        Response::json_with(200, value)
+    }
+
+    /// Any status with this value.
+    pub(super) fn json_with<T: Serialize + ?Sized>(status: u16, value: &T) -> Response {
+        match json::generate(value) {
+            Ok(body) => Response::raw(status, body),
+            Err(_) => Response::text(500, "The command failed"),
+        }
+    }
+
+    /// JSON that is written already.
+    pub(super) fn raw(status: u16, body: impl Into<Vec<u8>>) -> Response {
+        let (kind, body) = ("application/json", body.into());
+        Response { status, kind, body }
+    }
+
+    /// Puma's word that a command was accepted, to the last space.
+    pub(super) fn ok() -> Response {
+        Response::raw(200, r#"{ "status": "ok" }"#)
+    }
+
+    /// A line for people.
+    pub(super) fn text(status: u16, body: impl Into<Vec<u8>>) -> Response {
+        let (kind, body) = ("text/plain", body.into());
+        Response { status, kind, body }
+    }
+
+    /// As it goes on the wire.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let (status, reason, kind, length) = (self.status, reason(self.status), self.kind, self.body.len());
+        let head = format!(
+            "HTTP/1.1 {status} {reason}\r\ncontent-type: {kind}\r\ncache-control: no-store\r\nconnection: close\r\n\
+             content-length: {length}\r\n\r\n"
+        );
+        [head.as_bytes(), &self.body].concat()
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_closes_the_connection_and_is_not_kept() {
+        let text =
+            "HTTP/1.1 409 Conflict\r\ncontent-type: text/plain\r\ncache-control: no-store\r\nconnection: close\r\n\
+                    content-length: 2\r\n\r\nno";
+
+        assert_eq!(text.as_bytes(), Response::text(409, "no").to_bytes());
+    }
+}

@@ -1,0 +1,216 @@
+//! The server: one turn at a time.
+
+use super::commands::{Access, Commands, Outcome};
+use super::connections::Connections;
+use super::door::{Door, Failure};
+use super::health;
+use super::host::Host;
+use super::poller::{Key, Poller};
+use super::questions::Questions;
+use super::request::Request;
+use super::response::Response;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Connections that are accepted before the others have their turn.
+const ACCEPTS: usize = 16;
+
+/// How often the counters are looked at for peaks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a server is for.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Commands, and the probes.
+    Control(Access),
+    /// The probes only.
+    Health,
+}
+
+/// How long others may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A peer, for its request, and for taking the response.
+    pub peer: Duration,
+    /// Ruby, for an answer.
+    pub ruby: Duration,
+    /// Responses, when the server ends.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            peer: Duration::from_secs(5),
+            ruby: Duration::from_secs(3),
+            grace: Duration::from_secs(1),
+        }
+    }
+}
+
+/// The control server, or the health endpoints. Dropping it closes everything.
+#[derive(Debug)]
+pub struct ControlServer {
+    poller: Poller,
+    door: Door,
+    connections: Connections,
+    questions: Questions,
+    /// `None` for the health endpoints.
+    commands: Option<Commands>,
+    /// When to look at the counters next.
+    look_at: Instant,
+    grace: Duration,
+    /// When responses must have left; `None` as long as the server does not end.
+    closing: Option<Instant>,
+}
+
+impl ControlServer {
+    /// Serves on these listeners, with the usual limits.
+    pub fn new(listeners: Vec<OwnedFd>, kind: &Kind) -> io::Result<ControlServer> {
+        ControlServer::with_limits(listeners, kind, Limits::default())
+    }
+
+    /// Serves on these listeners.
+    pub fn with_limits(listeners: Vec<OwnedFd>, kind: &Kind, limits: Limits) -> io::Result<ControlServer> {
+        let mut poller = Poller::new()?;
+        Ok(ControlServer {
+            door: Door::new(listeners, &mut poller)?,
+            poller,
+            connections: Connections::new(limits.peer),
+            questions: Questions::new(limits.ruby),
+            commands: commands(kind),
+            look_at: Instant::now(),
+            grace: limits.grace,
+            closing: None,
+        })
+    }
+
+    /// Becomes readable when there is something to do: then [`ControlServer::turn`] is to be called.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.poller.descriptor()
+    }
+
+    /// When [`ControlServer::turn`] is to be called at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        let look_at = self.commands.as_ref().map(|_| self.look_at);
+        let others = [self.door.deadline(), self.questions.deadline(), self.closing, look_at];
+        others.into_iter().chain([self.connections.deadline()]).flatten().min()
+    }
+
+    /// Does what can be done now.
+    pub fn turn(&mut self, now: Instant, host: &mut dyn Host) {
+        let (doors, others): (Vec<Key>, Vec<Key>) = self
+            .poller
+            .ready()
+            .into_iter()
+            .partition(|key| self.door.contains(*key));
+        others.into_iter().for_each(|key| self.advance(key, now, host));
+        doors.into_iter().for_each(|key| self.accept(key, now, host));
+        self.answer_questions(now);
+        self.connections.expire(now, &self.poller);
+        self.door.expire(now, &self.poller);
+        self.look(now, host);
+        self.end(now);
+    }
+
+    /// Goes on with other rights, at the same address.
+    pub fn change(&mut self, kind: &Kind) {
+        match (&mut self.commands, kind) {
+            (Some(commands), Kind::Control(access)) => commands.replace(access),
+            (place, _) => *place = commands(kind),
+        }
+    }
+
+    /// Stops listening. Responses that are on their way are sent: until [`ControlServer::is_closed`], `turn` is to be called as before.
+    pub fn close_gracefully(&mut self, now: Instant) {
+        self.closing.get_or_insert(now + self.grace);
+        self.door.close(&self.poller);
+        self.connections.drop_reading(&self.poller);
+    }
+
+    /// Whether it has stopped, and no response is on its way.
+    pub fn is_closed(&self) -> bool {
+        self.closing.is_some() && self.connections.is_empty()
+    }
+
+    fn advance(&mut self, key: Key, now: Instant, host: &mut dyn Host) {
+        if !self.connections.contains(key) {
+            return self.questions.advance(key, &self.poller);
+        }
+        if let Some(request) = self.connections.advance(key, now, &self.poller) {
+            self.serve(key, &request, now, host);
+        }
+    }
+
+    fn serve(&mut self, key: Key, request: &Request, now: Instant, host: &mut dyn Host) {
+        let outcome = match &mut self.commands {
+            Some(commands) => commands.call(request, host),
+            None => Outcome::Answer(probe(request, host)),
+        };
+        let response = match outcome {
+            Outcome::Answer(response) => Some(response),
+            Outcome::Ask(what) => self.questions.ask(what, key, now, &mut self.poller, host),
+        };
+        if let Some(response) = response {
+            self.connections.answer(key, &response, now, &self.poller);
+        }
+    }
+
+    fn accept(&mut self, key: Key, now: Instant, host: &mut dyn Host) {
+        for _ in 0..ACCEPTS {
+            match self.door.accept(key, now, &self.poller) {
+                Ok(Some(socket)) => self.admit(socket, now, host),
+                Ok(None) => return,
+                Err(failure) => return self.make_room(&failure, host),
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: OwnedFd, now: Instant, host: &mut dyn Host) {
+        if let Some(key) = self.connections.add(socket, now, &mut self.poller) {
+            self.advance(key, now, host); // most have sent their request by now
+        }
+    }
+
+    /// Says why connections cannot be accepted, once for all failures in a row.
+    fn make_room(&mut self, failure: &Failure, host: &mut dyn Host) {
+        self.connections.drop_silent(&self.poller);
+        if failure.is_first {
+            host.failed(&format!("cannot accept a connection: {}", failure.error));
+        }
+    }
+
+    fn answer_questions(&mut self, now: Instant) {
+        for (askers, response) in self.questions.take_done(now, &self.poller) {
+            for key in askers {
+                self.connections.answer(key, &response, now, &self.poller);
+            }
+        }
+    }
+
+    fn look(&mut self, now: Instant, host: &dyn Host) {
+        if let Some(commands) = self.commands.as_mut().filter(|_| self.look_at <= now) {
+            commands.look(host);
+            self.look_at = now + LOOK;
+        }
+    }
+
+    fn end(&mut self, now: Instant) {
+        if self.closing.is_some_and(|until| until <= now) {
+            self.connections.clear(&self.poller);
+            self.questions.clear(&self.poller);
+        }
+    }
+}
+
+fn commands(kind: &Kind) -> Option<Commands> {
+    match kind {
+        Kind::Control(access) => Some(Commands::new(access)),
+        Kind::Health => None,
+    }
+}
+
+fn probe(request: &Request, host: &dyn Host) -> Response {
+    health::answer(request, host).unwrap_or_else(|| Response::text(404, "Unsupported action"))
+}

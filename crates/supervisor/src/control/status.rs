@@ -1,0 +1,117 @@
+//! The state of a server and its processes, as people and programs see it.
+
+use crate::machine::RestartKind;
+use crate::settings::RubySettings;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::time::SystemTime;
+
+/// A snapshot of the server.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The process of the supervisor.
+    pub pid: u32,
+    /// What the server does.
+    pub state: State,
+    /// The current generation; 0 before there is one.
+    pub generation: u32,
+    /// The time of the start.
+    pub started_at: SystemTime,
+    /// The number of workers that there are to be; 0 for a sole process.
+    pub workers: usize,
+    /// The running restart, or else the last one.
+    pub restart: Option<Restart>,
+    /// All workers, or the sole process, by slot. Those that end are among them.
+    pub children: Vec<Child>,
+    /// The addresses for clients: "http://127.0.0.1:9292".
+    pub addresses: Vec<String>,
+    /// The option max_threads.
+    pub max_threads: usize,
+    /// The version of Fairlead.
+    pub version: String,
+    /// The Ruby that runs the application.
+    pub ruby: RubySettings,
+    /// The report of the keeper of ACME, if there is one.
+    pub acme: Option<Box<RawValue>>,
+}
+
+/// What a server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not all workers have served yet.
+    Starting,
+    /// It serves.
+    Ready,
+    /// It serves, while a restart is under way.
+    Restarting,
+    /// It ends.
+    Draining,
+}
+
+/// A restart.
+#[derive(Clone, Debug)]
+pub struct Restart {
+    /// Its kind.
+    pub kind: RestartKind,
+    /// What has become of it.
+    pub state: RestartState,
+    /// Why it has failed.
+    pub error: Option<String>,
+    /// When it has begun, or has ended.
+    pub at: SystemTime,
+}
+
+/// What has become of a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RestartState {
+    /// It is under way.
+    Running,
+    /// All workers have the new code.
+    Done,
+    /// All workers have the old code.
+    Failed,
+}
+
+/// A worker, or the sole process.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// Its number among the workers.
+    pub index: usize,
+    /// Its slot of the scoreboard.
+    pub slot: usize,
+    /// Its process; `None` while it is being forked.
+    pub pid: Option<i32>,
+    /// Its generation.
+    pub generation: u32,
+    /// Whether it serves.
+    pub booted: bool,
+    /// Whether it was asked to end.
+    pub ending: bool,
+    /// The time of its start.
+    pub started_at: SystemTime,
+    /// Seconds since its last sign of life; `None` before the first.
+    pub heartbeat_age: Option<f64>,
+}
+
+impl Child {
+    /// Whether it takes requests.
+    pub fn serves(&self) -> bool {
+        self.booted && !self.ending
+    }
+}
+
+impl Status {
+    /// Whether there are workers; otherwise there is a sole process.
+    pub(super) fn has_workers(&self) -> bool {
+        self.workers > 0
+    }
+
+    /// The sole process. In a restart there are two: the one that serves, or else the new one.
+    pub(super) fn sole(&self) -> Option<&Child> {
+        self.children
+            .iter()
+            .max_by_key(|child| (child.serves(), child.generation))
+    }
+}

@@ -1,0 +1,288 @@
+//! Starts processes and speaks with them.
+
+use crate::background::Background;
+use crate::certificates::Certificates;
+use crate::children::{Child, Children, Place};
+use crate::configuration::Configuration;
+use crate::link::{Link, Message};
+use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
+use crate::settings::PROTOCOL;
+use crate::spawning::{self, Started};
+use fairlead_shared_memory::SharedMemory;
+use rustix::process::{kill_process, Signal};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The variable that tells a spawner the address of the control server, and the token.
+const CONTROL: &str = "FAIRLEAD_CONTROL";
+
+/// The processes of the server, and the memory that they share.
+pub struct Fleet {
+    /// The processes.
+    pub children: Children,
+    memory: SharedMemory,
+    spawns: Background<(ProcessId, io::Result<Started>)>,
+}
+
+impl Fleet {
+    /// One without processes.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub fn new(memory: SharedMemory) -> io::Result<Fleet> {
+        Ok(Fleet {
+            children: Children::default(),
+            memory,
+            spawns: Background::new("fairlead spawns")?,
+        })
+    }
+
+    /// The memory that the workers share.
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+
+    /// The descriptors to poll.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.children
+            .iter()
+            .flat_map(Child::descriptors)
+            .chain([self.spawns.as_fd()])
+    }
+
+    // --- spawners
+
+    /// Starts a spawner; [`Fleet::started`] tells of its process.
+    ///
+    /// # Errors
+    /// If descriptors, threads or memory are short.
+    pub fn start_spawner(
+        &mut self,
+        name: ProcessId,
+        generation: Generation,
+        kind: SpawnKind,
+        from: &Configuration,
+        certificates: &Certificates,
+    ) -> io::Result<()> {
+        let (ours, theirs) = Link::pair()?;
+        if !inherit(&ours, generation, kind, from, &self.memory) {
+            return Err(io::Error::other("the link takes no message"));
+        }
+        if kind == SpawnKind::Replacement {
+            certificates.each(|[key, ..], bytes| drop(ours.send("kept", &[key], &[bytes])));
+        }
+        ours.send("kept_end", &[], &[]);
+        let (command, variables) = (from.settings.command.clone(), variables(from));
+        self.spawns
+            .run(move || (name, spawning::start(&command, theirs.into_socket(), &variables)))?;
+        self.children.add(Child::spawner(name, generation, ours));
+        Ok(())
+    }
+
+    /// The spawners that were started since the last call, or could not be.
+    pub fn started(&mut self) -> Vec<Event> {
+        let results = self.spawns.results();
+        results
+            .into_iter()
+            .map(|(name, result)| self.started_one(name, result))
+            .collect()
+    }
+
+    fn started_one(&mut self, name: ProcessId, result: io::Result<Started>) -> Event {
+        match result {
+            Ok(Started { pid, pidfd }) => {
+                match self.children.get(name) {
+                    Some(child) => child.is_process(pid, pidfd),
+                    None => drop(kill_process(pid, Signal::KILL)), // it was given up meanwhile
+                }
+                Event::SpawnerStarted(name)
+            }
+            Err(error) => {
+                self.children.forget(name);
+                Event::SpawnerNotStarted(name, error.to_string())
+            }
+        }
+    }
+
+    // --- workers
+
+    /// Has a spawner fork a worker, or a sole process serve.
+    ///
+    /// # Errors
+    /// A sentence, if descriptors are short or the spawner takes no message.
+    pub fn fork(&mut self, spawner: ProcessId, worker: ProcessId, place: Place, is_sole: bool) -> Result<(), String> {
+        self.memory.bus().add(place.slot).map_err(|error| error.to_string())?;
+        self.memory.reset(place.slot);
+        let mailbox = self.memory.bus().descriptors(place.slot);
+        let mailbox: Vec<BorrowedFd<'_>> = mailbox.into_iter().flatten().collect();
+        let fields = [place.index.to_string(), place.slot.to_string()];
+        let fields = fields.each_ref().map(String::as_bytes);
+        let parent = self.children.get(spawner).ok_or("there is no spawner")?;
+        if is_sole {
+            parent.worker = Some(worker);
+            parent.place = Some(place);
+            return parent
+                .send("serve", &fields, &mailbox)
+                .then_some(())
+                .ok_or_else(|| "its process takes no message".into());
+        }
+        let generation = parent.generation;
+        let (ours, theirs) = Link::pair().map_err(|error| error.to_string())?;
+        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd()].into_iter().chain(mailbox).collect();
+        if !parent.send("fork", &fields, &descriptors) {
+            return Err("its spawner takes no message".into());
+        }
+        self.children.add(Child::worker(worker, place, generation, ours));
+        Ok(())
+    }
+
+    /// Asks a process to end. `how`: drain, end or stop. A process that has no loop yet gets a signal.
+    pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
+        let Some(child) = self.children.get(name) else { return };
+        let told = child.send(how, fields, &[]);
+        if !(told && child.ready) {
+            child.signal(if how == "stop" { Signal::QUIT } else { Signal::TERM });
+        }
+    }
+
+    /// Asks a worker to become the spawner of that generation.
+    pub fn promote(&mut self, name: ProcessId, generation: Generation, from: &Configuration) {
+        let listeners: Vec<BorrowedFd<'_>> = from.listeners.iter().map(AsFd::as_fd).collect();
+        if let Some(child) = self.children.get(name) {
+            child.send("promote", &[generation.to_string().as_bytes()], &listeners);
+        }
+    }
+
+    /// The worker is a spawner now.
+    pub fn promoted(&mut self, name: ProcessId, generation: Generation) {
+        let Some(child) = self.children.get(name) else { return };
+        child.spawner = Some(name);
+        child.worker = None;
+        child.generation = generation;
+        if let Some(place) = child.place.take() {
+            self.memory.reset(place.slot);
+        }
+    }
+
+    /// Sends a message to one process.
+    pub fn tell(&mut self, name: ProcessId, kind: &str, fields: &[&[u8]]) -> bool {
+        self.children
+            .find(name)
+            .is_some_and(|child| child.send(kind, fields, &[]))
+    }
+
+    /// Sends a message to all processes.
+    pub fn tell_all(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) {
+        for child in self.children.iter() {
+            child.send(kind, fields, descriptors);
+        }
+    }
+
+    /// Tells the native threads of a worker that it is going to be killed.
+    pub fn give_up(&mut self, name: ProcessId) {
+        if let Some(place) = self.children.find(name).and_then(|child| child.place) {
+            self.memory.scoreboard().slot(place.slot).give_up();
+        }
+    }
+
+    // --- news
+
+    /// The messages that have come, each with the names of its sender.
+    pub fn messages(&mut self) -> Vec<(ProcessId, Message)> {
+        let mut heard = Vec::new();
+        for child in self.children.iter_mut() {
+            if let Some(name) = child.names().next() {
+                heard.extend(child.messages().into_iter().map(|message| (name, message)));
+            }
+        }
+        heard
+    }
+
+    /// The workers that have beaten since the last call.
+    pub fn beats(&mut self) -> Vec<Event> {
+        let board = self.memory.scoreboard();
+        let workers = self.children.iter_mut().filter_map(|child| {
+            let (worker, place) = (child.worker?, child.place?);
+            let beat = board.slot(place.slot).beat.load(Relaxed);
+            let is_new = beat != 0 && beat != child.beat;
+            child.beat = beat;
+            is_new.then_some(Event::WorkerAlive(worker))
+        });
+        workers.collect()
+    }
+
+    /// A process that has ended, and its names. Its last messages must have been read.
+    pub fn ended(&mut self, number: usize, end: End) -> (Ended, Vec<ProcessId>) {
+        let child = self.children.numbered(number);
+        let (names, place) = (child.names().collect(), child.place);
+        let ended = Ended {
+            pid: child.pid(),
+            index: place.map(|place| place.index),
+            end,
+        };
+        if let Some(place) = place {
+            self.memory.reset(place.slot);
+        }
+        (ended, names)
+    }
+
+    /// Looks after what workers share: call it once a second.
+    pub fn tend(&self) {
+        self.memory.bus().introduce();
+        self.memory.scoreboard().ticket_keys.tend();
+    }
+}
+
+/// A process that has ended, for the hooks of its spawner.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its id, if it was known.
+    pub pid: Option<i32>,
+    /// Its number, if it was a worker.
+    pub index: Option<usize>,
+    /// How.
+    pub end: End,
+}
+
+/// The first message to a spawner that is a program of its own.
+fn inherit(link: &Link, generation: Generation, kind: SpawnKind, from: &Configuration, memory: &SharedMemory) -> bool {
+    let kind = match kind {
+        SpawnKind::Restart(RestartKind::Hot) => "hot",
+        SpawnKind::Restart(_) => "phased",
+        SpawnKind::Replacement => "replacement",
+    };
+    let control = from.settings.control.as_ref();
+    let texts = [
+        generation.to_string(),
+        PROTOCOL.to_string(),
+        SharedMemory::layout(),
+        kind.to_string(),
+        std::process::id().to_string(),
+        control.map_or_else(String::new, |control| control.url.clone()),
+        control.and_then(|control| control.token.clone()).unwrap_or_default(),
+    ];
+    let bindings = from.listeners.iter().map(|listener| listener.settings.binding.bytes());
+    let fields: Vec<&[u8]> = texts.iter().map(String::as_bytes).chain(bindings).collect();
+    let listeners = from.listeners.iter().map(AsFd::as_fd);
+    let descriptors: Vec<BorrowedFd<'_>> = memory.descriptors().into_iter().chain(listeners).collect();
+    link.send("inherit", &fields, &descriptors)
+}
+
+fn variables(from: &Configuration) -> Vec<(OsString, OsString)> {
+    let control = from.settings.control.as_ref();
+    let told = control.map(|control| format!("{}\n{}", control.url, control.token.as_deref().unwrap_or_default()));
+    told.into_iter().map(|told| (CONTROL.into(), told.into())).collect()
+}
+
+/// A pipe: the end to read, and the end to give to a process.
+///
+/// # Errors
+/// If descriptors are short.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::pipe::{pipe_with, PipeFlags};
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    Ok((reader, writer))
+}

@@ -1,0 +1,69 @@
+//! The start: what the command has left for this program.
+//!
+//! Standard input is a link on which the command has sent everything, because that is how a program gets descriptors without naming
+//! their numbers. The first message has the real standard input.
+
+use crate::configuration::Configuration;
+use crate::link::{Link, Message, Received};
+use fairlead_shared_memory::SharedMemory;
+use rustix::process::Pid;
+use rustix::stdio::{dup2_stdin, stdin};
+use std::os::fd::OwnedFd;
+
+/// Everything that a supervisor begins with.
+pub struct Start {
+    /// The configuration that the command has read.
+    pub configuration: Configuration,
+    /// The memory for the workers, which the first spawner has mapped, too.
+    pub memory: SharedMemory,
+    /// The process that the command has forked: the first spawner, or the sole process.
+    pub first: Pid,
+    /// Our end of its link.
+    pub link: Link,
+}
+
+impl Start {
+    /// Reads the messages of the command from standard input, and puts the real one in its place.
+    ///
+    /// # Errors
+    /// A sentence, if this program was not started by the command.
+    pub fn receive() -> Result<Start, String> {
+        let link = Link::new(stdin().try_clone_to_owned().map_err(|error| error.to_string())?);
+        let input = next(&link, "stdin")?;
+        if let Some(input) = input.descriptors.first() {
+            dup2_stdin(input).map_err(|error| error.to_string())?;
+        }
+        Start::receive_from(&link)
+    }
+
+    /// Reads the messages that follow from a link.
+    ///
+    /// # Errors
+    /// A sentence, if a message is missing or damaged.
+    pub fn receive_from(link: &Link) -> Result<Start, String> {
+        let settings = next(link, "settings")?;
+        let shared = next(link, "shared")?;
+        let first = next(link, "first")?;
+        let pid = first.number(0).and_then(Pid::from_raw).ok_or_else(damaged)?;
+        let mut descriptors = settings.descriptors.into_iter();
+        let file = descriptors.next().ok_or_else(damaged)?;
+        let shared: [OwnedFd; SharedMemory::DESCRIPTORS] = shared.descriptors.try_into().map_err(|_| damaged())?;
+        Ok(Start {
+            configuration: Configuration::read(file, descriptors.collect(), None)?,
+            memory: SharedMemory::adopt(shared).map_err(|error| error.to_string())?,
+            first: pid,
+            link: Link::new(first.descriptors.into_iter().next().ok_or_else(damaged)?),
+        })
+    }
+}
+
+fn next(link: &Link, kind: &str) -> Result<Message, String> {
+    match link.receive() {
+        Received::Message(message) if message.kind == kind => Ok(message),
+        _ => Err("this program is started by the command `fairlead`".into()),
+    }
+}
+
+fn damaged() -> String {
+    "the command has left something that this program does not understand".into()
+}

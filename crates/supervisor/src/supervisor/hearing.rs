@@ -1,0 +1,335 @@
+//! News: signals, messages and ends of processes, and results of the threads.
+
+use super::Supervisor;
+use crate::certificates::Outcome;
+use crate::configuration::Configuration;
+use crate::control::Asked;
+use crate::fleet::Ended;
+use crate::link::Message;
+use crate::machine::{Command, End, Event, ProcessId, RestartKind, StopReason};
+use rustix::process::Pid;
+
+impl Supervisor {
+    /// Signals, and requests of this process.
+    pub(super) fn hear_requests(&mut self) {
+        let signals = self
+            .signals
+            .as_ref()
+            .map(crate::signals::Signals::read)
+            .unwrap_or_default();
+        for name in signals {
+            self.hear_signal(name);
+        }
+        for request in self.asks.take() {
+            match crate::signals::REQUESTS.iter().find(|(_, name)| *name == request) {
+                Some((_, name)) => self.hear_signal(name),
+                None => self.hear_ask(&request),
+            }
+        }
+    }
+
+    fn hear_signal(&mut self, name: &'static str) {
+        let reason = StopReason::Signal(name);
+        let _ = match name {
+            "TERM" | "INT" => self.stop(reason),
+            "QUIT" => self.halt(reason),
+            "HUP" => self.hang_up(),
+            "USR1" => self.ask(Command::Restart(RestartKind::Phased)),
+            "USR2" => self.ask(Command::Restart(RestartKind::Hot)),
+            "TTIN" => self.ask(Command::AddWorker),
+            "TTOU" => self.ask(Command::RemoveWorker),
+            "URG" => self.ask(Command::Restart(RestartKind::Refork)),
+            _ => {
+                self.fleet.tell_all("backtraces", &[], &[]);
+                Ok(())
+            }
+        };
+    }
+
+    /// HUP ends a server that has nothing to reopen or to read again, unless `nohup` has taken it away.
+    fn hang_up(&mut self) -> Result<(), String> {
+        let reopened = self.reopen_logs();
+        let reloaded = self.reload_certificates();
+        let ignored = self
+            .signals
+            .as_ref()
+            .is_some_and(crate::signals::Signals::hup_was_ignored);
+        if reopened || reloaded || ignored {
+            return Ok(());
+        }
+        self.stop(StopReason::Signal("HUP"))
+    }
+
+    fn stop(&mut self, reason: StopReason) -> Result<(), String> {
+        self.note_reason(reason);
+        let hurry = self.insistence.hurries(reason, self.now);
+        self.insistence.begin(reason, self.now);
+        self.ask(Command::Stop { reason, hurry })
+    }
+
+    fn halt(&mut self, reason: StopReason) -> Result<(), String> {
+        self.note_reason(reason);
+        self.ask(Command::Halt(reason))
+    }
+
+    fn note_reason(&mut self, reason: StopReason) {
+        if let (StopReason::Signal(name), None) = (reason, self.asked_by) {
+            self.asked_by = Some(name);
+        }
+    }
+
+    /// A request of a process of the server.
+    fn hear_ask(&mut self, request: &str) {
+        let asked = match request {
+            "stop" => Asked::Stop,
+            "halt" => Asked::Halt,
+            "restart" => Asked::Restart,
+            "phased_restart" => Asked::PhasedRestart,
+            "refork" => Asked::Refork,
+            "reopen_logs" => Asked::ReopenLogs,
+            "reload_certificates" => Asked::ReloadCertificates,
+            "add_worker" => Asked::AddWorker,
+            "remove_worker" => Asked::RemoveWorker,
+            "backtraces" => Asked::Backtraces,
+            _ => return,
+        };
+        let _ = self.do_asked(asked);
+    }
+
+    /// Does what people and programs ask for. An error is the reason why not.
+    pub(super) fn do_asked(&mut self, asked: Asked) -> Result<(), String> {
+        match asked {
+            Asked::Stop => self.stop(StopReason::Command),
+            Asked::Halt => self.halt(StopReason::Command),
+            Asked::Restart => self.ask(Command::Restart(RestartKind::Hot)),
+            Asked::PhasedRestart => self.ask(Command::Restart(RestartKind::Phased)),
+            Asked::Refork => self.ask(Command::Restart(RestartKind::Refork)),
+            Asked::AddWorker => self.ask(Command::AddWorker),
+            Asked::RemoveWorker => self.ask(Command::RemoveWorker),
+            Asked::ReopenLogs => {
+                self.reopen_logs();
+                Ok(())
+            }
+            Asked::ReloadCertificates => {
+                self.reload_certificates();
+                Ok(())
+            }
+            Asked::Backtraces => {
+                self.fleet.tell_all("backtraces", &[], &[]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns false if no log is a file.
+    fn reopen_logs(&mut self) -> bool {
+        let Some(reopening) = self.streams.reopening(&self.adoption.current().settings.log) else {
+            return false;
+        };
+        self.fleet.tell_all("reopen_logs", &[], &[]);
+        self.reopenings.abandon();
+        let (late, log) = (reopening.late(), self.log.clone());
+        if self.reopenings.run(move || reopening.run()).is_err() {
+            late.report(&log);
+        }
+        true
+    }
+
+    /// Returns false if there are no certificates.
+    fn reload_certificates(&mut self) -> bool {
+        let spawner = self
+            .machine
+            .current_spawner()
+            .filter(|_| self.adoption.current().settings.tls);
+        spawner.is_some_and(|spawner| self.fleet.tell(spawner, "reload_certificates", &[]))
+    }
+
+    // --- processes
+
+    pub(super) fn hear_processes(&mut self) {
+        for event in self.fleet.started() {
+            self.happen(event);
+        }
+        for (name, message) in self.fleet.messages() {
+            self.hear_message(name, message);
+        }
+        for event in self.fleet.beats() {
+            self.happen(event);
+        }
+    }
+
+    /// Processes that have ended, after their last messages. A signal that has ended one of them may have been sent to the whole
+    /// process group: then this process has it, too, and is told of it first.
+    pub(super) fn hear_ends(&mut self) {
+        let ends = self.fleet.children.note_ends();
+        if !ends.is_empty() {
+            self.hear_requests();
+            self.hear_processes();
+        }
+        for (number, end) in ends {
+            let (ended, names) = self.fleet.ended(number, end);
+            self.tell_of_end(ended);
+            names.into_iter().for_each(|name| self.happen(Event::Ended(name, end)));
+        }
+        self.fleet.children.remove_ended();
+    }
+
+    /// For the hooks of the current spawner.
+    fn tell_of_end(&mut self, ended: Ended) {
+        let (Some(index), Some(spawner)) = (ended.index, self.machine.current_spawner()) else {
+            return;
+        };
+        let (code, signal) = match ended.end {
+            End::Exited(code) => (code.to_string(), String::new()),
+            End::Killed(signal) => (String::new(), signal.to_string()),
+            End::Unknown => (String::new(), String::new()),
+        };
+        let pid = ended.pid.map(|pid| pid.to_string()).unwrap_or_default();
+        let fields = [index.to_string(), pid, code, signal];
+        self.fleet
+            .tell(spawner, "worker_ended", &fields.each_ref().map(String::as_bytes));
+    }
+
+    fn hear_message(&mut self, name: ProcessId, message: Message) {
+        let Some(child) = self.fleet.children.find(name) else {
+            return;
+        };
+        let (spawner, worker) = (child.spawner, child.worker);
+        let event = match (message.kind.as_str(), spawner, worker) {
+            ("ready", Some(spawner), _) => self.hear_ready(spawner, message),
+            ("alive", Some(spawner), _) => Event::SpawnerAlive(spawner),
+            ("failed", _, Some(worker)) => Event::BootFailed(worker, message.text(0)),
+            ("failed", Some(spawner), None) => Event::SpawnerFailed(spawner, message.text(0)),
+            ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
+            ("booted", _, Some(worker)) => return self.hear_booted(worker),
+            ("promoted", None, Some(worker)) => Event::Promoted(worker),
+            ("ask", ..) => return self.hear_ask(&message.text(0)),
+            ("acme", Some(_), _) => return self.watch.keep_acme(&message.fields.concat()),
+            ("kept" | "certificates", Some(_), _) => return self.hear_certificates(message),
+            ("certified", ..) => return self.hear_certified(name, &message),
+            _ => return,
+        };
+        self.happen(event);
+    }
+
+    fn hear_ready(&mut self, spawner: ProcessId, message: Message) -> Event {
+        let generation = self.fleet.children.find(spawner).map_or(0, |child| child.generation);
+        let mut descriptors = message.descriptors.into_iter();
+        let settings = descriptors.next().ok_or_else(|| "it has sent no settings".to_string());
+        let read =
+            settings.and_then(|file| Configuration::read(file, descriptors.collect(), Some(self.adoption.current())));
+        match read {
+            Ok(configuration) => {
+                let limits = configuration.settings.limits.clone();
+                self.adoption.report(generation, configuration);
+                if let Some(child) = self.fleet.children.get(spawner) {
+                    child.ready = true;
+                    self.certificates
+                        .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+                }
+                Event::SpawnerReady(spawner, limits)
+            }
+            Err(reason) => {
+                self.fleet.end(spawner, "end", &[]);
+                Event::SpawnerFailed(spawner, reason)
+            }
+        }
+    }
+
+    fn hear_forked(&mut self, worker: ProcessId, message: &Message) {
+        let pid = message.number(0).and_then(Pid::from_raw);
+        if let (Some(child), Some(pid)) = (self.fleet.children.get(worker), pid) {
+            child.is_process(pid, None);
+        }
+        self.happen(Event::Forked(worker));
+    }
+
+    fn hear_booted(&mut self, worker: ProcessId) {
+        if let Some(child) = self.fleet.children.get(worker) {
+            child.ready = true;
+            self.certificates
+                .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+        }
+        self.happen(Event::Booted(worker));
+    }
+
+    // --- certificates
+
+    /// The current spawner has read files: at its start (`kept`), or because they have changed.
+    fn hear_certificates(&mut self, message: Message) {
+        let Message {
+            kind,
+            fields,
+            descriptors,
+        } = message;
+        let (Ok(fields), Some(bytes)) = (<[Vec<u8>; 3]>::try_from(fields), descriptors.into_iter().next()) else {
+            return;
+        };
+        let is_news = kind == "certificates";
+        let words = fields.each_ref().map(Vec::as_slice);
+        self.certificates.keep(self.now, words, bytes, is_news);
+        if is_news {
+            let fleet = &self.fleet;
+            self.certificates.one(&fields[0], |fields, bytes| {
+                fleet.tell_all("certificates", &fields, &[bytes])
+            });
+        }
+    }
+
+    fn hear_certified(&mut self, name: ProcessId, message: &Message) {
+        let reason = message.fields.get(1).map(|_| message.text(1));
+        let key = message.fields.first().cloned().unwrap_or_default();
+        if let Some(outcome) = self.certificates.answered(name, &key, reason) {
+            self.tell_of_certificates(outcome);
+        }
+    }
+
+    pub(super) fn tell_of_certificates(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Reloaded(location) => {
+                self.log
+                    .info("certificates_reloaded", format!("certificates reloaded for {location}"));
+            }
+            Outcome::Failed(process, location, reason) => {
+                let (name, pid) = (self.title(process), self.pid_text(process));
+                let text = format!(
+                    "certificates not reloaded for {location} in {name} (pid {pid}), which tries again: {reason}"
+                );
+                self.log.warn("certificates_behind", text);
+            }
+            Outcome::Behind(worker, location) => {
+                let (name, pid) = (self.title(worker), self.pid_text(worker));
+                let seconds = crate::certificates::Certificates::PATIENCE.as_secs();
+                let text = format!("{name} (pid {pid}) still has the former certificates for {location} after {seconds} s; replacing it");
+                self.log.warn("worker_behind", text);
+                self.happen(Event::Behind(worker));
+            }
+        }
+    }
+
+    /// "worker 1", or "the spawner of generation 2".
+    fn title(&self, process: ProcessId) -> String {
+        let child = self.fleet.children.find(process);
+        match child.map(|child| (child.place, child.generation)) {
+            Some((Some(place), _)) => format!("worker {}", place.index),
+            Some((None, generation)) => format!("the spawner of generation {generation}"),
+            None => "a process".into(),
+        }
+    }
+
+    fn pid_text(&self, process: ProcessId) -> String {
+        let pid = self.fleet.children.find(process).and_then(|child| child.pid());
+        pid.map_or_else(|| "unknown".into(), |pid| pid.to_string())
+    }
+
+    // --- threads
+
+    pub(super) fn hear_background(&mut self) {
+        for (generation, result) in self.adoption.prepared() {
+            self.happen(Event::Adopted(generation, result));
+        }
+        for reopened in self.reopenings.results() {
+            reopened.report(&self.log);
+        }
+    }
+}

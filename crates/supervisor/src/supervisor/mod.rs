@@ -1,0 +1,238 @@
+//! The loop: waits for news, tells the machine, and does what it decides. Every step may fail; the error becomes an event, and never
+//! ends the loop.
+
+mod acting;
+mod hearing;
+mod hosting;
+mod services;
+mod watching;
+
+use crate::adoption::Adoption;
+use crate::asks::Asks;
+use crate::background::Background;
+use crate::certificates::Certificates;
+use crate::children::{Child, Strangers};
+use crate::fleet::Fleet;
+use crate::insistence::Insistence;
+use crate::log::Log;
+use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};
+use crate::running_time::RunningTime;
+use crate::signals::Signals;
+use crate::standard_streams::{Reopened, StandardStreams};
+use crate::start::Start;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use services::Services;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, SystemTime};
+use watching::Watch;
+
+pub use services::RubyLog;
+
+/// Longest time between two looks at what announces itself by nothing.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Longest time between two looks at the last answers of the control server.
+const LAST_ANSWERS: Duration = Duration::from_millis(50);
+
+/// Time for the last lines of the log.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// How a server has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The exit status of the process.
+    pub status: i32,
+    /// Why the server has never served.
+    pub defeat: Option<String>,
+    /// True if the process is to end as by TERM.
+    pub by_term: bool,
+}
+
+/// A running server.
+pub struct Supervisor {
+    machine: Machine,
+    now: Moment,
+    clock: RunningTime,
+    fleet: Fleet,
+    adoption: Adoption,
+    certificates: Certificates,
+    strangers: Strangers,
+    streams: StandardStreams,
+    reopenings: Background<Reopened>,
+    services: Services,
+    watch: Watch,
+    insistence: Insistence,
+    log: Log,
+    ruby_log: RubyLog,
+    signals: Option<Signals>,
+    asks: Asks,
+    started_at: SystemTime,
+    /// Events that have not been given to the machine.
+    events: VecDeque<Event>,
+    ended: Option<Ended>,
+    /// The last signal or command that has asked for the end.
+    asked_by: Option<&'static str>,
+}
+
+impl Supervisor {
+    /// Takes over what the command has left. `signals`: those of this process, if it is a program of its own.
+    ///
+    /// # Errors
+    /// If a file cannot be written or descriptors are short: a sentence.
+    pub fn new(start: Start, signals: Option<Signals>) -> Result<Supervisor, String> {
+        let text = |error: io::Error| error.to_string();
+        raise_descriptor_limit();
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let settings = &start.configuration.settings;
+        let log = Log::new(&settings.log);
+        let ruby_log = RubyLog::new(&start.link, &log);
+        let mut clock = RunningTime::begin();
+        let now = clock.look(Duration::ZERO);
+        let machine = Machine::new(settings.limits.clone(), FirstSpawner { started: now });
+        let mut fleet = Fleet::new(start.memory).map_err(text)?;
+        let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, start.link);
+        first.is_process(start.first, None);
+        fleet.children.add(first);
+        let watch = Watch::new(&start.configuration, now);
+        let adoption = Adoption::begin(start.configuration)?;
+        let services = Services::open(adoption.current()).map_err(text)?;
+        Ok(Supervisor {
+            machine,
+            now,
+            clock,
+            fleet,
+            adoption,
+            certificates: Certificates::default(),
+            strangers: Strangers::default(),
+            streams: StandardStreams::default(),
+            reopenings: Background::new("fairlead logs").map_err(text)?,
+            services,
+            watch,
+            insistence: Insistence::default(),
+            log,
+            ruby_log,
+            signals,
+            asks: Asks::new().map_err(text)?,
+            started_at: SystemTime::now(),
+            events: VecDeque::new(),
+            ended: None,
+            asked_by: None,
+        })
+    }
+
+    /// Asks the server for something from other threads.
+    pub fn asks(&self) -> Asks {
+        self.asks.clone()
+    }
+
+    /// Runs until everything has ended.
+    pub fn run(&mut self) -> Ended {
+        loop {
+            if let Some(ended) = self.turn() {
+                return ended;
+            }
+        }
+    }
+
+    /// Waits for news and acts on them. Returns the end of the server.
+    pub fn turn(&mut self) -> Option<Ended> {
+        let pause = self.pause();
+        self.wait(pause);
+        self.now = self.clock.look(pause);
+        self.hear_requests();
+        self.hear_processes();
+        self.hear_ends();
+        self.hear_background();
+        self.serve();
+        self.tend();
+        self.happen(Event::Tick);
+        self.finish()
+    }
+
+    /// Time until something is due.
+    fn pause(&self) -> Duration {
+        let machine = self
+            .machine
+            .deadline()
+            .map(|deadline| deadline.saturating_sub(self.now));
+        let pauses = [machine, self.services.pause(), self.watch.pause()];
+        pauses.into_iter().flatten().fold(TICK, Duration::min)
+    }
+
+    fn wait(&self, pause: Duration) {
+        let own = [self.asks.as_fd(), self.reopenings.as_fd(), self.adoption.descriptor()];
+        let signals = self.signals.as_ref().map(AsFd::as_fd);
+        let all = self
+            .fleet
+            .descriptors()
+            .chain(own)
+            .chain(signals)
+            .chain(self.services.descriptors());
+        let all: Vec<BorrowedFd<'_>> = all.collect();
+        let mut polled: Vec<PollFd<'_>> = all
+            .iter()
+            .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: pause.as_secs().cast_signed(),
+            tv_nsec: pause.subsec_nanos().into(),
+        };
+        if poll(&mut polled, Some(&timeout)).is_err_and(|error| error != rustix::io::Errno::INTR) {
+            std::thread::sleep(Duration::from_millis(10)); // memory is short
+        }
+    }
+
+    /// Gives an event to the machine, and does what it decides, and what follows from that.
+    fn happen(&mut self, event: Event) {
+        self.events.push_back(event);
+        while let Some(event) = self.events.pop_front() {
+            for action in self.machine.step(self.now, event) {
+                self.act(action);
+            }
+        }
+    }
+
+    /// Asks the machine. An error is the reason why it refuses.
+    fn ask(&mut self, command: Command) -> Result<(), String> {
+        let actions = self.machine.step(self.now, Event::Asked(command));
+        let mut answer = Ok(());
+        for action in actions {
+            match action {
+                Action::Refuse(reason) => answer = Err(reason),
+                action => self.act(action),
+            }
+        }
+        answer
+    }
+
+    fn finish(&mut self) -> Option<Ended> {
+        let ended = self.ended.take()?;
+        self.services.close();
+        while !self.services.are_closed() {
+            self.wait(LAST_ANSWERS);
+            self.serve();
+        }
+        self.adoption.end();
+        if ended.defeat.is_none() && ended.status == 0 {
+            self.log.info("stopped", "fairlead stopped");
+        }
+        self.services.ended();
+        self.log.flush(LAST_LINES);
+        Some(ended)
+    }
+}
+
+/// Workers and connections take descriptors; processes that this one starts inherit the limit.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
+}

@@ -1,0 +1,179 @@
+//! Everything that outsiders see: the control server, the health endpoints, and systemd.
+
+use crate::configuration::Configuration;
+use crate::control::{Access, ControlServer, Host, Kind};
+use crate::fleet::Fleet;
+use crate::link::Link;
+use crate::listeners::Listener;
+use crate::log::Log;
+use crate::settings::ControlSettings;
+use crate::systemd::{Report, Reporter, Systemd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The open doors of the supervisor.
+#[derive(Default)]
+pub(super) struct Services {
+    control: Option<ControlServer>,
+    health: Option<ControlServer>,
+    /// Servers of a former configuration: responses are on their way.
+    closing: Vec<ControlServer>,
+    systemd: Option<Reporter>,
+}
+
+impl Services {
+    /// Serves on the listeners of the configuration.
+    pub(super) fn open(configuration: &Configuration) -> io::Result<Services> {
+        let mut services = Services {
+            control: None,
+            health: None,
+            closing: Vec::new(),
+            systemd: Systemd::from(|name| std::env::var_os(name))?.map(Reporter::new),
+        };
+        services.listen(configuration)?;
+        services.store(configuration);
+        Ok(services)
+    }
+
+    /// Serves what another configuration says from now on.
+    pub(super) fn adopt(&mut self, configuration: &Configuration, log: &Log) {
+        let now = Instant::now();
+        for mut former in self.control.take().into_iter().chain(self.health.take()) {
+            former.close_gracefully(now);
+            self.closing.push(former);
+        }
+        if let Err(error) = self.listen(configuration) {
+            log.error("control_failed", format!("control: {error}"));
+        }
+        self.store(configuration);
+    }
+
+    fn listen(&mut self, configuration: &Configuration) -> io::Result<()> {
+        let settings = &configuration.settings;
+        self.health = configuration
+            .health
+            .as_ref()
+            .map(|listener| server(listener, &Kind::Health))
+            .transpose()?;
+        if let Some(listener) = &configuration.health {
+            log.info(
+                "health_listening",
+                format!("health endpoints on {}", listener.settings.address),
+            );
+        }
+        if let (Some(listener), Some(control)) = (&configuration.control, &settings.control) {
+            self.control = Some(server(listener, &kind(control))?);
+        }
+        Ok(())
+    }
+
+    /// Gives systemd the listeners to keep.
+    fn store(&mut self, configuration: &Configuration) {
+        if let (Some(systemd), true) = (&mut self.systemd, configuration.settings.systemd_store) {
+            for listener in configuration
+                .listeners
+                .iter()
+                .filter(|listener| !listener.settings.kept)
+            {
+                let _ = systemd.systemd().store(listener.as_fd());
+            }
+        }
+    }
+
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.servers().map(ControlServer::descriptor)
+    }
+
+    pub(super) fn pause(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let deadlines = self.servers().filter_map(ControlServer::deadline);
+        let pause = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
+        pause
+            .into_iter()
+            .chain(self.systemd.as_ref().map(Reporter::interval))
+            .min()
+    }
+
+    /// Answers the requests that have come.
+    pub(super) fn turn(&mut self, host: &mut dyn Host) {
+        let now = Instant::now();
+        for server in self.control.iter_mut().chain(&mut self.health).chain(&mut self.closing) {
+            server.turn(now, host);
+        }
+        self.closing.retain(|server| !server.is_closed());
+    }
+
+    /// Tells systemd about changes.
+    pub(super) fn tell(&mut self, report: &Report<'_>) {
+        if let Some(systemd) = &mut self.systemd {
+            systemd.look(report);
+        }
+    }
+
+    /// Stops listening. Responses on their way go out with [`Services::turn`].
+    pub(super) fn close(&mut self) {
+        let now = Instant::now();
+        self.closing
+            .extend(self.control.take().into_iter().chain(self.health.take()));
+        for server in &mut self.closing {
+            server.close_gracefully(now);
+        }
+    }
+
+    /// True once no response is on its way.
+    pub(super) fn are_closed(&self) -> bool {
+        self.closing.is_empty()
+    }
+
+    /// Tells systemd of the end.
+    pub(super) fn ended(&mut self) {
+        if let Some(systemd) = &mut self.systemd {
+            systemd.ended();
+        }
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &ControlServer> {
+        self.control.iter().chain(&self.health).chain(&self.closing)
+    }
+}
+
+fn server(listener: &Listener, kind: &Kind) -> io::Result<ControlServer> {
+    ControlServer::new(vec![listener.copy()?], kind)
+}
+
+fn kind(control: &ControlSettings) -> Kind {
+    Kind::Control(Access {
+        token: control.token.clone(),
+        url: control.url.clone(),
+        data_only: control.data_only,
+    })
+}
+
+/// Lines that Ruby formats: they go to the current spawner, as long as there is one.
+#[derive(Clone)]
+pub struct RubyLog {
+    link: Arc<Mutex<Option<Link>>>,
+}
+
+impl RubyLog {
+    /// Takes the lines of `log` that are for Ruby, and sends them over `link`.
+    pub fn new(link: &Link, log: &Log) -> RubyLog {
+        let ruby_log = RubyLog {
+            link: Arc::new(Mutex::new(link.copy())),
+        };
+        let link = Arc::clone(&ruby_log.link);
+        log.pass_to(Box::new(move |level, event, text| {
+            let link = link.lock().unwrap_or_else(PoisonError::into_inner);
+            let fields = [level.name().as_bytes(), event.as_bytes(), text.as_bytes()];
+            link.as_ref().is_some_and(|link| link.send("log", &fields, &[]))
+        }));
+        ruby_log
+    }
+
+    /// From now on the lines go there.
+    pub(super) fn follow(&self, link: Option<Link>) {
+        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = link;
+    }
+}

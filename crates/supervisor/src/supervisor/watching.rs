@@ -1,0 +1,130 @@
+//! Looks at what announces itself by nothing: idleness, requests that warm workers up, a file that restarts the server.
+
+use crate::background::Background;
+use crate::configuration::Configuration;
+use crate::idleness::Idleness;
+use crate::machine::{Event, Generation, Moment};
+use crate::restart_file::{self, RestartFile};
+use fairlead_engine::{Scoreboard, Stats};
+use serde_json::value::RawValue;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// Time between two looks at the orphans.
+const ORPHANS: Duration = Duration::from_secs(30);
+
+/// When to look at what, and what was seen.
+pub(super) struct Watch {
+    idleness: Option<Idleness>,
+    /// Requests of the busiest worker that begin a refork; 0 for never.
+    refork_after: u64,
+    /// The generation that has begun one.
+    warm: Generation,
+    restart_file: Option<(PathBuf, RestartFile)>,
+    touches: Option<Background<SystemTime>>,
+    looked_at: Moment,
+    orphans_at: Moment,
+    acme: Option<Box<RawValue>>,
+}
+
+impl Watch {
+    pub(super) fn new(configuration: &Configuration, now: Moment) -> Watch {
+        let mut watch = Watch {
+            idleness: None,
+            refork_after: 0,
+            warm: 0,
+            restart_file: None,
+            touches: None,
+            looked_at: now,
+            orphans_at: now,
+            acme: None,
+        };
+        watch.adopt(configuration, now);
+        watch
+    }
+
+    /// Follows another configuration from now on.
+    pub(super) fn adopt(&mut self, configuration: &Configuration, now: Moment) {
+        let settings = &configuration.settings;
+        self.idleness = match Duration::try_from_secs_f64(settings.idle_timeout) {
+            Ok(time) if !time.is_zero() => Some(Idleness::new(time, now)),
+            _ => None,
+        };
+        self.refork_after = settings.refork_after;
+        self.acme = None;
+        let path = settings.restart_file.as_ref().map(|file| file.path().to_path_buf());
+        if path.as_ref() != self.restart_file.as_ref().map(|(path, _)| path) {
+            self.touches = path
+                .as_ref()
+                .and_then(|_| Background::new("fairlead restart file").ok());
+            self.restart_file = path.map(|path| (path, RestartFile::new(SystemTime::now())));
+        }
+    }
+
+    /// Time until the next look.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        self.idleness.as_ref().map(Idleness::pause)
+    }
+
+    /// The report of the keeper of ACME, for `/status`.
+    pub(super) fn keep_acme(&mut self, json: &[u8]) {
+        self.acme = serde_json::from_slice(json).ok();
+    }
+
+    pub(super) fn acme(&self) -> Option<Box<RawValue>> {
+        self.acme.clone()
+    }
+
+    /// True if it is time to look for orphans.
+    pub(super) fn orphans_are_due(&mut self, now: Moment) -> bool {
+        let due = now >= self.orphans_at;
+        if due {
+            self.orphans_at = now + ORPHANS;
+        }
+        due
+    }
+
+    /// Looks at the statistics of the workers. Returns what the machine has to know.
+    pub(super) fn look(&mut self, now: Moment, generation: Generation, scoreboard: &Scoreboard) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.idleness.is_none() && self.refork_after == 0 {
+            return events;
+        }
+        let slots = (0..fairlead_engine::SLOTS).map(|index| scoreboard.slot(index));
+        let stats: Vec<Stats> = slots
+            .filter(|slot| slot.age().is_some())
+            .map(|slot| slot.stats(slot))
+            .collect();
+        if self
+            .idleness
+            .as_mut()
+            .is_some_and(|idleness| idleness.is_over(now, &stats))
+        {
+            events.push(Event::Idle);
+        }
+        let most = stats.iter().map(|stats| stats.requests).max().unwrap_or(0);
+        if self.refork_after > 0 && most >= self.refork_after && self.warm != generation {
+            self.warm = generation;
+            events.push(Event::Warm);
+        }
+        events
+    }
+
+    /// Returns true once for each touch of the restart file.
+    pub(super) fn is_touched(&mut self, now: Moment) -> bool {
+        let (Some((path, file)), Some(touches)) = (&mut self.restart_file, &mut self.touches) else {
+            return false;
+        };
+        let touched = touches
+            .results()
+            .into_iter()
+            .any(|touched_at| file.is_touched(touched_at));
+        if now.saturating_sub(self.looked_at) >= restart_file::INTERVAL {
+            self.looked_at = now;
+            let path = path.clone();
+            touches.abandon();
+            let _ = touches.run(move || restart_file::touched_at(&path));
+        }
+        touched
+    }
+}

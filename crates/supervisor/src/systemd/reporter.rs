@@ -1,0 +1,163 @@
+//! Tells systemd how the server changes.
+
+use super::Systemd;
+use std::time::Duration;
+
+/// The longest time between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time until the next look while messages wait.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The state of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No start has succeeded yet.
+    Starting,
+    /// It serves.
+    Ready,
+    /// It serves, and a restart is under way.
+    Restarting,
+    /// It ends.
+    Draining,
+}
+
+/// The server at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// Its state.
+    pub state: State,
+    /// The restart that is under way, or the last one.
+    pub restart: Option<Restart<'a>>,
+    /// Workers that there are to be; 0 for a sole process.
+    pub workers: usize,
+    /// Workers that serve.
+    pub booted: usize,
+    /// Threads that run the application.
+    pub busy_threads: i64,
+    /// Threads that have started.
+    pub threads: i64,
+    /// Requests that wait for a thread.
+    pub queued: i64,
+}
+
+/// A restart.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart<'a> {
+    /// Another one for each restart.
+    pub number: u64,
+    /// The reason why it has failed, if it has.
+    pub error: Option<&'a str>,
+}
+
+/// Tells systemd how the server changes. The loop of the supervisor looks, so the watchdog hears nothing of a loop that hangs.
+///
+/// ```text
+///   starting ──READY──▶ ready ──RELOADING──▶ restarting ──READY──▶ ready ──STOPPING──▶ draining
+/// ```
+#[derive(Debug)]
+pub struct Reporter {
+    systemd: Systemd,
+    told: State,
+    restart: Option<u64>,
+    text: String,
+}
+
+impl Reporter {
+    /// For a server that starts.
+    pub fn new(systemd: Systemd) -> Reporter {
+        Reporter {
+            systemd,
+            told: State::Starting,
+            restart: None,
+            text: String::new(),
+        }
+    }
+
+    /// The systemd that it tells, to give it listeners.
+    pub fn systemd(&mut self) -> &mut Systemd {
+        &mut self.systemd
+    }
+
+    /// Time until the next look.
+    pub fn interval(&self) -> Duration {
+        let watchdog = self.systemd.watchdog().map_or(INTERVAL, |watchdog| watchdog / 2);
+        let waiting = if self.systemd.is_behind() { PATIENCE } else { INTERVAL };
+        INTERVAL.min(watchdog).min(waiting)
+    }
+
+    /// Tells what has changed.
+    pub fn look(&mut self, report: &Report<'_>) {
+        self.systemd.flush();
+        if self.told != State::Starting || report.state != State::Starting {
+            self.tell_restart(report.restart.map(|restart| restart.number));
+        }
+        self.tell_state(report.state);
+        self.tell_text(describe(report));
+        if self.systemd.watchdog().is_some() {
+            self.systemd.alive();
+        }
+    }
+
+    /// The server has ended.
+    pub fn ended(&mut self) {
+        self.tell_state(State::Draining);
+    }
+
+    /// A restart may begin and end between two looks.
+    fn tell_restart(&mut self, number: Option<u64>) {
+        if number.is_some() && number != self.restart {
+            self.tell_state(State::Restarting);
+        }
+        self.restart = number;
+    }
+
+    fn tell_state(&mut self, state: State) {
+        if state == self.told || self.told == State::Draining {
+            return;
+        }
+        self.told = state;
+        match state {
+            State::Starting => {}
+            State::Ready => self.systemd.ready(),
+            State::Restarting => self.systemd.reloading(),
+            State::Draining => self.systemd.stopping(),
+        }
+    }
+
+    fn tell_text(&mut self, text: String) {
+        if text != self.text {
+            self.systemd.status(&text);
+            self.text = text;
+        }
+    }
+}
+
+/// "ready: 2/2 workers, 1/10 threads busy, 0 requests waiting; last restart failed: config.ru:1: …"
+fn describe(report: &Report<'_>) -> String {
+    let state = match report.state {
+        State::Starting => "starting",
+        State::Ready => "ready",
+        State::Restarting => "restarting",
+        State::Draining => "draining",
+    };
+    let workers = match report.workers {
+        0 => String::new(),
+        workers => format!("{}/{workers} workers, ", report.booted),
+    };
+    let error = report.restart.and_then(|restart| restart.error);
+    let failure = error.map(|error| {
+        format!(
+            "; last restart failed: {}",
+            error.lines().next().unwrap_or_default().trim()
+        )
+    });
+    let Report {
+        busy_threads,
+        threads,
+        queued,
+        ..
+    } = report;
+    let failure = failure.unwrap_or_default();
+    format!("{state}: {workers}{busy_threads}/{threads} threads busy, {queued} requests waiting{failure}")
+}
