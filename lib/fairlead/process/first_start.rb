@@ -51,16 +51,25 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
-    # The settings, the id of the first process and its link, for a supervisor in this process.
-    def handed_over = [settings, @pid, @link]
+    # Returns an EmbeddedSupervisor that has got all of it. Raises Error if that fails, and ends the first process.
+    def embed
+      far, near = Link.pair
+      hand_over(far)
+      supervisor = EmbeddedSupervisor.new(near)
+    ensure
+      [far, near, @link].each { |link| link&.close }
+      end_first unless supervisor
+    end
 
-    # Replaces the program of this process by the supervisor. Raises Error if that fails, and ends the first process.
+    # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
+    # Error if that fails, and ends the first process.
     def exec
-      passed = [settings, @link, *@listeners, *@shared.descriptors.map { |number| IO.for_fd(number, autoclose: false) }]
-      passed.each { |io| io.to_io.close_on_exec = false }
-      arguments = [Launcher.title(@configuration), "run", *[settings.fileno, @pid, @link.fileno].map(&:to_s)]
+      far, near = Link.pair
+      put(far, :stdin, ios: [standard_input])
+      hand_over(far)
       [$stdout, $stderr].each(&:flush)
-      Native.exec(@program, arguments.map(&:b), ENV.map { |name, value| "#{name}=#{value}".b })
+      STDIN.reopen(near.to_io)
+      Native.exec(@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b })
     rescue SystemCallError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
@@ -76,17 +85,27 @@ module Fairlead
       @shared = Native::Shared.new(Worker::MOST, 0)
     end
 
-    # A file in memory; the descriptors in it stay open with the listeners.
-    def settings
-      @settings ||= begin
-        settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
-        @listeners = settings.ios
-        settings.file_with_descriptors(@shared)
-      end
+    def hand_over(link)
+      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
+      put(link, :settings, ios: [settings.file, *settings.ios])
+      put(link, :shared, ios: @shared.descriptors)
+      put(link, :first, @pid, ios: [@link])
+    end
+
+    def put(link, kind, *fields, ios:)
+      link.send(kind, *fields, ios: ios) || raise(Error, "the supervisor cannot be given the #{kind}")
+    end
+
+    # A closed one is replaced, as its number may be another file's.
+    def standard_input
+      STDIN.stat
+      STDIN
+    rescue IOError, Errno::EBADF
+      File.open(File::NULL)
     end
 
     def end_first
-      @link.close
+      @link.close unless @link.closed?
       Process.kill("TERM", @pid)
       Process.wait(@pid)
     rescue Errno::ESRCH, Errno::ECHILD
