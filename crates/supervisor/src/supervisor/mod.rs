@@ -180,7 +180,7 @@ impl Supervisor {
             .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
             .collect();
         let timeout = Timespec {
-            tv_sec: pause.as_secs().cast_signed(),
+            tv_sec: pause.as_secs() as i64,
             tv_nsec: pause.subsec_nanos().into(),
         };
         if poll(&mut polled, Some(&timeout)).is_err_and(|error| error != rustix::io::Errno::INTR) {
