@@ -17,6 +17,7 @@ module Fairlead
     autoload :Peaks, "fairlead/control/peaks"
     autoload :PumaStats, "fairlead/control/puma_stats"
     autoload :AutoUrl, "fairlead/control/auto_url"
+    autoload :Sockets, "fairlead/control/sockets"
     autoload :OwnStats, "fairlead/control/own_stats"
     autoload :Report, "fairlead/control/report"
     autoload :StateFile, "fairlead/control/state_file"

@@ -20,7 +20,7 @@ module Fairlead
     # How often to look for streams that nobody can close, while requests end, in seconds.
     SEARCH = 1
 
-    # +shared+: the scoreboard of all workers (Native::Shared), or nil without workers. +slot+: this worker's number.
+    # +shared+: the scoreboard of the server (Native::Shared), or nil if no other process looks at it. +slot+: the place of this one.
     def initialize(service, shared: nil, slot: 0)
       @service = service
       @shared = shared
@@ -47,7 +47,7 @@ module Fairlead
       @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) do |started|
         masked { started << add_thread unless ProcessEnd.begun? }
       end
-      Stats.add(@native, @shared)
+      Stats.add(@native, (@shared if @service.configuration.supervised?))
       @created.close
       masked { start_threads(@native.initial_threads) }
       Background.current.started(self, @service.log)

@@ -65,10 +65,15 @@ module Fairlead
 
     # @param address [String]
     # @param reason [String]
-    def initialize(address, reason)
+    # @param in_use [Boolean] whether another socket listens there
+    def initialize(address, reason, in_use: false)
       @address = address
+      @in_use = in_use
       super("cannot listen on #{SystemText.shown(address)}: #{SystemText.shown(reason)}")
     end
+
+    # @return [Boolean] whether another socket listens there
+    def in_use? = @in_use
   end
 
   # The pid file belongs to another running server, or cannot be written.

@@ -227,6 +227,15 @@ module Fairlead
            scope: :process, default: 60, valid: [120], invalid: ["soon"],
            doc: "A worker that is not ready to serve after this time is ended and replaced."
 
+    option :load_timeout, Types::Seconds.new,
+           scope: :process, default: 600, valid: [120], invalid: [0],
+           doc: "How long the new code may take to load. After this time a restart fails, and a first start ends."
+
+    option :worker_settle_time, Types::Seconds.new(zero: true),
+           scope: :process, default: 1, valid: [10], invalid: [-1],
+           doc: "A new worker counts only after it has served for this time, as with `minReadySeconds` of Kubernetes. In a restart it then " \
+                "takes the place of an old one; a worker that ends earlier makes the restart fail."
+
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
            doc: "How long requests may take to finish when the server is asked to end. In those still running " \

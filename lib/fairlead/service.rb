@@ -13,23 +13,31 @@ module Fairlead
     attr_accessor :ticket_keys
 
     # +app+: the application, if it is loaded already; otherwise #app loads the rackup file. +redirection+: the Redirection of
-    # the standard streams, if this process has one.
-    def initialize(configuration, log:, app: nil, redirection: nil)
+    # the standard streams, if this process has one. +shares_certificates+: whether other processes of the server get what this one reads.
+    def initialize(configuration, log:, app: nil, redirection: nil, shares_certificates: false)
       @configuration = configuration
       @log = log
       @given = app
       @redirection = redirection
+      @shares_certificates = shares_certificates
+      @unused = []
     end
+
+    # The LogFile of the access log; nil if that is none.
+    def access_log_file = @access_log&.file
 
     # Opens the listeners and the access log. +inherited+: as for Listeners.open.
     def open(inherited: Inherited.new)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
-      @tls = Tls::Offers.new(configuration, log)
+      @tls = Tls::Offers.new(configuration, log, keep: @shares_certificates)
       @listeners = open_listeners(inherited)
       @tls.tell_of_development
       @tls.warn
       self
     end
+
+    # Logs which inherited listeners none of the addresses has needed.
+    def tell_of_unused = @unused.each { |listener| log.listener_unused(listener) }
 
     # Logs the addresses, once there is an application to serve them.
     def announce = listeners.each { |listener| log.listening(listener) }
@@ -38,7 +46,7 @@ module Fairlead
     # +kept+: as for Tls::Offer.
     def adopt(ios, bindings, kept: nil)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
-      @tls = Tls::Offers.new(configuration, log, kept: kept)
+      @tls = Tls::Offers.new(configuration, log, kept: kept, keep: @shares_certificates)
       adopt_listeners(ios, bindings)
       self
     end
@@ -47,7 +55,7 @@ module Fairlead
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
-        listener = Listener.adopt(io.fileno, binding, kept: true)
+        listener = Listener.adopt(io.fileno, binding, lent: true)
         claim(listener, binding)
         secured(listener, binding)
       end)
@@ -55,17 +63,6 @@ module Fairlead
 
     # Reads the certificates again; see Tls::Offers#reload.
     def reload_certificates = @tls.reload
-
-    # Has this process offer what the supervisor has read, and tells it over +link+ what has come of that. See Supervisor::Certificates.
-    def follow_certificates(link, key, location, fingerprint)
-      @tls.follow(key, location, fingerprint) { |reason| link.send(:certificates, key, *reason) }
-    end
-
-    # The supervisor's, after a restart has changed the configuration.
-    def replace_tls(offers)
-      @tls.stop
-      @tls = offers
-    end
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
@@ -99,6 +96,7 @@ module Fairlead
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
         ticket_keys: ticket_keys,
+        alone: !configuration.supervised?,
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,
         acme_challenges: (Acme::Store.new(configuration.acme_dir).challenges if configuration.acme.any?),
@@ -140,7 +138,7 @@ module Fairlead
     def open_listeners(inherited)
       activated = configuration.bind_to_activated_sockets
       listeners = Listeners.open(configuration.bind, backlog: configuration.backlog, inherited: inherited, activated: activated) do |unused|
-        log.listener_unused(unused)
+        @unused << unused
       end
       listeners.each { |listener| secured(listener, listener.ssl_address) }
       listeners

@@ -2,7 +2,8 @@
 
 module Fairlead
   # TLS: what an `ssl://` address and the options say of it (Parameters, Settings), what a listener offers because of that (Offer),
-  # and how certificates are replaced (Offers, Upkeep, Settling). The handshakes are the engine's business.
+  # and how certificates are replaced (Offers, Upkeep, Settling; in processes that read no
+  # files, HandedOver and Follower). The handshakes are the engine's business.
   module Tls
     autoload :Parameters, "fairlead/tls/parameters"
     autoload :Settings, "fairlead/tls/settings"
@@ -11,6 +12,8 @@ module Fairlead
     autoload :Offer, "fairlead/tls/offer"
     autoload :Offers, "fairlead/tls/offers"
     autoload :Upkeep, "fairlead/tls/upkeep"
+    autoload :HandedOver, "fairlead/tls/handed_over"
+    autoload :Follower, "fairlead/tls/follower"
     autoload :Settling, "fairlead/tls/settling"
     autoload :OwnKeys, "fairlead/tls/own_keys"
     autoload :DevelopmentCertificate, "fairlead/tls/development_certificate"

@@ -71,6 +71,7 @@ mod worker;
 
 pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
+pub use cluster::membership::Membership;
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use cluster::waiting_room::WaitingRoom;

@@ -6,6 +6,7 @@ mod count;
 pub(crate) use count::Count;
 
 use crate::clock::{AtomicMillis, Millis};
+use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};
 use crate::home::Home;
@@ -37,6 +38,8 @@ pub(crate) struct Worker {
 
 enum Counters {
     Own(Box<Slot>),
+    /// Others see them, but have no part in what this worker does.
+    Shown(&'static Slot),
     Shared(&'static Scoreboard, usize),
 }
 
@@ -52,19 +55,15 @@ enum Lifecycle {
 }
 
 impl Worker {
-    /// `shared`: the scoreboard, and the number of this worker in it.
-    pub(crate) fn new(
-        config: Config,
-        logs: Logs,
-        shared: Option<(&'static Scoreboard, usize)>,
-    ) -> std::io::Result<Worker> {
+    pub(crate) fn new(config: Config, logs: Logs, membership: Option<&Membership>) -> std::io::Result<Worker> {
         Ok(Worker {
             config,
             poller: Poller::new()?,
             log: LogWriter::new(logs),
             timer: Timer::default(),
-            counters: match shared {
-                Some((scoreboard, slot)) => Counters::Shared(scoreboard, slot),
+            counters: match membership {
+                Some(Membership::Worker(room, slot)) => Counters::Shared(room.scoreboard(), *slot),
+                Some(Membership::Alone(scoreboard, slot)) => Counters::Shown(scoreboard.slot(*slot)),
                 None => Counters::Own(Box::default()),
             },
             phase: AtomicU8::new(Lifecycle::Serving as u8),
@@ -81,6 +80,7 @@ impl Worker {
     pub(crate) fn counters(&self) -> &Slot {
         match &self.counters {
             Counters::Own(slot) => slot,
+            Counters::Shown(slot) => slot,
             Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
         }
     }
@@ -88,7 +88,7 @@ impl Worker {
     /// The scoreboard of all workers, and the number of this one; `None` for a single process.
     pub(crate) fn shared(&self) -> Option<(&'static Scoreboard, usize)> {
         match self.counters {
-            Counters::Own(_) => None,
+            Counters::Own(_) | Counters::Shown(_) => None,
             Counters::Shared(scoreboard, slot) => Some((scoreboard, slot)),
         }
     }

@@ -15,6 +15,9 @@ module Fairlead
           private_to_owner("unix://#{folder}/fairlead-control-#{SecureRandom.hex(8)}.sock")
         end
 
+        # Whether +url+ has come from #in.
+        def ours?(url) = url.to_s.start_with?("unix:") && NAME.match?(File.basename(url.partition("?").first))
+
         def private_to_owner(url) = "#{url}?mode=0600"
 
         private

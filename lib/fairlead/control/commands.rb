@@ -49,7 +49,7 @@ module Fairlead
         when "status" then Response.json(Report.new(@server, @service, certificates: @certificates).to_h)
         when "gc" then collect_garbage
         when "gc-stats" then Response.json(GC.stat)
-        when "thread-backtraces" then Response.json(own_backtraces)
+        when "thread-backtraces" then Response.json(Backtraces.in_form_of_puma)
         when "backtraces" then Response.json(@server.backtraces)
         when "refork" then supervised? ? ask(:refork) : unavailable(command)
         when "reload-worker-directory" then supervised? ? Response.ok : unavailable(command) # each restart does that
@@ -71,11 +71,6 @@ module Fairlead
       def collect_garbage
         GC.start
         Response.ok
-      end
-
-      # In Puma's form.
-      def own_backtraces
-        Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
       end
 
       def unavailable(command)

@@ -2,7 +2,7 @@
 
 module Fairlead
   module Control
-    # What runs beside the main loop of the supervisor, or of the only process: the control server, the health endpoints, the state
+    # What runs beside the main loop of the only process: the control server, the health endpoints, the state
     # file, what systemd is told, the file that restarts, and the certificates of `acme`. A thread looks after what has no thread of its own.
     class Desk
       # How often it looks while the server is not ready, so that it is soon known to be, in seconds.
@@ -17,7 +17,7 @@ module Fairlead
       # How long the end waits for a look, in seconds. A disk that hangs may keep it longer.
       END_LIMIT = 5
 
-      # +server+: a Supervisor or a Single. +service+: its Service, which is open.
+      # +server+: a Single. +service+: its Service, which is open.
       def initialize(server, service, environment: ENV)
         @server = server
         @service = service

@@ -5,7 +5,7 @@ module Fairlead
     # The statistics of the server that this process belongs to, in Puma's form. The process that has the status answers itself;
     # others ask its control server. Without one, a worker knows what the scoreboard has, which is neither processes nor times.
     module OwnStats
-      # The environment variable that tells a spawner the address and the token.
+      # The environment variable that tells the next program of a process without workers the address and the token.
       VARIABLE = "FAIRLEAD_CONTROL"
 
       class << self
@@ -20,10 +20,9 @@ module Fairlead
         # For the control server of the server that this process belongs to; nil if there is none.
         def client = Launcher.current&.desk&.client || @client
 
-        # Takes the variable from the environment of a spawner.
-        def remember(environment = ENV)
-          url, token = take(environment)
-          @client = Client.new(url, token) if url
+        # Notes where the control server can be reached, and its secret; nothing if there is none.
+        def know(url = nil, token = nil)
+          @client = url && Client.new(url, token)
         end
 
         # The value of the variable. A path may contain spaces, but an address has no line break.
@@ -43,6 +42,8 @@ module Fairlead
 
         def of_scoreboard
           configuration = Launcher.current&.configuration or return {}
+          return PumaStats.of_engine(Stats.to_h, max_threads: configuration.max_threads) unless configuration.supervised?
+
           PumaStats.of_workers(Stats.to_h, max_threads: configuration.max_threads)
         end
       end

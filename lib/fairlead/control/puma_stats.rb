@@ -17,6 +17,11 @@ module Fairlead
         new(Struct.new(:status).new(status), max_threads: max_threads, counts: counts).to_h
       end
 
+      # The same for a process without workers.
+      def self.of_engine(counts, max_threads:)
+        new(Struct.new(:status).new({ workers: 0, started_at: nil }), max_threads: max_threads, counts: counts).to_h
+      end
+
       # The counters of the workers, with the requests in the waiting room dealt out to those that serve: Puma has no such room, and
       # who watches the backlog must not miss them. +counts+: as Stats.to_h returns them.
       def self.deal(counts)

@@ -95,7 +95,7 @@ module Fairlead
     def open(backlog:)
       listen(@backlog || backlog)
     rescue SystemCallError, SocketError => e
-      raise BindError.new(address, reason_for(e))
+      raise BindError.new(address, reason_for(e), in_use: e.is_a?(Errno::EADDRINUSE))
     end
 
     # Raises BindError if nothing can listen there, as far as that is known without listening.

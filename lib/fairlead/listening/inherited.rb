@@ -23,6 +23,14 @@ module Fairlead
         new(SystemText.decode(lines).split("\n").map { |line| handed_down(LINE.match(line)) }, handed_down: true)
       end
 
+      # The listeners that the supervisor shares: +ios+, and the addresses of +bindings+ in the same order. An empty one is not known.
+      def lent(ios, bindings)
+        new(ios.zip(bindings).map do |io, binding|
+          io.autoclose = false
+          Listener.adopt(io.fileno, (binding unless binding.empty?), lent: true)
+        end)
+      end
+
       # The value of VARIABLE that hands these listeners down.
       def describe(listeners)
         listeners.map { |listener| "#{listener.fileno}#{listener.kept? ? "+" : "="}#{listener.binding}" }.join("\n")
@@ -46,7 +54,7 @@ module Fairlead
     def initialize(listeners = [], handed_down: false)
       @listeners = listeners
       @handed_down = handed_down
-      @activated = listeners.select { |listener| listener.kept? && !listener.binding }
+      @activated = listeners.reject(&:binding)
     end
 
     # Whether this is a hot restart.

@@ -6,16 +6,16 @@ module Fairlead
     class << self
       # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd. Programs that
       # this process starts do not get it, as they get no other listener.
-      # +binding+: the address it was opened for, as it was written. +kept+: as for #kept?. Raises BindError if it does not
-      # listen.
-      def adopt(descriptor, binding = nil, kept: false)
+      # +binding+: the address it was opened for, as it was written. +kept+: as for #kept?. +lent+: whether another process of this server
+      # has opened it, and removes it. Raises BindError if it does not listen.
+      def adopt(descriptor, binding = nil, kept: false, lent: false)
         socket = Socket.for_fd(descriptor)
         socket.close_on_exec = true
         refuse(descriptor, binding, "it does not listen") unless listening?(socket)
         Binding::Tcp.tune(socket) if socket.local_address.ip?
         address = address_of(socket)
-        file = address[:path] unless kept || address[:path].to_s.start_with?("@")
-        new(socket, address, file: file, binding: binding, kept: kept)
+        file = address[:path] unless kept || lent || address[:path].to_s.start_with?("@")
+        new(socket, address, file: file, binding: binding, kept: kept, lent: lent)
       rescue SystemCallError => e
         refuse(descriptor, binding, Error.reason(e))
       end
@@ -45,6 +45,9 @@ module Fairlead
     # The address it was opened for, as it was written; nil if it is not known.
     attr_reader :binding
 
+    # The path of the file of a Unix socket that this process has made; nil for others.
+    attr_reader :file
+
     # The address that it serves; nil if none has claimed it.
     attr_accessor :claimed
 
@@ -58,12 +61,13 @@ module Fairlead
     attr_reader :tls
 
     # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
-    def initialize(socket, address, file: nil, binding: nil, kept: false)
+    # +lent+: as for Listener.adopt.
+    def initialize(socket, address, file: nil, binding: nil, kept: false, lent: false)
       @socket = socket
       @address = address.freeze
       @binding = binding
       @kept = kept
-      @owner = Process.pid
+      @owner = Process.pid unless lent
       return unless file
 
       @file = file
@@ -90,6 +94,11 @@ module Fairlead
     # Whether the socket outlives this server, because systemd has it too and hands it to the next one.
     def kept? = @kept
 
+    # Notes another address as the one that it was opened for.
+    def rename(binding)
+      @binding = binding
+    end
+
     # Makes it one that outlives this server.
     def keep
       @kept = true
@@ -109,7 +118,7 @@ module Fairlead
     end
 
     # Stops listening in all processes, even if some still hold the socket open. One that is kept is only closed, as is a copy in
-    # a forked process.
+    # a forked process, and one of another process.
     def remove
       return close if kept? || @owner != Process.pid
 

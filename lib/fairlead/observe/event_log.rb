@@ -61,10 +61,13 @@ module Fairlead
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end
 
-    def ready(configuration)
+    def ready(configuration) = info(ready_text(configuration))
+
+    # The same, for the log of the supervisor, which has the id +pid+.
+    def ready_text(configuration, pid: Process.pid)
       host = ", port on #{configuration.default_host}" if configuration.default_host
-      info("fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
-           "(ruby #{RUBY_VERSION}, pid #{Process.pid}, #{capacity(configuration)}, #{configuration.environment}#{host})")
+      "fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
+        "(ruby #{RUBY_VERSION}, pid #{pid}, #{capacity(configuration)}, #{configuration.environment}#{host})"
     end
 
     def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
@@ -89,76 +92,11 @@ module Fairlead
       warn("no certificate for #{location}, where no handshake succeeds until its files can be used: #{reason}")
     end
 
-    # +process+: a Supervisor::Child or a Supervisor::Generation.
-    def certificates_behind(process, location, reason)
-      name = process.is_a?(Supervisor::Child) ? "worker #{process.index}" : "the spawner of generation #{process.number}"
-      warn("certificates not reloaded for #{location} in #{name} (pid #{process.pid}), which tries again: #{reason}")
-    end
-
-    def worker_behind(child, location, seconds)
-      warn("worker #{child.index} (pid #{child.pid}) still has the former certificates for #{location} after #{seconds} s; replacing it")
-    end
-
     def certificates_unwatched(error) = warn("the files of certificates cannot be watched (#{error.message}); trying again")
 
-    def certificates_of_former_configuration(reason)
-      warn("files of certificates that only the new configuration names are not watched; a hot restart (USR2) changes that: #{reason}")
-    end
-
-    # --- workers
-
-    def worker_booted(child, seconds) = info("worker #{child.index} booted (pid #{child.pid}, #{format("%.1f", seconds)} s)")
-
-    def worker_failed_to_boot(index, reason) = warn("worker #{index} cannot start: #{reason}")
-
-    def worker_ended(child, status) = warn("worker #{child.index} (pid #{child.pid}) ended unexpectedly: #{describe(status)}")
-
-    def worker_boot_timed_out(child, seconds) = warn("worker #{child.index} (pid #{child.pid}) is not ready after #{seconds} s; replacing it")
-
-    # +threads+: see NativeThreads.describe.
-    def worker_hung(child, seconds, threads)
-      where = " (its threads: #{threads})" unless threads.empty?
-      warn("worker #{child.index} (pid #{child.pid}) has shown no sign of life for #{seconds} s; replacing it#{where}")
-    end
-
-    def worker_killed(child) = warn("worker #{child.index} (pid #{child.pid}) did not end in time; killing it")
-
-    def workers_wanted(count) = info("changing to #{count} #{count == 1 ? "worker" : "workers"}")
-
-    def workers_at_limit(count) = warn("there cannot be more than #{count} workers")
-
-    def worker_not_added(error) = warn("cannot add a worker: #{error.message}")
-
-    def last_worker_kept = warn("the last worker cannot be removed")
-
-    def next_attempt(seconds) = warn("workers die as soon as they start; the next one starts in #{seconds} s")
+    # --- the supervisor and restarts
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
-
-    # --- spawners and restarts
-
-    def spawner_lost(generation, reason) = warn("the spawner of generation #{generation.number} is lost, starting another one: #{reason}")
-
-    def spawner_killed(generation) = warn("the spawner of generation #{generation.number} did not end in time; killing it")
-
-    def spawner_slow(generation, seconds)
-      warn("the spawner of generation #{generation.number} (pid #{generation.pid}) is not ready after #{seconds} s: it still loads the " \
-           "application or its configuration, or waits for a file; another restart takes its place")
-    end
-
-    def restart_gives_way(restart) = info("hot restart: it takes the place of the #{restart.name}, whose code is still being loaded")
-
-    def restart_begun(restart, generation) = info("#{restart.name}: loading the new code (generation #{generation.number})")
-
-    def refork_begun(child) = info("refork: worker #{child.index} (pid #{child.pid}) stops serving, and the others become copies of it")
-
-    def refork_refused(reason) = warn("refork: not now, #{reason}")
-
-    def restart_done(restart, generation) = info("#{restart.name}: done, all workers are of generation #{generation.number}")
-
-    def restart_failed(restart, generation)
-      warn("#{restart.name}: failed, generation #{generation.number} goes on serving: #{restart.error}")
-    end
 
     def restart_checked = info("hot restart: checking the configuration of the new code")
 
@@ -215,6 +153,9 @@ module Fairlead
 
     def log_not_reopened(path, error) = warn("cannot reopen #{path}, so the old file is used: #{Error.reason(error)}")
 
+    # A line of the supervisor, for a log that only Ruby can write.
+    def pass_on(level, event, text) = @writer.write(level.to_sym, event, SystemText.shown(text))
+
     # What a plugin says.
     def plugin(text) = info(text)
 
@@ -252,13 +193,6 @@ module Fairlead
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)
       problem("error in the application#{": #{request}" if request}: #{trace(error)}")
-    end
-
-    # How a process has ended, in words. +status+: a Process::Status, or :unknown.
-    def describe(status)
-      return "unknown status" if status == :unknown
-
-      status.signaled? ? "killed by SIG#{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
     end
 
     # A line of the access log, if it has no descriptor.

@@ -10,6 +10,20 @@ module Fairlead
       # Writes them to +log+, a message for each thread.
       def print(log) = all.each { |thread| log.backtrace(thread) }
 
+      # Writes +values+ as JSON to a pipe and closes it, on a thread, because the reader may be slow.
+      def write(values, pipe)
+        require "json"
+        text = JSON.generate(values)
+        Thread.new { put(text, pipe) }
+      rescue ThreadError
+        pipe.close # there is no room for a thread, so nobody gets an answer
+      end
+
+      # Those of this process, as Puma shows them.
+      def in_form_of_puma
+        Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
+      end
+
       # Returns a Hash for each thread: { name:, status:, request: "GET /path" or nil, backtrace: [line, …] }.
       def all
         requests = requests_by_thread
@@ -19,6 +33,14 @@ module Fairlead
       end
 
       private
+
+      def put(text, pipe)
+        pipe.write(text)
+      rescue Errno::EPIPE
+        nil
+      ensure
+        pipe.close
+      end
 
       def name_of(thread) = thread.name || (thread == Thread.main ? "main" : thread.inspect[/0x\h+/])
 

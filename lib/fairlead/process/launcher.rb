@@ -4,18 +4,25 @@
 require "fairlead/error"
 
 module Fairlead
-  # Starts the server that a configuration describes, as one process or as a supervisor with workers, and cleans up after
-  # it. In a process that a supervisor has started as a spawner, does that part instead.
+  # Starts the server that a configuration describes: for the command, opens everything, forks the first process and becomes the native
+  # supervisor; for an application that is an object, serves in this process or supervises workers from here. In a program that a
+  # supervisor has started to load the application anew, does that part instead.
   class Launcher
     class << self
       # The launcher of this process, or of the process that has forked it. nil before the start, and in a program that only
       # contains a Fairlead::Server.
       attr_accessor :current
+
+      # The title of the process that represents the server.
+      def title(configuration)
+        addresses = configuration.bind.map { |address| address.partition("?").first.b }
+        "fairlead #{VERSION} (#{addresses.join(" ")}) [#{configuration.tag.b}]"
+      end
     end
 
     attr_reader :configuration
 
-    # What runs beside the server: the Control::Desk. nil before it is open, and in a process that was started as a spawner.
+    # What runs beside a Single: the Control::Desk. nil in others.
     attr_reader :desk
 
     # The id of the process that has the application and forks the workers, or of the only process.
@@ -25,6 +32,7 @@ module Fairlead
     # place of the log of the configuration.
     def initialize(configuration, app: nil, log: nil)
       @configuration = configuration
+      @given = !app.nil?
       @app = app || configuration.app
       @log = log ? EventLog.for(log, configuration) : EventLog.of(configuration)
     end
@@ -39,8 +47,8 @@ module Fairlead
       prepare_process
       redirection = Redirection.start(@configuration)
       announce_settings
-      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection)
-      link ? be_spawner(link) : be_server
+      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection, shares_certificates: link || !single?)
+      link ? join(link) : be_server
     rescue *DescriptorError::SYSTEM_ERRORS => e
       raise DescriptorError, e
     rescue ThreadError => e
@@ -63,12 +71,33 @@ module Fairlead
     # This process is a spawner or a worker now. +role+: asks the supervisor to end in its place.
     def continue_as(role)
       @server = role
-      @pid = Process.pid if role.is_a?(Spawner)
+      @pid = Process.pid unless role.is_a?(Worker)
     end
 
     private
 
+    # Without a supervisor: an application that this process has been given, and no workers.
+    def single? = @given && !@configuration.supervised?
+
     def be_server
+      return be_single if single?
+
+      start = FirstStart.new(@service, given: @given)
+      inherited = Inherited.take
+      start.open(inherited) { check(inherited) }
+      Control::OwnStats.know(*start.control)
+      start.fork_first { |link, shared| (@configuration.supervised? ? Spawner : Sole).new(@service, link, shared, 1) }
+      @given ? supervise(start) : start.exec
+    ensure
+      start&.close
+    end
+
+    def supervise(start)
+      @server = EmbeddedSupervisor.new(*start.handed_over)
+      @server.run
+    end
+
+    def be_single
       inherited = Inherited.take
       check(inherited)
       pid_file = write_pid_file(inherited) if @configuration.pid_file
@@ -84,7 +113,7 @@ module Fairlead
       @desk&.close
       @service.close
       pid_file&.remove
-      @configuration.hooks.run(:after_stopped, log: @log) if status && !@configuration.supervised?
+      @configuration.hooks.run(:after_stopped, log: @log) if status
     end
 
     # After a hot restart no earlier program is left to serve instead.
@@ -99,25 +128,13 @@ module Fairlead
       file
     end
 
-    # The supervisor has sent what it shares.
-    def be_spawner(link)
-      Control::OwnStats.remember
-      link.to_io.wait_readable
-      message = link.receive
-      raise Error, "the supervisor is gone" unless message&.kind == :inherit
-
-      number, layout, *bindings = message.fields
-      refuse_other_version(layout)
-      shared = message.ios.shift(Native::Shared::DESCRIPTORS)
-      kept = Tls::Offers.handed_over(message.ios.pop) if message.ios.size > bindings.size
-      @service.adopt(message.ios, bindings, kept: kept)
-      exit(Role.run(Spawner.new(@service, link, Native::Shared.adopt(Supervisor::SLOTS, shared.map(&:fileno)), Integer(number, 10), fresh: true)))
-    end
-
-    def refuse_other_version(layout)
-      return if layout == Native::Shared::LAYOUT
-
-      raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; only a hot restart (USR2) can change that"
+    # Takes part in a server that runs.
+    def join(link)
+      joining = Joining.new(link)
+      joining.watch_supervisor
+      joining.open(@service) { |inherited| check(inherited) }
+      Control::OwnStats.know(*joining.control)
+      exit(Role.run(joining.role))
     end
 
     def note_restart_command
@@ -130,8 +147,7 @@ module Fairlead
       $stdout.sync = $stderr.sync = true
       Dir.chdir(@configuration.directory)
       ENV["RACK_ENV"] = @configuration.environment
-      addresses = @configuration.bind.map { |address| address.partition("?").first.b }
-      Process.setproctitle("fairlead #{VERSION} (#{addresses.join(" ")}) [#{@configuration.tag.b}]")
+      Process.setproctitle(self.class.title(@configuration))
     end
 
     # Behind the redirection, so that it stands in the files.
@@ -146,8 +162,6 @@ module Fairlead
       @log.files_only(@configuration) if !@app && AppLoader.files_only?(@configuration)
     end
 
-    def server
-      @server ||= @configuration.supervised? ? Supervisor.new(@service, handover: Supervisor::Handover.take) : Single.new(@service)
-    end
+    def server = @server ||= Single.new(@service)
   end
 end

@@ -12,9 +12,9 @@ module Fairlead
       new(SystemText.absolute(path)).tap(&:write)
     end
 
-    # Raises PidFileError if the file is another one's, whatever runs; changes nothing.
-    def self.check(path)
-      new(SystemText.absolute(path)).check
+    # Raises PidFileError if the file is none of a server; changes nothing. +running+: also if its process runs, unless that is +owner+.
+    def self.check(path, running: false, owner: nil)
+      new(SystemText.absolute(path)).check(running: running, owner: owner)
     end
 
     attr_reader :path
@@ -23,9 +23,13 @@ module Fairlead
       @path = path
     end
 
-    def check
+    def check(running: false, owner: nil)
       refuse_link if File.symlink?(path)
-      pid_in(File.read(path, LONGEST).to_s.strip) if File.exist?(path)
+      return unless File.exist?(path)
+
+      text = File.read(path, LONGEST).to_s.strip
+      pid = pid_in(text)
+      refuse_unless_free(text) if running && pid != owner
     rescue SystemCallError => e
       raise PidFileError.new(path, Error.reason(e))
     end

@@ -10,7 +10,7 @@ module Fairlead
 
     # Variables that are for this process only.
     PRIVATE = [
-      *Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_OPEN", "FAIRLEAD_HANDOVER", "FAIRLEAD_HUP", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"
+      *Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_OPEN", "FAIRLEAD_HUP", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"
     ].freeze
 
     class << self
@@ -63,7 +63,10 @@ module Fairlead
       end
     end
 
-    attr_reader :words, :folder
+    attr_reader :words, :folder, :environment
+
+    # Runs a command with a pid file of its own, beside a process that has the file of the first word.
+    BESIDE = 'exec "$@" -P "$0.spawner$$"'
 
     # +environment+: of the process that it starts.
     def initialize(words, folder, environment, checkable: false)
@@ -89,19 +92,16 @@ module Fairlead
       @checkable = false
       @foreign = command ? Shellwords.split(command) : @words
       @pid_file = pid_file
-      @beside = 0
     end
 
-    # Starts it as another process; returns its id. +variables+: added to the environment. +ios+: what it inherits.
-    def spawn(variables, *ios)
-      Process.spawn(environment(variables), *command, *own_pid_file, chdir: folder, unsetenv_others: true, **passed(ios))
-    end
+    # The words that start it as a process beside this one, which keeps its pid file.
+    def words_beside = writes_pid_file? ? ["/bin/sh", "-c", BESIDE, @pid_file, *words] : words
 
     # Replaces this process by it.
     def exec(variables, *ios)
       Dir.chdir(folder)
       File.delete(@pid_file) if writes_pid_file? && File.exist?(@pid_file)
-      Process.exec(environment(variables), *command, unsetenv_others: true, **passed(ios))
+      Process.exec(with(variables), *command, unsetenv_others: true, **passed(ios))
     end
 
     # Has the new code check its configuration. Returns nil, or what is wrong with it. Of another command it is only known
@@ -111,7 +111,7 @@ module Fairlead
 
       require "tempfile"
       Tempfile.create("fairlead") do |errors|
-        variables = environment({ Preflight::VARIABLE => locations(listeners) })
+        variables = with({ Preflight::VARIABLE => locations(listeners) })
         group = ProgramGroup.new(variables, *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
         status = group.wait(RunningTime::Limit.new(timeout))
         next if status != :late && status&.success?
@@ -140,9 +140,6 @@ module Fairlead
 
     def writes_pid_file? = @pid_file && words == @foreign
 
-    # For a process beside this one, which keeps the file.
-    def own_pid_file = writes_pid_file? ? ["-P", "#{@pid_file}.spawner#{@beside += 1}"] : []
-
     # As the system looks for it.
     def missing_program
       folders = words.first.include?("/") ? [folder] : @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
@@ -150,7 +147,7 @@ module Fairlead
       "#{words.first} cannot be run" unless paths.any? { |path| File.file?(path) && File.executable?(path) }
     end
 
-    def environment(variables) = @environment.merge("PWD" => folder, **variables)
+    def with(variables) = @environment.merge("PWD" => folder, **variables)
 
     def passed(ios) = ios.to_h { |io| [io, io] }
   end

@@ -45,9 +45,14 @@ module Fairlead
     end
 
     # Makes these signals end the process at once, with the status that a shell would report. Raising instead could interrupt
-    # a +require+, which RubyGems turns into an error of its own.
-    def exit_on(*names)
-      names.each { |name| replace(name) { exit!(128 + Signal.list.fetch(name)) } }
+    # a +require+, which RubyGems turns into an error of its own. The block is called before, in the trap.
+    def exit_on(*names, &before)
+      names.each do |name|
+        replace(name) do
+          before&.call
+          exit!(128 + Signal.list.fetch(name))
+        end
+      end
     end
 
     # Restores the previous handler of every signal, and closes the pipe.

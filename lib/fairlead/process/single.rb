@@ -3,7 +3,7 @@
 require "fairlead/process/serving"
 
 module Fairlead
-  # A server that is one process: no supervisor, no workers.
+  # A server of an application that is an object of its process, without workers: it serves here, and there is no supervisor.
   #
   # TERM, INT and (unless there is an access log to reopen) HUP drain it. A second one of them (see Insistence), or QUIT, stops it
   # at once. USR2 and USR1 drain it and start it again; its listeners stay open.
@@ -43,26 +43,26 @@ module Fairlead
       @signals.restore
     end
 
-    # As Supervisor#ask. What only workers can do is ignored.
+    # Asks for something, from any thread and from a trap; see Spawner#ask. What only workers can do is ignored.
     def ask(request) = @signals.push(request)
 
     # Asks the server to end, from any thread and from a trap.
     def stop_later = ask(:stop)
 
-    # As Supervisor#ping.
+    # Calls the block in the main loop, which shows that it turns.
     def ping(&block) = @signals.ping(&block)
 
-    # As Supervisor#backtraces.
+    # What all threads do.
     def backtraces = [{ worker: nil, pid: Process.pid, threads: Backtraces.all }]
 
-    # As Supervisor#status.
+    # What people are told: see Control::Report.
     def status
       {
         pid: Process.pid, state: state, generation: 1, started_at: @started_at, workers: 0, restart: @last_restart, children: []
       }
     end
 
-    # As Supervisor#ended_by.
+    # What it was asked to end for: :TERM and the like; nil while it serves.
     attr_reader :ended_by
 
     private

@@ -27,17 +27,17 @@ module Fairlead
     end
 
     # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: whether this process was a worker,
-    # so that the application is loaded.
-    # +fresh+: whether it is a program of its own, whose configuration may be another one than the supervisor's.
-    def initialize(service, link, shared, number, warm: false, fresh: false)
+    # so that the application is loaded. +joining+: the Joining, in a program of its own.
+    def initialize(service, link, shared, number, warm: false, joining: nil)
       @service = service
       @log = service.log
       @link = link
       @shared = shared
       @number = number
       @warm = warm
-      @fresh = fresh
+      @joining = joining
       @signals = Signals.new
+      @steward = Steward.new(self, service, link, joining: joining)
       @plugins = Plugins.new(self, service)
     end
 
@@ -47,6 +47,7 @@ module Fairlead
       @plugins.start
       load
       serve
+      @steward.close
       @service.listeners.close # nobody else may be waiting for the address in vain
       run_hooks(:after_stopped)
       @plugins.stopped
@@ -54,12 +55,14 @@ module Fairlead
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       e = DescriptorError.new(e) unless e.is_a?(Error)
       @link.send(:failed, e.message)
+      @steward.give_up
       1
     ensure
       @signals.restore
     end
 
-    # Asks the supervisor for something, as Supervisor#ask.
+    # Asks the supervisor for something: :stop, :halt, :restart, :phased_restart, :refork, :reopen_logs, :reload_certificates, :add_worker,
+    # :remove_worker or :backtraces.
     def ask(request) = @link.send(:ask, request)
 
     def stop_later = ask(:stop)
@@ -70,11 +73,12 @@ module Fairlead
     # the application is being loaded.
     def prepare_process
       @pid = Process.pid
+      @supervisor = Process.ppid
       Launcher.current&.continue_as(self)
-      @service.tls.forget
+      Stats.shared = @shared
       Process.setproctitle("fairlead: spawner, generation #{@number} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
-      @signals.exit_on("TERM", "QUIT")
+      @signals.exit_on("TERM", "QUIT") { @joining&.close }
     end
 
     def load
@@ -88,24 +92,20 @@ module Fairlead
 
     def serve
       @signals.trap("TERM", "INT")
-      describe_certificates if @fresh
-      @link.send(@warm ? :promoted : :ready)
+      introduce
       until @ended
-        @signals.wait(nil, @link).each do |event|
-          event == @link ? @link.messages.each { |message| act_on(message) } : ask(:stop)
+        @steward.look
+        @signals.wait(@steward.pause, @link).each do |event|
+          event == @link ? @link.messages.each { |message| @steward.act_on(message) || act_on(message) } : ask(:stop)
         end
       end
     end
 
-    # The supervisor is to watch the files that the new configuration names.
-    def describe_certificates
-      return unless @service.tls.any?
+    def introduce
+      return @steward.report(@supervisor) unless @warm
 
-      fields = [@service.tls.description].pack("m0").scan(/.{1,#{Link::LONGEST_FIELD}}/o)
-      fits = fields.size * (Link::LONGEST_FIELD + 1) < Link::LONGEST_MESSAGE
-      return @link.send(:tls, *fields) if fits
-
-      @log.certificates_of_former_configuration("they take more room than a message has")
+      @link.send(:promoted)
+      @steward.begin
     end
 
     def act_on(message)
@@ -115,8 +115,6 @@ module Fairlead
       when :worker_lost then run_hooks(:worker_lost, message.number)
       when :worker_ended then worker_ended(*message.fields)
       when :restarting then restarting
-      when :reopen_logs then @service.reopen_logs
-      when :reload_certificates then @service.follow_certificates(@link, *message.fields)
       when :close_listeners then @service.listeners.close
       when :end, :gone then @ended = true
       end

@@ -11,6 +11,12 @@ module Fairlead
     include Serving
     include Role
 
+    # The most workers that a server can have, and so the number of slots of the scoreboard.
+    MOST = Options.fetch(:workers).type.most
+
+    # How long a process may take to end once its requests have been aborted, in seconds.
+    EXIT_GRACE = 5
+
     # How often it tells the supervisor that it is alive, in seconds.
     HEARTBEAT = 1.0
 
@@ -23,6 +29,7 @@ module Fairlead
       @slot = slot
       @signals = Signals.new
       @engine = Engine.new(service, shared: shared, slot: slot)
+      @follower = Tls::Follower.new(service.tls) { |key, reason| link.send(:certified, key, *reason) }
     end
 
     # Serves until it is asked to end; returns the exit status.
@@ -55,6 +62,7 @@ module Fairlead
       Process.setproctitle("fairlead: worker #{@index} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
       @signals.exit_on("TERM")
+      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + EXIT_GRACE)
     end
 
     # While the application is being loaded, TERM ends the process at once: there is nothing to finish.
@@ -90,26 +98,11 @@ module Fairlead
       when :end then leave(delay: Float(message.fields.first))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
-      when :reload_certificates then @service.follow_certificates(@link, *message.fields)
-      when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : send_backtraces(*message.ios)
+      when :certificates then @follower.take(*message.fields.first(3), message.ios.first)
+      when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : Backtraces.write(Backtraces.all, message.ios.first)
       when :promote then promote(message)
       when :gone then supervisor_gone
       end
-    end
-
-    # On a thread, because whoever reads the pipe may be slow.
-    def send_backtraces(pipe)
-      require "json"
-      text = JSON.generate(Backtraces.all)
-      Thread.new do
-        pipe.write(text)
-      rescue Errno::EPIPE
-        nil
-      ensure
-        pipe.close
-      end
-    rescue ThreadError
-      pipe.close # there is no room for a thread, so nobody gets an answer
     end
 
     # Ends with the whole server. +delay+: see Engine#drain.

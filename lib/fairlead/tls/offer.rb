@@ -18,26 +18,20 @@ module Fairlead
       # The state of the files when they were read last, whatever came of it; nil before.
       attr_reader :tried
 
-      # The settings that were read last and could be used: those of a spawner that replaces a lost one. nil if this process needs none.
-      attr_reader :kept
-
       # Why there is no certificate, if another process has handed none over and the files cannot be used; or nil.
       attr_reader :fault
 
       class << self
         # The lock under which an Offer changes. No process is forked meanwhile: the lock of the native object would stay closed in it.
         def changing = @changing ||= Mutex.new
-
-        # One whose files another process has read: #reload reads them. +settings+: its Settings. +kept+: as for #initialize.
-        def unread(address, location, settings, kept) = allocate.tap { |offer| offer.send(:remain, kept, address, location, settings) }
       end
       changing
 
       # +binding+: a Binding::Ssl. +checking+: as for Settings. Raises BindError if it cannot be served so.
-      # +kept+: what the Offers of another process keep (Offers#kept), which is offered in place of what is in the files now; nil if this
-      # process begins with its files.
-      def initialize(binding, configuration, checking: false, kept: nil)
-        @keeps = configuration.supervised?
+      # +kept+: the settings of each Offer of another process by its key, which are offered in place of what is in the files now; nil if
+      # this process begins with its files. +keep+: whether #take_read is going to ask for what was read.
+      def initialize(binding, configuration, checking: false, kept: nil, keep: false)
+        @keeps = keep
         name(binding.address, binding.location, Settings.new(binding.tls, configuration, binding.host, checking: checking))
         kept ? take_over(kept[key]) : read
       rescue Invalid => e
@@ -71,12 +65,12 @@ module Fairlead
       # What people should know.
       def warnings = @settings.warnings + (@tls ? @tls.warnings : [])
 
-      # What another process takes for Offer.unread.
-      def description = [address, location, @settings]
+      # The settings that were read last, once: for other processes. nil if nothing was read since.
+      def take_read = @read.tap { @read = nil }
 
-      # Has #kept be nil from now on.
-      def forget
-        @keeps = @kept = nil
+      # Offers the +settings+ that another process has read. Raises Invalid; then everything stays as it was.
+      def take(settings)
+        refusing { Offer.changing.synchronize { replace(settings) } }
       end
 
       private
@@ -86,12 +80,6 @@ module Fairlead
         @key = Digest::SHA256.hexdigest(address)
         @location = location
         @settings = settings
-      end
-
-      def remain(kept, *names)
-        name(*names)
-        @keeps = true
-        @kept = kept[key]
       end
 
       # One address whose files cannot be used must not keep all others from being served.
@@ -106,14 +94,13 @@ module Fairlead
         @tried = signature
         refusing do
           settings = @settings.read
-          Offer.changing.synchronize { replace(settings) }
+          Offer.changing.synchronize { replace(settings) }.tap { @read = settings if @keeps }
         end
       end
 
       def replace(settings)
         changed = @tls.nil? || @tls.replace(settings)
         @tls ||= Native::Tls.new(settings)
-        @kept = settings if @keeps
         changed
       end
 

@@ -4,33 +4,15 @@ module Fairlead
   module Tls
     # All Offers of a server, one for each `ssl://` address. What happens to one is no other one's business: each has its Upkeep.
     class Offers
-      class << self
-        # What another process knows of its Offers, from its #description. They are read when they are asked for. +kept+: what those keep
-        # (#kept) in the place of which they are; it stays until then.
-        def unread(description, configuration, log, kept: {})
-          texts, *offers = Marshal.load(description) # rubocop:disable Security/MarshalLoad -- it comes from a process of this server
-          Store.replace(texts)
-          new(configuration, log, offers.map { |parts| Offer.unread(*parts, kept) })
-        end
-
-        # What the Offers of another process keep (#kept), as it has written that to +pipe+. Nothing, if it has ended or has another version.
-        def handed_over(pipe)
-          Marshal.load(pipe) # rubocop:disable Security/MarshalLoad -- it comes from the supervisor
-        rescue TypeError, ArgumentError, EOFError
-          {}
-        ensure
-          pipe.close
-        end
-      end
-
       # Makes those of the addresses of the configuration. Raises BindError if one of them cannot be served. +checking+: as for Settings.
-      # +kept+: as for Offer.
-      def initialize(configuration, log, offers = nil, checking: false, kept: nil)
+      # +kept+, +keep+: as for Offer.
+      def initialize(configuration, log, checking: false, kept: nil, keep: false)
         @configuration = configuration
         @log = log
         @kept = kept
+        @keep = keep
         @interval = configuration.watch_certificates
-        @upkeeps = (offers || of_configuration(checking)).map { |offer| Upkeep.new(offer) }
+        @upkeeps = of_configuration(checking).map { |offer| Upkeep.new(offer) }
         @said = []
         @saying = Mutex.new
       end
@@ -84,29 +66,13 @@ module Fairlead
       # Has all files read again soon.
       def ask = @upkeeps.each(&:ask)
 
-      # Has an offer become what another process has read: that of this key, or, in other code with another configuration, that of the
-      # same location. +fingerprint+: of what was read. Tries until it succeeds. The block is called, now or on another thread, with
-      # the reason of a failure or nil.
-      def follow(key, location, fingerprint, &told)
-        upkeep = @upkeeps.find { |one| one.offer.key == key } || @upkeeps.find { |one| one.offer.location == location }
-        return told.call(nil) if upkeep.nil? || upkeep.offer.fingerprint == fingerprint
-
-        upkeep.start(&told)
-        upkeep.ask
-      rescue ThreadError => e
-        told.call(e.message)
-      end
+      # The Offer of this key, or, for another configuration, of the same location; nil if there is none.
+      def find(key, location) = all.find { |offer| offer.key == key } || all.find { |offer| offer.location == location }
 
       def stop = @upkeeps.each(&:stop)
 
-      # For Offers.unread in another process.
-      def description = Marshal.dump([Store.texts, *all.map(&:description)])
-
-      # The settings that each Offer keeps, by its key.
-      def kept = all.to_h { |offer| [offer.key, offer.kept] }.compact
-
-      # Keeps none any more: this process starts no spawner.
-      def forget = all.each(&:forget)
+      # [[offer, settings], …]: those that were read since the last call. See Offer#take_read.
+      def take_read = all.map { |offer| [offer, offer.take_read] }.reject { |_, settings| settings.nil? }
 
       private
 
@@ -116,7 +82,7 @@ module Fairlead
       end
 
       def make(binding, checking: false)
-        offer = Offer.new(binding, @configuration, checking: checking, kept: @kept)
+        offer = Offer.new(binding, @configuration, checking: checking, kept: @kept, keep: @keep)
         @log.certificates_missing(offer.location, offer.fault) if offer.fault
         offer
       end

@@ -4,6 +4,7 @@
 pub(crate) mod datagrams;
 pub(crate) mod histogram;
 pub(crate) mod ledger;
+pub(crate) mod membership;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;
 pub(crate) mod waiting_room;

@@ -36,6 +36,7 @@ mod uploads;
 
 use crate::acme::Challenges;
 use crate::app::App;
+use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
@@ -100,7 +101,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine for `listeners`, alone or as worker number `slot` of those that share a waiting room. `hub` has the
+    /// An engine for `listeners`. `membership`: its place in its server; `None` if no other process knows of it. `hub` has the
     /// subscriptions of its clients; all engines of a process share it.
     ///
     /// # Errors
@@ -109,16 +110,15 @@ impl Engine {
         config: Config,
         listeners: Vec<Listener>,
         logs: Logs,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        membership: Option<Membership>,
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
         let files = Files::open(&config.files, &config.descriptors)?;
         let has_room = config.waiting_room;
-        let ledger = shared.as_ref().map(|(room, _)| &room.scoreboard().ledger);
-        let parties = Parties::new(&config, ledger);
-        let place = shared.as_ref().map(|(room, slot)| (room.scoreboard(), *slot));
-        let room = shared.map(|(room, _)| room);
-        let worker = Arc::new(Worker::new(config, logs, place)?);
+        let worker = Arc::new(Worker::new(config, logs, membership.as_ref())?);
+        let room = membership.and_then(Membership::into_room);
+        let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
+        let parties = Parties::new(&worker.config, ledger);
         let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
             let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
             let (spool, budgets) = (Spool::new(&worker.config), budgets(&worker.config));

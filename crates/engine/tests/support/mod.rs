@@ -15,8 +15,8 @@ pub mod web_socket;
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
     App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
-    Lock, LockUse, Logs, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard, TrustedProxies,
-    WaitingRoom,
+    Lock, LockUse, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard,
+    TrustedProxies, WaitingRoom,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -246,7 +246,9 @@ impl Server {
         let descriptors = Arc::clone(&config.descriptors);
         let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a dispatcher");
-        let engine = Engine::new(config, vec![listener], Logs::default(), shared, Arc::clone(&hub)).expect("an engine");
+        let membership = shared.map(|(room, slot)| Membership::Worker(room, slot));
+        let engine =
+            Engine::new(config, vec![listener], Logs::default(), membership, Arc::clone(&hub)).expect("an engine");
         let threads = (0..count)
             .map(|_| {
                 let (engine, app) = (Arc::clone(&engine), Arc::clone(&app));

@@ -9,7 +9,7 @@ use super::tls::{KeyFile, NativeTls};
 use crate::gvl::{wait_without_gvl, without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
-use fairlead_engine::{Engine, Listener, Origin, ProxyVersions, Stats, TicketKeys};
+use fairlead_engine::{Engine, Listener, Membership, Origin, ProxyVersions, Stats, TicketKeys};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
@@ -76,7 +76,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
-/// `new(app, listeners, settings, shared, slot) { start a thread }`: makes the engine and starts its native threads.
+/// `new(app, listeners, settings, shared, slot) { start a thread }`: makes the engine and starts its native threads. With the setting
+/// `alone` it counts in its slot, and serves as an engine without `shared` does.
 fn new(
     ruby: &Ruby,
     app: Value,
@@ -88,6 +89,8 @@ fn new(
     let start_thread: Proc = ruby.block_proc()?;
     let settings = Settings::new(ruby, settings);
     let own_keys: Option<Obj<KeyFile>> = settings.get("ticket_keys")?;
+    let is_alone: bool = settings.get("alone")?;
+    let siblings = shared.filter(|_| !is_alone);
     let keys = shared
         .map(|shared| shared.ticket_keys())
         .or(own_keys.map(|file| file.keys()));
@@ -106,15 +109,18 @@ fn new(
         out_of_band: settings.get::<Value>("out_of_band")?.as_raw(),
         puma_env: settings.get("puma_env")?,
         start_thread: start_thread.as_raw(),
-        template: template(ruby, &settings, config.max_threads > 1, shared.is_some())?,
+        template: template(ruby, &settings, config.max_threads > 1, siblings.is_some())?,
         clients: ruby.ary_new().as_raw(),
     };
     let io_error = |error: std::io::Error| super::system_error(ruby, "the engine", &error);
-    let hub = process::hub(shared.map(|_| slot)).map_err(io_error)?;
-    let prefix = shared.map(|_| format!("[{}] ", std::process::id()));
+    let hub = process::hub(siblings.map(|_| slot)).map_err(io_error)?;
+    let prefix = siblings.map(|_| format!("[{}] ", std::process::id()));
     let logs = settings.logs(prefix.unwrap_or_default())?;
-    let shared = shared.map(|shared| (shared.waiting_room(), slot));
-    let engine = Engine::new(config, listeners, logs, shared, hub).map_err(io_error)?;
+    let membership = shared.map(|shared| match siblings {
+        Some(_) => Membership::Worker(shared.waiting_room(), slot),
+        None => Membership::Alone(shared.scoreboard(), slot),
+    });
+    let engine = Engine::new(config, listeners, logs, membership, hub).map_err(io_error)?;
     if engine.sends_named_files() {
         app.template.announce_sendfile(ruby);
     }

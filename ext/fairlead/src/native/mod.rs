@@ -2,6 +2,7 @@
 
 mod engine;
 pub(crate) mod process;
+mod program;
 pub(crate) mod requests;
 mod settings;
 mod shared;
@@ -22,6 +23,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     crate::rack::init(ruby)?;
     crate::realtime::init(ruby, fairlead)?;
     process::init(native)?;
+    program::init(native)?;
     requests::init(native)?;
     shared::init(ruby, native)?;
     statistics::init(native)?;

@@ -44,6 +44,13 @@ impl Process {
     }
 }
 
+/// Has the engines of this process close their listeners and finish what has arrived. False if it has none. For a native thread.
+pub(super) fn drain_all() -> bool {
+    let engines: Vec<Arc<Engine>> = current().engines.iter().filter_map(Weak::upgrade).collect();
+    engines.iter().for_each(|engine| engine.drain());
+    !engines.is_empty()
+}
+
 /// What is returned must not live while Ruby is called.
 fn current() -> MutexGuard<'static, Process> {
     let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);

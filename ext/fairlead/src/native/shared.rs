@@ -2,7 +2,7 @@
 //! its workers. A process that is not forked but started afresh adopts them by their descriptors.
 
 use super::{statistics, system_error};
-use fairlead_engine::{TicketKeys, WaitingRoom};
+use fairlead_engine::{Scoreboard, TicketKeys, WaitingRoom};
 use fairlead_shared_memory::SharedMemory;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -102,6 +102,10 @@ impl Shared {
     /// Makes a new key for tickets if that is due; to be called regularly.
     fn tend_ticket_keys(&self) {
         self.ticket_keys().tend();
+    }
+
+    pub(super) fn scoreboard(&self) -> &'static Scoreboard {
+        self.memory.scoreboard()
     }
 
     pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {

@@ -106,7 +106,7 @@ module Fairlead
         return unless File.socket?(path)
 
         Socket.unix(path).close
-        raise BindError.new(address, "another process listens on it")
+        raise BindError.new(address, "another process listens on it", in_use: true)
       rescue Errno::ECONNREFUSED
         File.unlink(path)
       rescue Errno::ENOENT

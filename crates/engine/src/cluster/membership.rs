@@ -1,0 +1,23 @@
+//! The place of an engine among the processes of its server.
+
+use super::scoreboard::Scoreboard;
+use super::waiting_room::WaitingRoom;
+use std::sync::Arc;
+
+/// Tells an engine which slot of the scoreboard is its own, and whether others serve beside it.
+pub enum Membership {
+    /// One of several workers, which pass requests and connections on to each other.
+    Worker(Arc<WaitingRoom>, usize),
+    /// The only one that serves. It counts in its slot, and shares nothing else.
+    Alone(&'static Scoreboard, usize),
+}
+
+impl Membership {
+    /// The waiting room, if the engine shares one.
+    pub(crate) fn into_room(self) -> Option<Arc<WaitingRoom>> {
+        match self {
+            Membership::Worker(room, _) => Some(room),
+            Membership::Alone(..) => None,
+        }
+    }
+}

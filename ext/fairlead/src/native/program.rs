@@ -1,0 +1,137 @@
+//! What the processes of a server need of the system, and Ruby has no call for: replacing this program without losing a signal, files in
+//! memory, and notice of the supervisor's end.
+
+use super::process;
+use super::system_error;
+use crate::protect::check_interrupts_of_method;
+use crate::strings::bytes;
+use magnus::rb_sys::AsRawValue;
+use magnus::{function, prelude::*, Error, RArray, RModule, RString, Ruby};
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, Pid, Signal};
+use std::ffi::CString;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// The signals that wait for the next program: all that the supervisor acts on.
+const HELD_BACK: [NixSignal; 11] = [
+    NixSignal::SIGTERM,
+    NixSignal::SIGINT,
+    NixSignal::SIGHUP,
+    NixSignal::SIGQUIT,
+    NixSignal::SIGUSR1,
+    NixSignal::SIGUSR2,
+    NixSignal::SIGTTIN,
+    NixSignal::SIGTTOU,
+    NixSignal::SIGURG,
+    NixSignal::SIGPWR,
+    NixSignal::SIGCHLD,
+];
+
+/// How long a process that does not serve may take to notice the end of the supervisor by itself.
+const MOMENT: Duration = Duration::from_secs(1);
+
+pub(super) fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("exec", function!(exec, 3))?;
+    native.define_singleton_method("memory_file", function!(memory_file, 2))?;
+    native.define_singleton_method("end_with_parent!", function!(end_with_parent, 1))?;
+    native.define_singleton_method("end_with_link!", function!(end_with_link, 2))
+}
+
+/// `exec(path, arguments, environment)`: replaces this program. `arguments`: with the title of the process first. `environment`:
+/// `NAME=value` each. Signals that the supervisor acts on are blocked, and stay so: they wait for the next program. Returns only by
+/// raising: a SystemCallError, or the exception of a signal that came before.
+fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> Result<(), Error> {
+    let path = text(ruby, path)?;
+    let (arguments, environment) = (texts(ruby, arguments)?, texts(ruby, environment)?);
+    let held_back: SigSet = HELD_BACK.into_iter().collect();
+    let before = held_back
+        .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
+        .map_err(|error| system_error(ruby, "signals", &error.into()))?;
+    // Ruby has taken some already, and runs their traps now.
+    let result = check_interrupts_of_method(ruby).and_then(|()| {
+        let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
+        Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
+    });
+    let _ = before.thread_set_mask();
+    result
+}
+
+fn texts(ruby: &Ruby, array: RArray) -> Result<Vec<CString>, Error> {
+    array
+        .into_iter()
+        .map(|value| text(ruby, RString::try_convert(value)?))
+        .collect()
+}
+
+fn text(ruby: &Ruby, string: RString) -> Result<CString, Error> {
+    // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
+    let bytes = unsafe { bytes(ruby, string.as_raw()) }.to_vec();
+    CString::new(bytes).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
+}
+
+/// `memory_file(name, text)`: the descriptor of a file in memory that has this text for ever.
+fn memory_file(ruby: &Ruby, name: RString, contents: RString) -> Result<RawFd, Error> {
+    let name = text(ruby, name)?;
+    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are written.
+    let contents = unsafe { bytes(ruby, contents.as_raw()) };
+    let file = filled(&name, contents).map_err(|error| system_error(ruby, "a file in memory", &error.into()))?;
+    Ok(file.into_raw_fd())
+}
+
+fn filled(name: &CString, mut contents: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let file = memfd_create(name.as_c_str(), MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    while !contents.is_empty() {
+        match rustix::io::write(&file, contents) {
+            Ok(written) => contents = &contents[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
+    )?;
+    Ok(file)
+}
+
+/// Has the system send TERM to this process when its parent ends. False if that has ended already: `parent` is its id.
+fn end_with_parent(parent: i32) -> bool {
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    getppid() == Pid::from_raw(parent)
+}
+
+/// `end_with_link!(descriptor, seconds)`: ends this process with the other end of that link, also if no Ruby can run here any more. The
+/// engine closes its listeners at once, and finishes what has arrived; after `seconds` the process is killed.
+fn end_with_link(ruby: &Ruby, descriptor: RawFd, seconds: f64) -> Result<(), Error> {
+    let failed = |error: std::io::Error| system_error(ruby, "the link", &error);
+    if descriptor < 0 {
+        return Err(failed(Errno::BADF.into()));
+    }
+    // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+    let link = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let link = fcntl_dupfd_cloexec(link, 0).map_err(|error| failed(error.into()))?;
+    let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let watcher = std::thread::Builder::new()
+        .name("fairlead link".into())
+        .stack_size(64 * 1024);
+    watcher.spawn(move || watch(&link, limit)).map(drop).map_err(failed)
+}
+
+fn watch(link: &OwnedFd, limit: Duration) {
+    SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    loop {
+        // Without events, only the end of the other side is one.
+        let mut links = [PollFd::new(link, PollFlags::empty())];
+        if poll(&mut links, None).is_ok() && links[0].revents().intersects(gone) {
+            break;
+        }
+    }
+    let is_serving = process::drain_all();
+    std::thread::sleep(if is_serving { limit } else { MOMENT });
+    let _ = kill_process(getpid(), Signal::KILL);
+}

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The start of a server under a supervisor: opens what the configuration names, and forks the first process that loads the
+  # application. Everything is inherited by that process and by the program of the supervisor.
+  class FirstStart
+    # The program of the supervisor, below a folder of the load path.
+    PROGRAM = "fairlead/fairlead-supervisor"
+
+    # +given+: whether the application is an object of this process.
+    def initialize(service, given: false)
+      @service = service
+      @configuration = service.configuration
+      @given = given
+    end
+
+    # Where the control server can be reached, and its secret; nil without one.
+    def control = (@sockets.url && [@sockets.url, @sockets.token])
+
+    # Opens all. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the configuration.
+    def open(inherited)
+      @program = NativeProgram.find(PROGRAM, "the supervisor") unless @given
+      yield
+      PidFile.check(@configuration.pid_file, running: true) if @configuration.pid_file
+      @service.open(inherited: inherited)
+      @service.tell_of_unused
+      @sockets = Control::Sockets.new(@configuration).open
+      @sockets.announce(@service.log)
+    end
+
+    # Closes all, and removes what was made.
+    def close
+      @sockets&.remove
+      @service.close
+    end
+
+    # Forks the first process, and returns the end of its link. The block makes its Role, from the link and the Native::Shared.
+    def fork_first
+      prepare_process
+      ours, theirs = Link.pair
+      parent = Process.pid
+      @pid = fork do
+        [ours, @sockets].each(&:close)
+        exit!(1) unless Native.end_with_parent!(parent)
+        exit(Role.run(yield(theirs, @shared)))
+      end
+      theirs.close
+      @link = ours
+    rescue SystemCallError => e
+      [ours, theirs].compact.each(&:close)
+      raise Error, "no process can be started: #{Error.plain(e)}"
+    end
+
+    # The settings, the id of the first process and its link, for a supervisor in this process.
+    def handed_over = [settings, @pid, @link]
+
+    # Replaces the program of this process by the supervisor. Raises Error if that fails, and ends the first process.
+    def exec
+      passed = [settings, @link, *@listeners, *@shared.descriptors.map { |number| IO.for_fd(number, autoclose: false) }]
+      passed.each { |io| io.to_io.close_on_exec = false }
+      arguments = [Launcher.title(@configuration), "run", *[settings.fileno, @pid, @link.fileno].map(&:to_s)]
+      [$stdout, $stderr].each(&:flush)
+      Native.exec(@program, arguments.map(&:b), ENV.map { |name, value| "#{name}=#{value}".b })
+    rescue SystemCallError => e
+      raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
+    ensure
+      end_first
+    end
+
+    private
+
+    # Workers whose spawner has ended, and what the application leaves behind, become children of this process.
+    def prepare_process
+      Native.open_file_limit!
+      Native.adopt_orphans!
+      @shared = Native::Shared.new(Worker::MOST, 0)
+    end
+
+    # A file in memory; the descriptors in it stay open with the listeners.
+    def settings
+      @settings ||= begin
+        settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
+        @listeners = settings.ios
+        settings.file_with_descriptors(@shared)
+      end
+    end
+
+    def end_first
+      @link.close
+      Process.kill("TERM", @pid)
+      Process.wait(@pid)
+    rescue Errno::ESRCH, Errno::ECHILD
+      nil
+    end
+  end
+end

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The start of a program that the supervisor has started to load the application anew: takes what the supervisor shares, and opens
+  # what only the new configuration names.
+  #
+  #   phased       new code, with the addresses and logs of before
+  #   hot          new code and a new configuration
+  #   replacement  for a process that was lost: with the certificates of those that serve, too
+  class Joining
+    # How long the first messages may take, in seconds. The supervisor has sent them before it started this program.
+    PATIENCE = 10
+
+    attr_reader :number, :kind
+
+    # Reads the first messages of the supervisor. Raises Error.
+    def initialize(link)
+      @link = link
+      message = receive
+      raise Error, "the supervisor is gone" unless message&.kind == :inherit
+
+      @number, protocol, layout, kind, @supervisor, url, token, *@bindings = message.fields
+      refuse_other_version(protocol, layout)
+      @kind = kind.to_sym
+      @url, @token = [url, token].map { |text| text unless text.empty? }
+      @descriptors = message.ios
+      @shared = Native::Shared.adopt(Worker::MOST, @descriptors.shift(Native::Shared::DESCRIPTORS).map(&:fileno))
+      @kept = take_kept if replacement?
+    end
+
+    def hot? = kind == :hot
+    def replacement? = kind == :replacement
+
+    # Ends this process with the supervisor, while it loads the application. Raises Error if that has ended.
+    def watch_supervisor
+      raise Error, "the supervisor is gone" unless Native.end_with_parent!(Integer(@supervisor, 10))
+    end
+
+    # Opens what +service+ needs. Raises Error; then what was opened is removed. The block checks a new configuration: it gets the
+    # Inherited.
+    def open(service)
+      @service = service
+      return service.adopt(@descriptors, @bindings, kept: @kept) unless hot?
+
+      inherited = Inherited.lent(@descriptors, @bindings)
+      yield inherited
+      check_pid_file
+      service.open(inherited: inherited)
+      @sockets = Control::Sockets.new(service.configuration, url: @url, token: @token).open(beside: true)
+    rescue Error
+      close
+      raise
+    end
+
+    # Removes what was opened here: the supervisor does not know of it.
+    def close
+      @sockets&.remove
+      @service&.close
+    end
+
+    # Where the control server can be reached, and its secret; nil without one.
+    def control
+      return [@url, @token] if @url && !hot?
+
+      @sockets&.url && [@sockets.url, @sockets.token]
+    end
+
+    # The Role of this process: it gets its link, the Native::Shared, the number of its generation, and this.
+    def role = (@service.configuration.supervised? ? Spawner : Sole).new(@service, @link, @shared, Integer(number, 10), joining: self)
+
+    # The settings for the supervisor.
+    def settings = SupervisorSettings.new(@service, pid: Integer(@supervisor, 10), sockets: @sockets)
+
+    # The supervisor has taken over what was opened. The processes that are forked from this one must not have it.
+    def reported = @sockets&.close
+
+    # The configuration of this process counts from now on.
+    def adopted
+      return unless hot?
+
+      @service.tell_of_unused
+      @sockets.announce(@service.log)
+    end
+
+    private
+
+    def receive
+      @link.to_io.wait_readable(PATIENCE)
+      @link.receive
+    end
+
+    def refuse_other_version(protocol, layout)
+      return if protocol == SupervisorSettings::PROTOCOL.to_s && layout == Native::Shared::LAYOUT
+
+      raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; stop the server and start it again"
+    end
+
+    # The settings of the certificates that the processes of the server offer, by their keys.
+    def take_kept
+      kept = {}
+      while (message = receive) && message.kind == :kept
+        kept[message.fields.first] = Tls::HandedOver.read(message.ios.first)
+      end
+      raise Error, "the supervisor is gone" unless message&.kind == :kept_end
+
+      kept.compact
+    end
+
+    def check_pid_file
+      path = @service.configuration.pid_file
+      PidFile.check(path, running: true, owner: Integer(@supervisor, 10)) if path
+    end
+  end
+end

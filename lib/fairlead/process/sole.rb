@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require "fairlead/process/link"
+require "fairlead/process/role"
+require "fairlead/process/serving"
+
+module Fairlead
+  # The process of a server without workers: it loads the application, as a Spawner does, and serves by itself, as a Worker does. It
+  # drains when the supervisor asks for it, and when the supervisor is gone.
+  #
+  #   loading ──▶ waiting ──serve──▶ serving ──drain, end──▶ ended
+  class Sole
+    include Serving
+    include Role
+
+    # As for Spawner.
+    def initialize(service, link, shared, number, joining: nil)
+      @service = service
+      @log = service.log
+      @link = link
+      @shared = shared
+      @number = number
+      @joining = joining
+      @signals = Signals.new
+      @steward = Steward.new(self, service, link, joining: joining)
+      @plugins = Plugins.new(self, service)
+    end
+
+    # Serves until it is asked to end; returns the exit status.
+    def run
+      prepare_process
+      @plugins.start
+      @service.app
+      wait_for_place
+      serve_there if @place
+      run_hooks(:after_stopped)
+      @plugins.stopped
+      0
+    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
+      fail_with(e)
+    ensure
+      @signals.restore
+    end
+
+    # Asks the supervisor for something; see Spawner#ask.
+    def ask(request) = @link.send(:ask, request)
+
+    def stop_later = ask(:stop)
+
+    private
+
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do.
+    def prepare_process
+      @supervisor = Process.ppid
+      Launcher.current&.continue_as(self)
+      Process.setproctitle("fairlead: server, generation #{@number} [#{@service.configuration.tag}]")
+      @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
+      @signals.exit_on("TERM", "QUIT") { @joining&.close }
+      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + Worker::EXIT_GRACE)
+    end
+
+    # The supervisor has to prepare for a new configuration, and former processes may still serve.
+    def wait_for_place
+      @steward.report(@supervisor)
+      @signals.trap("TERM", "QUIT", "HUP", "PWR")
+      until @place || @ended
+        @steward.look
+        @signals.wait(@steward.pause, @link).each { |event| act_on(event) }
+      end
+    end
+
+    def serve_there
+      engine.start
+      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
+      @shared.beat(@slot)
+      @link.send(:booted)
+      serve(@link, heartbeat: @steward.pause) { |event| act_on(event) }
+      @steward.close
+    end
+
+    def engine = @engine ||= Engine.new(@service, shared: @shared, slot: @slot)
+
+    def act_on(event)
+      case event
+      when :HEARTBEAT then look
+      when :TERM then ask(:stop) || leave
+      when :QUIT then ask(:halt) || halt
+      when :HUP then @service.reopen_logs
+      when :PWR then Backtraces.print(@log)
+      when @link then @link.messages.each { |message| @steward.act_on(message) || obey(message) }
+      end
+    end
+
+    def look
+      @shared.beat(@slot)
+      @steward.look
+    end
+
+    def obey(message)
+      case message.kind
+      when :serve then take_place(message)
+      when :booted then booted
+      when :restarting then restarting
+      when :drain then leave
+      when :end then leave(delay: Float(message.fields.first || 0))
+      when :stop then halt
+      when :close_listeners then @service.listeners.close
+      when :gone then supervisor_gone
+      end
+    end
+
+    def take_place(message)
+      @index = message.number(0)
+      @slot = message.number(1)
+      @place = true
+      message.ios.each(&:close) # it has no siblings to hear from
+    end
+
+    def leave(delay: 0)
+      @engine ? drain(delay: delay) : @ended = true
+    end
+
+    def halt
+      @engine ? stop : @ended = true
+    end
+
+    def booted
+      run_hooks(:after_booted)
+      @plugins.booted
+    end
+
+    def restarting
+      run_hooks(:before_restart)
+      @plugins.will_restart
+    end
+
+    def supervisor_gone
+      @link.close
+      @log.supervisor_gone if @engine
+      run_hooks(:supervisor_lost, @index) if @engine
+      leave
+    end
+
+    def fail_with(error)
+      error = DescriptorError.new(error) unless error.is_a?(Error)
+      @link.send(:failed, error.message)
+      @steward.give_up
+      1
+    end
+
+    def run_hooks(name, *arguments) = @service.configuration.hooks.run(name, *arguments, log: @log)
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "json"
+require "time"
+
+module Fairlead
+  # What a process with the application does for its server, beside forking or serving: a Spawner and a Sole each have one. It reports
+  # the configuration, shows signs of life, answers questions about Ruby, and, as long as its generation is the current one, looks
+  # after certificates.
+  class Steward
+    # How often it shows that it is alive, in seconds.
+    INTERVAL = 1.0
+
+    # How long a message may wait for room in the link, and how often that is tried, in seconds.
+    PATIENCE = 30
+    PAUSE = 0.05
+
+    # The states of a server for an Acme::Keeper.
+    SERVING = :ready
+    STARTING = :starting
+
+    # +server+: has #ask. +joining+: nil in the first process of a server, and in one that was a worker.
+    def initialize(server, service, link, joining: nil)
+      @server = server
+      @service = service
+      @log = service.log
+      @link = link
+      @joining = joining
+      @follower = Tls::Follower.new(service.tls) { |key, reason| link.send(:certified, key, *reason) }
+      @serves = joining&.replacement? || false
+      @reported = false
+    end
+
+    # Tells the supervisor that the application is loaded, and the configuration. +pid+: of the supervisor, if it has forked this process.
+    def report(pid)
+      hand_over_certificates
+      settings = @joining ? @joining.settings : SupervisorSettings.new(@service, pid: pid)
+      file = settings.file
+      @link.send(:ready, ios: [file, *settings.ios]) || raise(Error, "the supervisor takes no message")
+      @reported = true
+      @joining&.reported
+    ensure
+      file&.close
+    end
+
+    # Begins without a report, in a process that was a worker.
+    def begin
+      @reported = true
+    end
+
+    # The application cannot be loaded.
+    def give_up
+      @joining&.close unless @reported
+    end
+
+    # Seconds until #look is to be called again.
+    def pause = [INTERVAL, @service.configuration.worker_timeout / 4.0].min
+
+    # To be called in the main loop.
+    def look
+      return unless @reported
+
+      @link.send(:alive)
+      return unless @current
+
+      @service.tls.tend
+      look_after_acme if @acme
+    end
+
+    # Acts on a message; returns false if it is none for a steward.
+    def act_on(message)
+      case message.kind
+      when :current then become_current
+      when :booted then @serves = true
+      when :certificates then @follower.take(*message.fields.first(3), message.ios.first)
+      when :reload_certificates then reload_certificates
+      when :reopen_logs then @service.reopen_logs
+      when :log then @log.pass_on(*message.fields)
+      when :ask_ruby then answer(message.fields.first, message.ios.first)
+      when :backtraces then tell_backtraces(message.ios.first)
+      else return false
+      end
+      message.kind != :booted
+    end
+
+    # Ends what runs beside the application.
+    def close
+      @acme&.close
+      @service.tls.stop
+    end
+
+    private
+
+    # --- certificates
+
+    # The supervisor has them for processes to come. A replacement has got them from there.
+    def hand_over_certificates
+      read = @service.tls.take_read
+      read.each { |offer, settings| send_certificates(offer, settings) } unless @joining&.replacement?
+    end
+
+    def send_certificates(offer, settings)
+      file = Tls::HandedOver.write(settings)
+      deadline = now + PATIENCE
+      until @link.send(:certificates, offer.key, offer.location, offer.fingerprint, ios: [file])
+        raise Error, "the supervisor takes no certificates" if @link.closed? || now > deadline
+
+        sleep(PAUSE)
+      end
+    ensure
+      file&.close
+    end
+
+    def become_current
+      return if @current
+
+      @current = true
+      @joining&.adopted
+      @acme = Acme::Keeper.new(@server, @service) if @service.configuration.acme.any?
+      @service.tls.start { |offer| pass_on(offer) }
+    end
+
+    # On the thread of the offer.
+    def pass_on(offer)
+      settings = offer.take_read
+      send_certificates(offer, settings) if settings
+    end
+
+    def reload_certificates
+      @service.tls.tend
+      @service.tls.ask
+    end
+
+    # Tells what has changed.
+    def look_after_acme
+      @acme.look(@serves ? SERVING : STARTING)
+      report = @acme.report.map { |order| order.transform_values { |value| value.is_a?(Time) ? value.getutc.iso8601(3) : value } }
+      return if report == @told
+
+      @told = report if @link.send(:acme, *JSON.generate(report).b.scan(/.{1,#{Link::LONGEST_FIELD}}/mno))
+    end
+
+    # --- questions
+
+    def answer(what, pipe)
+      case what
+      when "gc" then GC.start
+      when "gc-stats" then stats = GC.stat
+      when "thread-backtraces" then stats = Backtraces.in_form_of_puma
+      end
+      Backtraces.write(stats, pipe)
+    end
+
+    def tell_backtraces(pipe)
+      pipe ? Backtraces.write(Backtraces.all, pipe) : Backtraces.print(@log)
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Fairlead
+  # The configuration of a server as plain data for the supervisor: crates/supervisor/src/settings.rs reads it. Open listeners are
+  # named by their places in a list of descriptors that travels beside it.
+  class SupervisorSettings
+    # The version of everything that supervisor, spawners and workers say to each other.
+    PROTOCOL = 1
+
+    # The listeners that the settings name, in that order.
+    attr_reader :ios
+
+    # +service+: the Service. +pid+: the id of the supervisor. +sockets+: the Control::Sockets; nil if the supervisor keeps all
+    # addresses that it has, those of clients too. +given+: whether the application is an object of this process.
+    def initialize(service, pid:, sockets: nil, given: false)
+      @service = service
+      @configuration = service.configuration
+      @given = given
+      @ios = []
+      @settings = { **versions, **process(pid), **files, **life, listeners: [], control: nil, health: nil }
+      name_listeners(sockets) if sockets
+    end
+
+    # What JSON.generate takes.
+    def to_h = @settings
+
+    # A file in memory with the settings alone: for a supervisor that runs.
+    def file = self.class.memory_file(@settings)
+
+    # A file in memory with the settings and the numbers of all descriptors: for a supervisor that is about to begin. +shared+: the
+    # Native::Shared.
+    def file_with_descriptors(shared)
+      self.class.memory_file(settings: @settings, descriptors: ios.map(&:fileno), shared: shared.descriptors, mailboxes: {})
+    end
+
+    # An IO that has these values as JSON.
+    def self.memory_file(values) = IO.for_fd(Native.memory_file("fairlead settings", JSON.generate(values)))
+
+    # Bytes as characters of the same numbers, because JSON has no bytes.
+    def self.bytes(text) = text&.b&.force_encoding(Encoding::ISO_8859_1)&.encode(Encoding::UTF_8)
+
+    private
+
+    def bytes(text) = self.class.bytes(text)
+
+    def versions
+      {
+        protocol: PROTOCOL, version: VERSION, layout: Native::Shared::LAYOUT,
+        ruby: { engine: RUBY_ENGINE, version: RUBY_VERSION, patchlevel: RUBY_PATCHLEVEL }
+      }
+    end
+
+    def process(pid)
+      { tag: bytes(@configuration.tag), command: command, limits: limits, ready: SystemText.shown(@service.log.ready_text(@configuration, pid: pid)) }
+    end
+
+    def command
+      command = RestartCommand.current
+      {
+        words: command.words_beside.map { |word| bytes(word) }, folder: bytes(command.folder),
+        environment: command.environment.map { |pair| pair.map { |text| bytes(text) } }
+      }
+    end
+
+    def limits
+      names = %i[workers shutdown_timeout drain_delay worker_timeout worker_boot_timeout load_timeout]
+      { **names.to_h { |name| [name, @configuration[name]] }, settle_time: @configuration.worker_settle_time, given: @given }
+    end
+
+    def files
+      state = @configuration.state_path
+      {
+        pid_file: absolute(@configuration.pid_file), log: log,
+        state_file: state && { path: absolute(state), mode: @configuration.state_permission, running_from: bytes(SystemText.current) },
+        restart_file: (absolute(Control::RestartFile::PATH) if @configuration.plugin.include?("tmp_restart"))
+      }
+    end
+
+    def absolute(path) = path && bytes(SystemText.absolute(path))
+
+    def log
+      redirected = Redirection.paths(@configuration)
+      {
+        json: @configuration.log_format == :json, quiet: @configuration.quiet?, debug: @configuration.debug?,
+        prefix: @configuration.supervised?, by_ruby: !(@configuration.log_formatter || @configuration.custom_logger).nil?,
+        stdout: bytes(redirected[:redirect_stdout]), stderr: bytes(redirected[:redirect_stderr]), access: bytes(@service.access_log_file&.path)
+      }
+    end
+
+    def life
+      {
+        systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
+        idle_timeout: @configuration.idle_timeout || 0, max_threads: @configuration.max_threads,
+        raise_on_term: @configuration.raise_exception_on_sigterm?
+      }
+    end
+
+    # --- listeners
+
+    def name_listeners(sockets)
+      @settings[:listeners] = @service.listeners.map { |listener| describe(listener, listener.known_as) }
+      @settings[:health] = sockets.health && describe(sockets.health, sockets.health.binding)
+      return unless sockets.control
+
+      @settings[:control] = {
+        listener: describe(sockets.control, sockets.control.binding), url: SystemText.shown(sockets.url), token: sockets.token,
+        data_only: @configuration.control_data_only?
+      }
+    end
+
+    # Without a descriptor, it is a listener that the supervisor has.
+    def describe(listener, binding)
+      descriptor = @ios.push(listener).size - 1 unless listener.is_a?(Control::Sockets::Present)
+      {
+        descriptor: descriptor, binding: bytes(binding.to_s), address: SystemText.shown(listener.to_s), file: bytes(listener.file),
+        kept: listener.kept?
+      }
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Tls
+    # Has the Offers of this process become what another process of the server has read, without reading a file. A thread does that, as
+    # long as there is something to do: a large revocation list takes seconds. Tries until it succeeds.
+    class Follower
+      # The longest time between two attempts, in seconds.
+      LONGEST_RETRY = 60
+
+      Wanted = Struct.new(:key, :offer, :settings, :failures, :at)
+      private_constant :Wanted
+
+      # +told+: is called with the key and the reason of a failure, or nil, after each attempt; also on the thread.
+      def initialize(offers, &told)
+        @offers = offers
+        @told = told
+        @wanted = {}
+        @lock = Mutex.new
+        @news = ConditionVariable.new
+      end
+
+      # +key+, +location+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write.
+      def take(key, location, fingerprint, io)
+        offer = @offers.find(key, location)
+        return done_already(key, io) if offer.nil? || offer.fingerprint == fingerprint
+
+        follow(Wanted.new(key, offer, HandedOver.read(io), 0, now))
+      end
+
+      private
+
+      def done_already(key, io)
+        io.close
+        @lock.synchronize { @wanted.delete(key) }
+        @told.call(key, nil)
+      end
+
+      def follow(wanted)
+        @lock.synchronize do
+          @wanted[wanted.key] = wanted
+          @news.signal
+          @thread = start_thread unless @thread&.alive?
+        end
+      rescue ThreadError # there is no room for one
+        attempt(wanted)
+      end
+
+      def start_thread
+        Thread.new { work }.tap { |thread| thread.name = "fairlead certificates" }
+      end
+
+      def work
+        while (wanted = next_due)
+          attempt(wanted)
+        end
+      end
+
+      # Waits for the next that is due. nil when nothing is wanted any more.
+      def next_due
+        @lock.synchronize do
+          loop do
+            first = @wanted.values.min_by(&:at)
+            return @thread = nil unless first
+            return first if first.at <= now
+
+            @news.wait(@lock, first.at - now)
+          end
+        end
+      end
+
+      def attempt(wanted)
+        reason = refusal(wanted)
+        @lock.synchronize { reason ? put_off(wanted) : forget(wanted) }
+        @told.call(wanted.key, reason)
+      end
+
+      def refusal(wanted)
+        raise Invalid, "it comes from another version of Fairlead" unless wanted.settings
+
+        wanted.offer.take(wanted.settings)
+        nil
+      rescue Invalid => e
+        e.message
+      end
+
+      def put_off(wanted)
+        wanted.failures += 1
+        wanted.at = now + [2**(wanted.failures - 1), LONGEST_RETRY].min
+      end
+
+      # Unless there is a newer one.
+      def forget(wanted)
+        @wanted.delete(wanted.key) if @wanted[wanted.key].equal?(wanted)
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end
