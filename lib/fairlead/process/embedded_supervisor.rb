@@ -4,19 +4,22 @@ module Fairlead
   # The supervisor inside the process of a program that has handed over an application, such as rackup or `rails server`. It is the
   # same code as in the program of its own (Native::Supervisor); here, signals come by way of Ruby's traps.
   class EmbeddedSupervisor
-    # +settings+: the file in memory of SupervisorSettings#file_with_descriptors. +pid+, +link+: those of the first process.
-    def initialize(settings, pid, link)
-      @native = Native::Supervisor.new(settings.fileno, pid, link.fileno)
+    # +link+: see FirstStart#hand_over.
+    def initialize(link)
+      @native = Native::Supervisor.new(link.fileno)
       @signals = Signals.new
+    rescue RuntimeError => e
+      raise Error, e.message
     end
 
     # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
     def run
-      @signals.trap_known("CHLD", *Signals::REQUESTS.keys)
+      @signals.trap_known(*Signals::REQUESTS.keys)
       listener = Thread.new { pass_on }
       listener.name = "fairlead signals"
-      status = @native.run
-      raise Error, @native.defeat if @native.defeat
+      status, defeat, by_term = @native.run
+      raise Error, defeat if defeat
+      raise SignalException, "SIGTERM" if by_term
 
       status
     ensure

@@ -51,19 +51,29 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
-    # The settings, the id of the first process and its link, for a supervisor in this process.
-    def handed_over = [settings, @pid, @link]
+    # The end of a link on which everything has been sent that a supervisor begins with.
+    def hand_over(input: nil)
+      ours, theirs = Link.pair
+      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
+      ours.send(:stdin, ios: [input]) if input
+      ours.send(:settings, ios: [settings.file, *settings.ios]) && ours.send(:shared, ios: @shared.descriptors) &&
+        ours.send(:first, @pid, ios: [@link]) || raise(Error, "the supervisor takes no message; are there too many listeners?")
+      theirs
+    ensure
+      ours&.close
+    end
 
     # Replaces the program of this process by the supervisor. Raises Error if that fails, and ends the first process.
     def exec
-      passed = [settings, @link, *@listeners, *@shared.descriptors.map { |number| IO.for_fd(number, autoclose: false) }]
-      passed.each { |io| io.to_io.close_on_exec = false }
-      arguments = [Launcher.title(@configuration), "run", *[settings.fileno, @pid, @link.fileno].map(&:to_s)]
+      input = $stdin.dup
+      link = hand_over(input: input)
+      $stdin.reopen(link.to_io)
       [$stdout, $stderr].each(&:flush)
-      Native.exec(@program, arguments.map(&:b), ENV.map { |name, value| "#{name}=#{value}".b })
+      Native.exec(@program, [Launcher.title(@configuration).b], ENV.map { |name, value| "#{name}=#{value}".b })
     rescue SystemCallError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
+      $stdin.reopen(input) if input
       end_first
     end
 
@@ -74,15 +84,6 @@ module Fairlead
       Native.open_file_limit!
       Native.adopt_orphans!
       @shared = Native::Shared.new(Worker::MOST, 0)
-    end
-
-    # A file in memory; the descriptors in it stay open with the listeners.
-    def settings
-      @settings ||= begin
-        settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
-        @listeners = settings.ios
-        settings.file_with_descriptors(@shared)
-      end
     end
 
     def end_first

@@ -93,7 +93,7 @@ module Fairlead
     end
 
     def supervise(start)
-      @server = EmbeddedSupervisor.new(*start.handed_over)
+      @server = EmbeddedSupervisor.new(start.hand_over)
       @server.run
     end
 

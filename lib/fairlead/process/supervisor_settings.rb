@@ -29,12 +29,6 @@ module Fairlead
     # A file in memory with the settings alone: for a supervisor that runs.
     def file = self.class.memory_file(@settings)
 
-    # A file in memory with the settings and the numbers of all descriptors: for a supervisor that is about to begin. +shared+: the
-    # Native::Shared.
-    def file_with_descriptors(shared)
-      self.class.memory_file(settings: @settings, descriptors: ios.map(&:fileno), shared: shared.descriptors, mailboxes: {})
-    end
-
     # An IO that has these values as JSON.
     def self.memory_file(values) = IO.for_fd(Native.memory_file("fairlead settings", JSON.generate(values)))
 
@@ -93,7 +87,7 @@ module Fairlead
       {
         systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
         idle_timeout: @configuration.idle_timeout || 0, max_threads: @configuration.max_threads,
-        raise_on_term: @configuration.raise_exception_on_sigterm?
+        tls: @service.tls.any?, raise_on_term: @configuration.raise_exception_on_sigterm?
       }
     end
 
