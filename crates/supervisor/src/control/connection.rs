@@ -230,6 +230,28 @@ fn end_of_head(head: &[u8], start: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_that_does_not_take_the_response_is_dropped_in_time() {
+        let (mut peer, socket) = UnixStream::pair().expect("a pair of sockets");
+        let (now, patience) = (Instant::now(), Duration::from_secs(5));
+        let mut connection = Connection::new(socket.into(), patience, now);
+        peer.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("room for a request");
+        assert!(connection.advance(now).is_some());
+        assert_eq!((None, None), (connection.interest(), connection.deadline()));
+        connection.answer(&Response::text(200, "x".repeat(10_000_000)), now);
+
+        assert_eq!(
+            (Some(Interest::OUT), Some(now + patience)),
+            (connection.interest(), connection.deadline())
+        );
+        connection.advance(now);
+        assert!(!connection.is_closed());
+        connection.expire(now + patience);
+        assert!(connection.is_closed());
+    }
 
     #[test]
     fn a_head_ends_with_an_empty_line() {
