@@ -9,7 +9,7 @@ use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use support::{status, Builder, FakeHost, Shared};
 
@@ -28,7 +28,7 @@ struct Scene {
 
 impl Scene {
     fn new(clients: usize) -> Scene {
-        let only = LIMIT.lock().unwrap();
+        let only = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
@@ -54,19 +54,12 @@ impl Scene {
     fn leave(&self, free: u64) {
         let next: OwnedFd = self.probe.try_clone().unwrap().into();
         let current = Some(u64::try_from(next.as_raw_fd()).unwrap() + free);
-        setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current,
-                ..self.limit.clone()
-            },
-        )
-        .unwrap();
+        setrlimit(Resource::Nofile, Rlimit { current, ..self.limit }).unwrap();
     }
 
     /// From now on the process may open as many descriptors as before.
     fn leave_all(&self) {
-        setrlimit(Resource::Nofile, self.limit.clone()).unwrap();
+        setrlimit(Resource::Nofile, self.limit).unwrap();
     }
 
     fn turn(&mut self, now: Instant) {
