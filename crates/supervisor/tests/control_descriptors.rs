@@ -1,4 +1,5 @@
-//! The control server where the process may have few descriptors: in a process of its own, because the limit is that of all threads.
+//! The control server where the process may have few descriptors: in a process of its own, because the limit holds for
+//! all threads.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 #[path = "control/support.rs"]
@@ -66,7 +67,7 @@ impl Scene {
         self.server.turn(now, &mut self.host);
     }
 
-    /// Whether the probe has its answer.
+    /// Returns true if the probe has its answer.
     fn is_answered(&mut self) -> bool {
         self.probe.set_nonblocking(true).unwrap();
         let mut text = String::new();

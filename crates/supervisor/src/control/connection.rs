@@ -1,5 +1,5 @@
-//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket allows at
-//! the moment. A body is not read but thrown away.
+//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket
+//! allows at the moment. A body is not read but thrown away.
 //!
 //! ```text
 //! reading ──▶ running ──▶ writing ──▶ lingering ──▶ closed
@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 /// The longest head.
 const HEAD_BYTES: usize = 8 * 1024;
 
-/// How long the peer may take to close after the response.
+/// Time for the peer to close after the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// An accepted socket.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
-    /// How long the head may take, and how long the response.
+    /// Time for the head, and again for the response.
     patience: Duration,
     state: State,
     /// When bytes last moved.
     active_at: Instant,
-    /// Whether unread bytes may follow the head.
+    /// Unread bytes may follow the head.
     body: bool,
 }
 
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// What it waits for; `None` while a command runs, and when it is closed.
+    /// The events it waits for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
         match self.state {
             State::Reading { .. } | State::Lingering { .. } => Some(Interest::IN),
@@ -198,8 +198,8 @@ impl Connection {
         }
     }
 
-    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are thrown
-    /// away first.
+    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are
+    /// thrown away first.
     fn finish(&mut self, now: Instant) {
         if self.body && shutdown(&self.socket, Shutdown::Write).is_ok() {
             self.state = State::Lingering { until: now + LINGER };

@@ -1,5 +1,5 @@
-//! The open connections of a control server. When there are too many, the connection that has been silent for longest is closed: a
-//! probe that sends its request at once is never that.
+//! The open connections of a control server. When there are too many, the connection that has been silent for longest
+//! is closed: a probe that sends its request at once is never that.
 
 use super::connection::Connection;
 use super::poller::{Interest, Key, Poller};
@@ -27,12 +27,12 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Watched {
     connection: Connection,
-    /// What the poller watches it for.
+    /// Events for which the poller watches it.
     interest: Option<Interest>,
 }
 
 impl Connections {
-    /// `patience`: how long a peer may take for its request, and for the response.
+    /// `patience`: the time for a request, and again for the response.
     pub(super) fn new(patience: Duration) -> Connections {
         let all = BTreeMap::new();
         Connections { all, patience }
@@ -56,8 +56,8 @@ impl Connections {
         Some(key)
     }
 
-    /// The kernel gives the lowest free number. A socket in the reserve takes the place of another one below it, so the reserve stays
-    /// free; but there is always one connection.
+    /// The kernel gives the lowest free number. A socket in the reserve takes the place of another one below it, so the
+    /// reserve stays free; but there is always one connection.
     fn place(&mut self, socket: OwnedFd, poller: &Poller) -> Option<OwnedFd> {
         if self.all.is_empty() || !is_in_reserve(&socket) {
             return Some(socket);

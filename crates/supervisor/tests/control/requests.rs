@@ -1,4 +1,4 @@
-//! What the server reads of a request.
+//! Heads and bodies of requests.
 
 use crate::support::{answer, Builder, Client};
 use std::io::{Read, Write};

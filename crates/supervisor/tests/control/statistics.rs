@@ -29,7 +29,7 @@ fn serve(status: Status, scoreboard: Scoreboard) -> (Server, Arc<Scoreboard>) {
     (server.start(), scoreboard)
 }
 
-/// One worker that serves, one of the generation before that ends, and one that is being forked.
+/// A worker that serves, a worker of the generation before, which ends, and a worker that is being forked.
 fn in_a_restart() -> Status {
     let mut children = [child(0), child(1), child(2)];
     (children[0].generation, children[1].generation, children[2].generation) = (3, 2, 3);
@@ -72,8 +72,9 @@ fn workers_are_shown_as_ruby_showed_them() {
 fn a_sole_process_is_shown_as_ruby_showed_it() {
     let scoreboard = Scoreboard::default();
     count(&scoreboard, 0, 3);
-    let acme = r#"[{"hosts":["a.example"],"directory":"d","expires_at":"2026-01-02T03:04:05.678Z","next_attempt_at":null,"failures":0,"error":null}]"#;
-    let acme = RawValue::from_string(acme.into()).unwrap();
+    let times = r#""expires_at":"2026-01-02T03:04:05.678Z","next_attempt_at":null"#;
+    let acme = format!(r#"[{{"hosts":["a.example"],"directory":"d",{times},"failures":0,"error":null}}]"#);
+    let acme = RawValue::from_string(acme).unwrap();
     let (server, _) = serve(
         Status {
             acme: Some(acme),

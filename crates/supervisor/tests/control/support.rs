@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long anything in a test may take.
+/// Time for anything in a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The end for reading, and the one for writing.
@@ -66,11 +66,11 @@ pub fn status(workers: usize) -> Status {
     }
 }
 
-/// What the server and a test share.
+/// State that the server and a test share.
 #[derive(Default)]
 pub struct Shared {
     pub asked: Mutex<Vec<Asked>>,
-    /// Why the host refuses; it does what it is asked for if there is nothing here.
+    /// The reason for which the host refuses; `None` if it takes requests.
     pub refusal: Mutex<Option<String>>,
     pub failures: Mutex<Vec<String>>,
     pub status: Mutex<Option<Status>>,
@@ -240,7 +240,7 @@ impl Server {
         change(self.shared.status.lock().unwrap().as_mut().unwrap());
     }
 
-    /// The question that Ruby was asked, `None` for that to the workers, and the ends of the pipes for the answers.
+    /// The question that Ruby was asked, `None` if it asked the workers, and the ends of the pipes for the answers.
     pub fn question(&self) -> (Option<Question>, Vec<File>) {
         self.pipes.recv_timeout(PATIENCE).unwrap()
     }
@@ -302,12 +302,12 @@ impl Client {
         }
     }
 
-    /// Whether the server has closed the connection without a response. Waits until it has, or has sent something.
+    /// Waits until the server closes the connection or sends something. Returns true if it has closed.
     pub fn is_dropped(&mut self) -> bool {
         !matches!(self.0.read(&mut [0]), Ok(1..))
     }
 
-    /// Whether nothing has come, not even an end.
+    /// Returns true if nothing has come, not even an end.
     pub fn is_silent(&self) -> bool {
         self.0.set_nonblocking(true).unwrap();
         let found = self.0.peek(&mut [0]).map_err(|error| error.kind());
