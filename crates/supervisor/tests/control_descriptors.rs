@@ -2,17 +2,18 @@
 //! all threads.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-#[path = "control/support.rs"]
+#[path = "control/support/mod.rs"]
 mod support;
 
 use fairlead_supervisor::control::ControlServer;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use support::{status, Builder, FakeHost, Shared};
+use support::{status, Builder, FakeHost};
 
 static LIMIT: Mutex<()> = Mutex::new(());
 
@@ -32,18 +33,12 @@ impl Scene {
         let only = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
-        *shared.status.lock().unwrap() = Some(status(2));
         let silent = (0..clients).map(|_| TcpStream::connect(address).unwrap()).collect();
         let mut probe = TcpStream::connect(address).unwrap();
         probe.write_all(b"GET /live HTTP/1.1\r\n\r\n").unwrap();
         Scene {
             server: ControlServer::new(vec![listener.into()], &Builder::default().kind).unwrap(),
-            host: FakeHost {
-                shared,
-                scoreboard: None,
-                pipes: None,
-            },
+            host: FakeHost::new(status(2), None),
             silent,
             probe,
             limit: getrlimit(Resource::Nofile),
@@ -65,6 +60,12 @@ impl Scene {
 
     fn turn(&mut self, now: Instant) {
         self.server.turn(now, &mut self.host);
+    }
+
+    /// Returns true if the server has something to do.
+    fn is_ready(&self) -> bool {
+        let mut descriptors = [PollFd::from_borrowed_fd(self.server.descriptor(), PollFlags::IN)];
+        poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
     }
 
     /// Returns true if the probe has its answer.
@@ -120,8 +121,10 @@ fn where_few_descriptors_are_left_one_connection_after_the_other_is_served() {
 fn without_a_free_descriptor_it_pauses_and_says_so_once() {
     let mut scene = Scene::new(1);
     scene.leave(0);
+    assert!(scene.is_ready());
     let now = Instant::now();
     scene.turn(now);
+    assert!(!scene.is_ready());
     let pause = scene.server.deadline().unwrap() - now;
     scene.turn(now + pause);
     scene.turn(now + 2 * pause);

@@ -254,6 +254,20 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_head_may_come_in_parts() {
+        let (mut peer, socket) = UnixStream::pair().expect("a pair of sockets");
+        let now = Instant::now();
+        let mut connection = Connection::new(socket.into(), Duration::from_secs(5), now);
+        let mut requests = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n".iter().map(|byte| {
+            peer.write_all(&[*byte]).expect("room for a byte");
+            connection.advance(now)
+        });
+
+        assert!(requests.by_ref().take(26).all(|request| request.is_none()));
+        assert!(requests.next().flatten().is_some());
+    }
+
+    #[test]
     fn a_head_ends_with_an_empty_line() {
         let ends = [
             ("a\r\n\r\nb", Some(1)),

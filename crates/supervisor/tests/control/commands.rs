@@ -1,8 +1,12 @@
 //! The commands that steer the server: status codes, types and texts are Puma's.
 
-use crate::support::{access, answer, status, Answer, Builder};
+use crate::support::{access, answer, status, Answer, Builder, Client, FakeHost};
+use fairlead_engine::Scoreboard;
 use fairlead_supervisor::control::{Access, Asked, ControlServer, Kind};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::time::Instant;
 
 fn ok() -> Answer {
     answer(200, "application/json", r#"{ "status": "ok" }"#)
@@ -142,32 +146,28 @@ fn commands_for_workers_are_not_available_without_them() {
 }
 
 #[test]
-fn other_rights_take_effect_at_the_same_address() {
-    use crate::support::{FakeHost, Shared};
-    use std::io::{Read, Write};
+fn other_rights_take_effect_at_the_same_address_and_the_peaks_stay() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut server = ControlServer::new(vec![listener.into()], &Kind::Control(access())).unwrap();
-    let shared = std::sync::Arc::new(Shared::default());
-    *shared.status.lock().unwrap() = Some(status(2));
-    let mut host = FakeHost {
-        shared,
-        scoreboard: None,
-        pipes: None,
-    };
+    let scoreboard = Arc::new(Scoreboard::default());
+    let mut host = FakeHost::new(status(0), Some(Arc::clone(&scoreboard)));
+    scoreboard.slot(0).beat();
+    scoreboard.slot(0).queued.store(50, Relaxed);
+    server.turn(Instant::now(), &mut host);
+    scoreboard.slot(0).queued.store(1, Relaxed);
     let other = Access {
         token: Some("new".into()),
         ..access()
     };
     server.change(&Kind::Control(other));
-    let codes = ["t", "new"].map(|token| {
-        let mut client = std::net::TcpStream::connect(address).unwrap();
-        write!(client, "GET /stop?token={token} HTTP/1.1\r\n\r\n").unwrap();
-        server.turn(std::time::Instant::now(), &mut host);
-        let mut text = String::new();
-        client.read_to_string(&mut text).unwrap();
-        text[9..12].to_owned()
+    let [refused, taken] = ["t", "new"].map(|token| {
+        let mut client = Client(TcpStream::connect(address).unwrap());
+        client.write(format!("GET /stats?token={token} HTTP/1.1\r\n\r\n"));
+        server.turn(Instant::now(), &mut host);
+        client.answer()
     });
 
-    assert_eq!(["403", "200"], codes.each_ref().map(String::as_str));
+    assert_eq!((403, 200), (refused.status, taken.status));
+    assert!(taken.body.contains(r#""backlog_max":50,"#), "{}", taken.body);
 }

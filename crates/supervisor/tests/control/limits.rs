@@ -1,6 +1,7 @@
 //! Connections that send nothing, and too many of them.
 
 use crate::support::{Builder, Client, Server};
+use std::io::Write;
 
 const LIMIT: usize = 64;
 
@@ -42,4 +43,17 @@ fn a_connection_beyond_the_limit_takes_the_place_of_the_one_that_has_been_silent
 
     assert!(silent[1].is_dropped());
     assert!(silent[0].is_silent() && silent[2].is_silent() && silent[LIMIT - 1].is_silent());
+}
+
+#[test]
+fn a_connection_with_a_command_does_not_give_way() {
+    let server = Builder::default().start();
+    let mut asking = server.send("/gc?token=t");
+    let (_, mut pipes) = server.question();
+    let _silent = silent(&server, 2 * LIMIT);
+    assert_eq!(200, server.get("/live").status);
+    pipes[0].write_all(b"true").unwrap();
+    drop(pipes);
+
+    assert_eq!(200, asking.answer().status);
 }

@@ -16,18 +16,6 @@ fn one_request_of_a_connection_is_answered() {
 }
 
 #[test]
-fn a_head_may_come_in_parts() {
-    let server = Builder::default().start();
-    let mut client = server.connect();
-    client.0.set_nodelay(true).unwrap();
-    for byte in b"GET /live HTTP/1.1\r\nhost: a\r\n\r\n" {
-        client.write([*byte]);
-    }
-
-    assert_eq!(200, client.answer().status);
-}
-
-#[test]
 fn a_body_is_thrown_away() {
     let server = Builder::default().start();
     let mut client = server.connect();

@@ -125,6 +125,18 @@ fn a_process_that_has_not_started_has_no_counters() {
 }
 
 #[test]
+fn a_worker_that_boots_has_no_pool_yet() {
+    let scoreboard = Scoreboard::default();
+    count(&scoreboard, 0, 3);
+    let (server, _) = serve(status(1), scoreboard);
+    assert!(server.command("stats").body.contains(r#""booted":true"#));
+    assert!(!server.command("stats").body.contains(r#""last_status":{}"#));
+    server.change(|status| status.children[0].booted = false);
+
+    assert!(server.command("stats").body.contains(r#""last_status":{}"#));
+}
+
+#[test]
 fn without_shared_memory_there_is_still_an_answer() {
     let server = Builder {
         scoreboard: None,

@@ -1,30 +1,27 @@
 //! A real server on port 0 in a thread with a loop, and its clients.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses a part")]
+
+mod client;
+mod host;
+
+pub use client::{answer, Answer, Client};
+pub use host::{FakeHost, Shared};
 
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{
-    Access, Asked, Child, ControlServer, Host, Kind, Limits, Question, State, Status, WorkerAnswer,
-};
+use fairlead_supervisor::control::{Access, Asked, Child, ControlServer, Kind, Limits, Question, State, Status};
 use fairlead_supervisor::settings::RubySettings;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::pipe::PipeFlags;
+use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs::File;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time for anything in a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The end for reading, and the one for writing.
-fn pipe() -> (OwnedFd, File) {
-    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
-    (reader, writer.into())
-}
 
 /// 2026-01-02T03:04:05.678999Z
 pub fn started_at() -> SystemTime {
@@ -66,66 +63,6 @@ pub fn status(workers: usize) -> Status {
     }
 }
 
-/// State that the server and a test share.
-#[derive(Default)]
-pub struct Shared {
-    pub asked: Mutex<Vec<Asked>>,
-    /// The reason for which the host refuses; `None` if it takes requests.
-    pub refusal: Mutex<Option<String>>,
-    pub failures: Mutex<Vec<String>>,
-    pub status: Mutex<Option<Status>>,
-}
-
-/// Stands in for the supervisor.
-pub struct FakeHost {
-    pub shared: Arc<Shared>,
-    pub scoreboard: Option<Arc<Scoreboard>>,
-    /// Gets the other ends of the pipes. Without it, Ruby cannot be asked.
-    pub pipes: Option<Sender<(Option<Question>, Vec<File>)>>,
-}
-
-impl Host for FakeHost {
-    fn status(&self) -> Status {
-        self.shared.status.lock().unwrap().clone().unwrap()
-    }
-
-    fn scoreboard(&self) -> Option<&Scoreboard> {
-        self.scoreboard.as_deref()
-    }
-
-    fn ask(&mut self, asked: Asked) -> Result<(), String> {
-        if let Some(reason) = self.shared.refusal.lock().unwrap().clone() {
-            return Err(reason);
-        }
-        self.shared.asked.lock().unwrap().push(asked);
-        Ok(())
-    }
-
-    fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd> {
-        let pipes = self.pipes.as_ref()?;
-        let (reader, writer) = pipe();
-        pipes.send((Some(question), vec![writer])).unwrap();
-        Some(reader)
-    }
-
-    fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
-        let children = self.status().children;
-        let ends: Vec<(OwnedFd, File)> = children.iter().map(|_| pipe()).collect();
-        let (readers, writers): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
-        self.pipes.as_ref().unwrap().send((None, writers)).unwrap();
-        let answer = |(child, reader): (Child, OwnedFd)| WorkerAnswer {
-            worker: Some(child.index),
-            pid: child.pid,
-            pipe: Some(reader),
-        };
-        children.into_iter().zip(readers).map(answer).collect()
-    }
-
-    fn failed(&mut self, reason: &str) {
-        self.shared.failures.lock().unwrap().push(reason.to_owned());
-    }
-}
-
 pub fn access() -> Access {
     Access {
         token: Some("t".into()),
@@ -163,16 +100,12 @@ impl Builder {
     }
 
     pub fn start_on(self, listener: OwnedFd, address: SocketAddr) -> Server {
-        let shared = Arc::new(Shared::default());
-        *shared.status.lock().unwrap() = Some(self.status);
         let (sender, pipes) = channel();
-        let host = FakeHost {
-            shared: Arc::clone(&shared),
-            scoreboard: self.scoreboard,
-            pipes: self.answers.then_some(sender),
-        };
+        let mut host = FakeHost::new(self.status, self.scoreboard);
+        host.pipes = self.answers.then_some(sender);
+        let shared = Arc::clone(&host.shared);
         let server = ControlServer::with_limits(vec![listener], &self.kind, self.limits).unwrap();
-        let (stopped, stop) = pipe();
+        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let thread = std::thread::spawn(move || turn(server, host, stopped));
         Server {
             address,
@@ -205,7 +138,7 @@ pub struct Server {
     pub address: SocketAddr,
     pub shared: Arc<Shared>,
     pub pipes: Receiver<(Option<Question>, Vec<File>)>,
-    stop: Option<File>,
+    stop: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -263,60 +196,4 @@ impl Drop for Server {
         let ended = self.thread.take().map_or(Ok(()), JoinHandle::join);
         assert!(ended.is_ok() || std::thread::panicking());
     }
-}
-
-/// A connection to the server.
-pub struct Client(pub TcpStream);
-
-/// Status, type and body.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
-    pub status: u16,
-    pub kind: String,
-    pub body: String,
-}
-
-impl Client {
-    pub fn write(&mut self, text: impl AsRef<[u8]>) {
-        self.0.write_all(text.as_ref()).unwrap();
-    }
-
-    /// All that comes until the server closes the connection.
-    pub fn answer(&mut self) -> Answer {
-        let mut text = String::new();
-        self.0.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let field = |name: &str| {
-            head.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-        };
-        assert_eq!(Some(body.len().to_string().as_str()), field("content-length"));
-        assert_eq!(
-            (Some("close"), Some("no-store")),
-            (field("connection"), field("cache-control"))
-        );
-        Answer {
-            status: head[9..12].parse().unwrap(),
-            kind: field("content-type").unwrap().to_owned(),
-            body: body.to_owned(),
-        }
-    }
-
-    /// Waits until the server closes the connection or sends something. Returns true if it has closed.
-    pub fn is_dropped(&mut self) -> bool {
-        !matches!(self.0.read(&mut [0]), Ok(1..))
-    }
-
-    /// Returns true if nothing has come, not even an end.
-    pub fn is_silent(&self) -> bool {
-        self.0.set_nonblocking(true).unwrap();
-        let found = self.0.peek(&mut [0]).map_err(|error| error.kind());
-        self.0.set_nonblocking(false).unwrap();
-        found == Err(std::io::ErrorKind::WouldBlock)
-    }
-}
-
-pub fn answer(status: u16, kind: &str, body: &str) -> Answer {
-    let (kind, body) = (kind.to_owned(), body.to_owned());
-    Answer { status, kind, body }
 }
