@@ -1,13 +1,13 @@
 //! The processes of the server: their links, their ids, and their ends.
 
 use crate::link::{Link, Message, Received};
-use crate::machine::{End, Generation, ProcessId};
+use crate::machine::{End, Generation, Moment, ProcessId};
 use rustix::process::{
     kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
     WaitOptions,
 };
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 /// Messages of one process that are read in one turn of the loop.
 const TURN: usize = 64;
@@ -38,8 +38,8 @@ pub struct Child {
     pub beat: u64,
     /// Its start, for people.
     pub began_at: SystemTime,
-    /// Its start.
-    pub started_at: Instant,
+    /// The moment from which it has been ready.
+    pub since: Moment,
     link: Option<Link>,
     pid: Option<Pid>,
     pidfd: Option<OwnedFd>,
@@ -58,7 +58,7 @@ impl Child {
             ready: false,
             beat: 0,
             began_at: SystemTime::now(),
-            started_at: Instant::now(),
+            since: Moment::ZERO,
             link: Some(link),
             pid: None,
             pidfd: None,

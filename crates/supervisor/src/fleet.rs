@@ -71,7 +71,7 @@ impl Fleet {
             return Err(io::Error::other("the link takes no message"));
         }
         if kind == SpawnKind::Replacement {
-            certificates.each(|[key, ..], bytes| drop(ours.send("kept", &[key], &[bytes])));
+            certificates.each(|[key, ..], bytes| _ = ours.send("kept", &[key], &[bytes]));
         }
         ours.send("kept_end", &[], &[]);
         let (command, variables) = (from.settings.command.clone(), variables(from));

@@ -48,7 +48,7 @@ pub fn start(command: &CommandLine, link: OwnedFd, variables: &[(OsString, OsStr
     };
     child.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
     let child = child.spawn()?;
-    let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
+    let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::Other)?;
     Ok(Started {
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),

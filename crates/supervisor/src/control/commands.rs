@@ -1,4 +1,5 @@
-//! The commands of the control server: Puma's, with its answers, and a few more. The last part of the path names the command.
+//! The commands of the control server: Puma's, with its answers, and a few more. The last part of the path names the
+//! command.
 
 use super::counts::Counts;
 use super::health;
@@ -25,7 +26,7 @@ pub struct Access {
     pub data_only: bool,
 }
 
-/// What a request leads to.
+/// The result of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A response.

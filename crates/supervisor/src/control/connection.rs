@@ -1,5 +1,5 @@
-//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket allows at
-//! the moment. A body is not read but thrown away.
+//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket
+//! allows at the moment. A body is not read but thrown away.
 //!
 //! ```text
 //! reading ──▶ running ──▶ writing ──▶ lingering ──▶ closed
@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 /// The longest head.
 const HEAD_BYTES: usize = 8 * 1024;
 
-/// How long the peer may take to close after the response.
+/// Time for the peer to close after the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// An accepted socket.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
-    /// How long the head may take, and how long the response.
+    /// Time for the head, and again for the response.
     patience: Duration,
     state: State,
     /// When bytes last moved.
     active_at: Instant,
-    /// Whether unread bytes may follow the head.
+    /// Unread bytes may follow the head.
     body: bool,
 }
 
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// What it waits for; `None` while a command runs, and when it is closed.
+    /// The events it waits for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
         match self.state {
             State::Reading { .. } | State::Lingering { .. } => Some(Interest::IN),
@@ -198,8 +198,8 @@ impl Connection {
         }
     }
 
-    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are thrown
-    /// away first.
+    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are
+    /// thrown away first.
     fn finish(&mut self, now: Instant) {
         if self.body && shutdown(&self.socket, Shutdown::Write).is_ok() {
             self.state = State::Lingering { until: now + LINGER };
@@ -230,6 +230,42 @@ fn end_of_head(head: &[u8], start: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_that_does_not_take_the_response_is_dropped_in_time() {
+        let (mut peer, socket) = UnixStream::pair().expect("a pair of sockets");
+        let (now, patience) = (Instant::now(), Duration::from_secs(5));
+        let mut connection = Connection::new(socket.into(), patience, now);
+        peer.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("room for a request");
+        assert!(connection.advance(now).is_some());
+        assert_eq!((None, None), (connection.interest(), connection.deadline()));
+        connection.answer(&Response::text(200, "x".repeat(10_000_000)), now);
+
+        assert_eq!(
+            (Some(Interest::OUT), Some(now + patience)),
+            (connection.interest(), connection.deadline())
+        );
+        connection.advance(now);
+        assert!(!connection.is_closed());
+        connection.expire(now + patience);
+        assert!(connection.is_closed());
+    }
+
+    #[test]
+    fn the_end_of_a_head_may_come_in_parts() {
+        let (mut peer, socket) = UnixStream::pair().expect("a pair of sockets");
+        let now = Instant::now();
+        let mut connection = Connection::new(socket.into(), Duration::from_secs(5), now);
+        let mut requests = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n".iter().map(|byte| {
+            peer.write_all(&[*byte]).expect("room for a byte");
+            connection.advance(now)
+        });
+
+        assert!(requests.by_ref().take(26).all(|request| request.is_none()));
+        assert!(requests.next().flatten().is_some());
+    }
 
     #[test]
     fn a_head_ends_with_an_empty_line() {

@@ -1,10 +1,11 @@
-//! The open connections of a control server. When there are too many, the connection that has been silent for longest is closed: a
-//! probe that sends its request at once is never that.
+//! The open connections of a control server. When there are too many, the connection that has been silent for longest
+//! is closed: a probe that sends its request at once is never that.
 
 use super::connection::Connection;
 use super::poller::{Interest, Key, Poller};
 use super::request::Request;
 use super::response::Response;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{getrlimit, Resource};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Open connections; more than there may be commands.
 const LIMIT: usize = 64;
 
-/// Descriptors of the process that connections leave to others, for the processes that the supervisor starts.
+/// Numbers of descriptors that connections leave free, for the processes that the supervisor starts.
 const RESERVE: u64 = 32;
 
 /// The connections, by their names.
@@ -26,12 +27,12 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Watched {
     connection: Connection,
-    /// What the poller watches it for.
+    /// Events for which the poller watches it.
     interest: Option<Interest>,
 }
 
 impl Connections {
-    /// `patience`: how long a peer may take for its request, and for the response.
+    /// `patience`: the time for a request, and again for the response.
     pub(super) fn new(patience: Duration) -> Connections {
         let all = BTreeMap::new();
         Connections { all, patience }
@@ -39,10 +40,10 @@ impl Connections {
 
     /// Makes room for the socket. Returns its name; `None` if there is no room, and the socket is closed.
     pub(super) fn add(&mut self, socket: OwnedFd, now: Instant, poller: &mut Poller) -> Option<Key> {
-        let crowded = self.all.len() >= LIMIT || (!self.all.is_empty() && uses_up_descriptors(&socket));
-        if crowded && !self.drop_silent(poller) {
+        if self.all.len() >= LIMIT && !self.drop_silent(poller) {
             return None;
         }
+        let socket = self.place(socket, poller)?;
         let key = poller.key();
         let connection = Connection::new(socket, self.patience, now);
         self.all.insert(
@@ -53,6 +54,16 @@ impl Connections {
             },
         );
         Some(key)
+    }
+
+    /// The kernel gives the lowest free number. A socket in the reserve takes the place of another one below it, so the
+    /// reserve stays free; but there is always one connection.
+    fn place(&mut self, socket: OwnedFd, poller: &Poller) -> Option<OwnedFd> {
+        if self.all.is_empty() || !is_in_reserve(&socket) {
+            return Some(socket);
+        }
+        let has_place = self.drop_silent(poller);
+        has_place.then(|| fcntl_dupfd_cloexec(&socket, 0).ok()).flatten()
     }
 
     pub(super) fn contains(&self, key: Key) -> bool {
@@ -158,8 +169,7 @@ impl Watched {
     }
 }
 
-/// The kernel gives the lowest free number, so a high one shows that the process has nearly all that it may have.
-fn uses_up_descriptors(socket: &OwnedFd) -> bool {
+fn is_in_reserve(socket: &OwnedFd) -> bool {
     let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
     getrlimit(Resource::Nofile)
         .current

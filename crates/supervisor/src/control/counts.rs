@@ -33,8 +33,8 @@ impl Counts {
         )
     }
 
-    /// With the requests in the waiting room dealt out to the workers that serve: Puma has no such room, and programs that watch
-    /// the backlog must not miss them.
+    /// With the requests in the waiting room dealt out to the workers that serve: Puma has no such room, and programs
+    /// that watch the backlog must not miss them.
     pub(super) fn dealt(scoreboard: Option<&Scoreboard>) -> Counts {
         let mut counts = Counts::of(scoreboard);
         let waiting = scoreboard.map_or(0, |scoreboard| i64::try_from(scoreboard.waiting()).unwrap_or(i64::MAX));
@@ -81,7 +81,7 @@ impl From<fairlead_engine::Stats> for Counters {
     }
 }
 
-/// The histograms of all workers together, also of those that were replaced.
+/// The histograms of all workers together. Workers that were replaced still count.
 pub(super) struct Times<'a>(pub(super) Option<&'a Scoreboard>);
 
 impl Serialize for Times<'_> {

@@ -1,5 +1,5 @@
-//! The answers to programs that decide whether the server gets requests (`/ready`) and whether it must be replaced (`/live`).
-//! They say nothing that needs a token.
+//! The answers to programs that decide whether the server gets requests (`/ready`) and whether it must be replaced
+//! (`/live`). They say nothing that needs a token.
 
 use super::host::Host;
 use super::request::Request;

@@ -15,8 +15,8 @@ pub trait Host {
     /// Asks the server for something. An error is the reason why it refuses, in one line.
     fn ask(&mut self, asked: Asked) -> Result<(), String>;
 
-    /// Passes a question on to the current spawner, or to the sole process. Returns the end of a pipe for reading, from which
-    /// the answer will come: any JSON, and then the end of file. `None` if nothing can be asked at the moment.
+    /// Passes a question on to the current spawner, or to the sole process. Returns the end of a pipe for reading, from
+    /// which the answer will come: any JSON, and then the end of file. `None` if nothing can be asked at the moment.
     fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd>;
 
     /// Asks each worker, or the sole process, for the backtraces of its threads.
@@ -26,7 +26,7 @@ pub trait Host {
     fn failed(&mut self, reason: &str);
 }
 
-/// Something that the server is asked to do.
+/// A request to the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// To finish what has arrived, and to end.

@@ -22,7 +22,7 @@ impl Formatter for Floats {
 
 /// The shortest digits that mean this number: "0.001", "1.0", "2.0e-05".
 fn float(value: f64) -> String {
-    if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
+    if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
         return format!("{value:?}");
     }
     let text = format!("{value:e}");
@@ -39,25 +39,21 @@ mod tests {
 
     #[test]
     fn floats_are_those_of_ruby() {
-        let floats = [
-            0.0,
-            0.0001,
-            0.001,
-            1.0,
-            10.0,
-            0.523,
-            123_456_789.125,
-            1e15,
-            1e16,
-            1e20,
-            1.5e-5,
-            2e-5,
-            1e-9,
-            -1e-9,
-        ];
-        let texts = "[0.0,0.0001,0.001,1.0,10.0,0.523,123456789.125,1000000000000000.0,1.0e+16,1.0e+20,1.5e-05,2.0e-05,1.0e-09,-1.0e-09]";
+        let fixed = [0.0, 0.0001, 0.001, 1.0, 10.0, 0.523, 123_456_789.125, 1e14];
+        let scientific = [1e15, 1e20, 1.5e-5, 2e-5, 1e-9, -1e-9];
 
-        assert_eq!(texts.as_bytes(), generate(&floats[..]).expect("JSON"));
+        assert_eq!(
+            "[0.0,0.0001,0.001,1.0,10.0,0.523,123456789.125,100000000000000.0]".as_bytes(),
+            json(&fixed)
+        );
+        assert_eq!(
+            "[1.0e+15,1.0e+20,1.5e-05,2.0e-05,1.0e-09,-1.0e-09]".as_bytes(),
+            json(&scientific)
+        );
+    }
+
+    fn json(floats: &[f64]) -> Vec<u8> {
+        generate(floats).expect("JSON")
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! The control server and the health endpoints: a small HTTP server for programs that watch and steer Fairlead. It takes one
-//! short request of each connection.
+//! The control server and the health endpoints: a small HTTP server for programs that watch and steer Fairlead. It
+//! takes one short request of each connection.
 //!
-//! No thread and no blocking: the loop of the supervisor waits for [`ControlServer::descriptor`] and [`ControlServer::deadline`],
-//! and calls [`ControlServer::turn`]. A command that only Ruby can answer is passed on; the answer comes through a pipe, or not
-//! at all, and no other request waits for it.
+//! No thread and no blocking: the loop of the supervisor waits for [`ControlServer::descriptor`] and
+//! [`ControlServer::deadline`], and calls [`ControlServer::turn`]. A command that only Ruby can answer is passed on;
+//! the answer comes through a pipe, or not at all, and no other request waits for it.
 
 mod commands;
 mod connection;
 mod connections;
 mod counts;
 mod date;
-mod door;
 mod health;
 mod host;
 mod inspect;
 mod json;
+mod listeners;
 mod peaks;
 mod poller;
 mod puma_stats;

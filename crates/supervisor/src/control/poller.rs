@@ -5,7 +5,7 @@ use rustix::event::{epoll, Timespec};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What a descriptor is watched for.
+/// Events for which a descriptor is watched.
 pub(super) use rustix::event::epoll::EventFlags as Interest;
 
 /// Events of one turn; more than there are descriptors.
@@ -60,7 +60,8 @@ impl Poller {
         )?)
     }
 
-    /// Watches a descriptor no longer. To be called before it is closed: a process that is being started may still have a copy.
+    /// Watches a descriptor no longer. To be called before it is closed: a process that is being started may still have
+    /// a copy.
     pub(super) fn remove(&self, descriptor: impl AsFd) {
         // The only error is that it is not watched.
         let _ = epoll::delete(&self.epoll, descriptor);

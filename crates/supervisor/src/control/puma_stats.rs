@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// The version of Puma that has these keys.
 const PUMA: &str = "8.0.2";
 
-/// What `/stats` answers.
+/// The answer to `/stats`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum PumaStats<'a> {

@@ -1,5 +1,5 @@
-//! Questions that only Ruby can answer, while they are asked. Requests for the same thing share one question, so there are few
-//! pipes. A process that hangs gives no answer, which is an answer too.
+//! Questions that only Ruby can answer, while they are asked. Requests for the same thing share one question, so there
+//! are few pipes. A process that hangs gives no answer, which is an answer too.
 
 use super::commands::ToRuby;
 use super::host::{Host, Question, WorkerAnswer};
@@ -21,7 +21,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Questions {
     open: Vec<Open>,
-    /// How long the answers may take.
+    /// Time for the answers.
     patience: Duration,
 }
 
@@ -34,7 +34,7 @@ struct Open {
     until: Instant,
 }
 
-/// What comes from one process.
+/// The answer of one process.
 #[derive(Debug)]
 struct Answer {
     worker: Option<usize>,
@@ -54,7 +54,7 @@ struct Shown<'a> {
 }
 
 impl Questions {
-    /// `patience`: how long the answers may take.
+    /// `patience`: the time for the answers.
     pub(super) fn new(patience: Duration) -> Questions {
         let open = Vec::new();
         Questions { open, patience }

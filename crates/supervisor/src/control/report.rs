@@ -1,5 +1,5 @@
-//! What `/status` says: the state of the server and its processes, the last restart, the counters of each process, and how long
-//! requests have waited.
+//! The answer to `/status`: the state of the server and its processes, the last restart, the counters of each process,
+//! and the times that requests have waited.
 
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;

@@ -53,7 +53,7 @@ impl Request {
         parts.filter_map(move |part| part.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
-    /// Whether a body follows the head.
+    /// A body follows the head.
     pub(super) fn has_body(&self) -> bool {
         self.field("content-length")
             .or(self.field("transfer-encoding"))

@@ -2,9 +2,9 @@
 
 use super::commands::{Access, Commands, Outcome};
 use super::connections::Connections;
-use super::door::{Door, Failure};
 use super::health;
 use super::host::Host;
+use super::listeners::{Failure, Listeners};
 use super::poller::{Key, Poller};
 use super::questions::Questions;
 use super::request::Request;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// Connections that are accepted before the others have their turn.
 const ACCEPTS: usize = 16;
 
-/// How often the counters are looked at for peaks.
+/// Interval between looks at the counters, for the peaks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a server is for.
+/// The purpose of a server.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Commands, and the probes.
@@ -28,14 +28,14 @@ pub enum Kind {
     Health,
 }
 
-/// How long others may take.
+/// Limits of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A peer, for its request, and for taking the response.
+    /// For a peer: to send its request, and again to take the response.
     pub peer: Duration,
-    /// Ruby, for an answer.
+    /// For Ruby: to answer a question.
     pub ruby: Duration,
-    /// Responses, when the server ends.
+    /// For responses, when the server ends.
     pub grace: Duration,
 }
 
@@ -53,7 +53,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct ControlServer {
     poller: Poller,
-    door: Door,
+    listeners: Listeners,
     connections: Connections,
     questions: Questions,
     /// `None` for the health endpoints.
@@ -75,7 +75,7 @@ impl ControlServer {
     pub fn with_limits(listeners: Vec<OwnedFd>, kind: &Kind, limits: Limits) -> io::Result<ControlServer> {
         let mut poller = Poller::new()?;
         Ok(ControlServer {
-            door: Door::new(listeners, &mut poller)?,
+            listeners: Listeners::new(listeners, &mut poller)?,
             poller,
             connections: Connections::new(limits.peer),
             questions: Questions::new(limits.ruby),
@@ -94,22 +94,27 @@ impl ControlServer {
     /// When [`ControlServer::turn`] is to be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let look_at = self.commands.as_ref().map(|_| self.look_at);
-        let others = [self.door.deadline(), self.questions.deadline(), self.closing, look_at];
+        let others = [
+            self.listeners.deadline(),
+            self.questions.deadline(),
+            self.closing,
+            look_at,
+        ];
         others.into_iter().chain([self.connections.deadline()]).flatten().min()
     }
 
-    /// Does what can be done now.
+    /// Does everything that can be done now.
     pub fn turn(&mut self, now: Instant, host: &mut dyn Host) {
-        let (doors, others): (Vec<Key>, Vec<Key>) = self
+        let (listeners, others): (Vec<Key>, Vec<Key>) = self
             .poller
             .ready()
             .into_iter()
-            .partition(|key| self.door.contains(*key));
+            .partition(|key| self.listeners.contains(*key));
         others.into_iter().for_each(|key| self.advance(key, now, host));
-        doors.into_iter().for_each(|key| self.accept(key, now, host));
+        listeners.into_iter().for_each(|key| self.accept(key, now, host));
         self.answer_questions(now);
         self.connections.expire(now, &self.poller);
-        self.door.expire(now, &self.poller);
+        self.listeners.expire(now, &self.poller);
         self.look(now, host);
         self.end(now);
     }
@@ -122,14 +127,15 @@ impl ControlServer {
         }
     }
 
-    /// Stops listening. Responses that are on their way are sent: until [`ControlServer::is_closed`], `turn` is to be called as before.
+    /// Stops listening. Responses that are on their way are sent: until [`ControlServer::is_closed`], `turn` is to be
+    /// called as before.
     pub fn close_gracefully(&mut self, now: Instant) {
         self.closing.get_or_insert(now + self.grace);
-        self.door.close(&self.poller);
+        self.listeners.close(&self.poller);
         self.connections.drop_reading(&self.poller);
     }
 
-    /// Whether it has stopped, and no response is on its way.
+    /// Returns true once it has stopped, and no response is on its way.
     pub fn is_closed(&self) -> bool {
         self.closing.is_some() && self.connections.is_empty()
     }
@@ -159,7 +165,7 @@ impl ControlServer {
 
     fn accept(&mut self, key: Key, now: Instant, host: &mut dyn Host) {
         for _ in 0..ACCEPTS {
-            match self.door.accept(key, now, &self.poller) {
+            match self.listeners.accept(key, now, &self.poller) {
                 Ok(Some(socket)) => self.admit(socket, now, host),
                 Ok(None) => return,
                 Err(failure) => return self.make_room(&failure, host),

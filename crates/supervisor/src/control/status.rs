@@ -11,7 +11,7 @@ use std::time::SystemTime;
 pub struct Status {
     /// The process of the supervisor.
     pub pid: u32,
-    /// What the server does.
+    /// Its state.
     pub state: State,
     /// The current generation; 0 before there is one.
     pub generation: u32,
@@ -35,7 +35,7 @@ pub struct Status {
     pub acme: Option<Box<RawValue>>,
 }
 
-/// What a server does.
+/// The state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -54,7 +54,7 @@ pub enum State {
 pub struct Restart {
     /// Its kind.
     pub kind: RestartKind,
-    /// What has become of it.
+    /// Its state.
     pub state: RestartState,
     /// Why it has failed.
     pub error: Option<String>,
@@ -62,7 +62,7 @@ pub struct Restart {
     pub at: SystemTime,
 }
 
-/// What has become of a restart.
+/// The state of a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RestartState {
@@ -85,9 +85,9 @@ pub struct Child {
     pub pid: Option<i32>,
     /// Its generation.
     pub generation: u32,
-    /// Whether it serves.
+    /// It serves.
     pub booted: bool,
-    /// Whether it was asked to end.
+    /// It was asked to end.
     pub ending: bool,
     /// The time of its start.
     pub started_at: SystemTime,
@@ -96,19 +96,20 @@ pub struct Child {
 }
 
 impl Child {
-    /// Whether it takes requests.
+    /// It takes requests.
     pub fn serves(&self) -> bool {
         self.booted && !self.ending
     }
 }
 
 impl Status {
-    /// Whether there are workers; otherwise there is a sole process.
+    /// Workers serve, and no sole process.
     pub(super) fn has_workers(&self) -> bool {
         self.workers > 0
     }
 
-    /// The sole process. In a restart there are two: the one that serves, or else the new one.
+    /// The sole process. During a restart there are two: the newest one that serves counts, or
+    /// else the newest one.
     pub(super) fn sole(&self) -> Option<&Child> {
         self.children
             .iter()

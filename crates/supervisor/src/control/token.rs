@@ -1,5 +1,5 @@
-//! The secret that lets a request steer the server, and the check of it. Without a secret, every program that reaches the control
-//! server may, except web pages: browsers mark their requests, and name the host of the page.
+//! The secret that lets a request steer the server, and the check of it. Without a secret, every program that reaches
+//! the control server may, except web pages: browsers mark their requests, and name the host of the page.
 
 use super::request::Request;
 use ring::digest::{digest, SHA256};
@@ -12,7 +12,8 @@ const GUESSES: usize = 4;
 /// The check of requests.
 #[derive(Debug)]
 pub(super) struct Token {
-    /// SHA-256 of the secret. Digests have one length, and the time that their comparison takes tells nothing about the secret.
+    /// SHA-256 of the secret. Digests have one length, and the time that their comparison takes tells nothing about the
+    /// secret.
     digest: Option<Vec<u8>>,
     /// The host in the address of the control server, in lower case; `None` for a Unix socket.
     host: Option<String>,
@@ -27,7 +28,7 @@ impl Token {
         }
     }
 
-    /// Whether the request has the secret: as `?token=`, or as `authorization: Bearer`.
+    /// Returns true if the request has the secret: as `?token=`, or as `authorization: Bearer`.
     pub(super) fn allows(&self, request: &Request) -> bool {
         let Some(digest) = &self.digest else {
             return is_own_page(request) && self.is_own_host(request);
@@ -47,8 +48,9 @@ impl Token {
         }
     }
 
-    /// A page of any name can have this name lead to an address of this machine (DNS rebinding). No name leads to an address itself.
-    /// Programs without a browser need not send a host. At a Unix socket it means nothing, and browsers cannot reach one.
+    /// A page of any name can have this name lead to an address of this machine (DNS rebinding). No name leads to an
+    /// address itself. Programs without a browser need not send a host. At a Unix socket it means nothing, and browsers
+    /// cannot reach one.
     fn is_own_host(&self, request: &Request) -> bool {
         let (Some(own), Some(field)) = (&self.host, request.field("host")) else {
             return true;

@@ -2,8 +2,9 @@
 
 use super::{Ended, Supervisor};
 use crate::children::Place;
-use crate::machine::notice::Names;
-use crate::machine::{Action, Event, Generation, ProcessId};
+use crate::log::Level;
+use crate::machine::notice::{self, Names};
+use crate::machine::{Action, Event, Generation, Notice, ProcessId};
 use crate::native_threads;
 
 impl Supervisor {
@@ -45,21 +46,27 @@ impl Supervisor {
                     child.kill();
                 }
             }
-            Action::CloseListenersOf(spawner) => drop(self.fleet.tell(spawner, "close_listeners", &[])),
+            Action::CloseListenersOf(spawner) => _ = self.fleet.tell(spawner, "close_listeners", &[]),
             Action::CloseListeners => self.adoption.close_listeners(),
-            Action::TellBooted(spawner) => drop(self.fleet.tell(spawner, "booted", &[])),
-            Action::TellRestarting(spawner) => drop(self.fleet.tell(spawner, "restarting", &[])),
+            Action::TellBooted(spawner) => _ = self.fleet.tell(spawner, "booted", &[]),
+            Action::TellRestarting(spawner) => _ = self.fleet.tell(spawner, "restarting", &[]),
             Action::TellLost(spawner, index) => {
-                drop(self.fleet.tell(spawner, "worker_lost", &[index.to_string().as_bytes()]))
+                _ = self.fleet.tell(spawner, "worker_lost", &[index.to_string().as_bytes()]);
             }
             Action::TellCurrent(spawner) => self.make_current(spawner),
             Action::Announce => self.announce(),
             Action::Refuse(_) => {} // the one who has asked is told
-            Action::Log(notice) => self
-                .log
-                .write(notice.level(), notice.event(), &notice.text(&Processes(self))),
+            Action::Log(notice) => self.tell(&notice),
             Action::Finish { status, defeat } => self.end(status, defeat),
         }
+    }
+
+    fn tell(&self, notice: &Notice) {
+        let level = match notice.level() {
+            notice::Level::Info => Level::Info,
+            notice::Level::Warn => Level::Warn,
+        };
+        self.log.write(level, notice.event(), &notice.text(&Processes(self)));
     }
 
     fn fork(&mut self, spawner: ProcessId, worker: ProcessId, place: Place) {

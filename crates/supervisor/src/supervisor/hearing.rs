@@ -225,7 +225,7 @@ impl Supervisor {
                 if let Some(child) = self.fleet.children.get(spawner) {
                     child.ready = true;
                     self.certificates
-                        .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+                        .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
                 }
                 Event::SpawnerReady(spawner, limits)
             }
@@ -247,9 +247,11 @@ impl Supervisor {
     fn hear_booted(&mut self, worker: ProcessId) {
         if let Some(child) = self.fleet.children.get(worker) {
             child.ready = true;
+            child.since = self.now;
             self.certificates
-                .each(|fields, bytes| drop(child.send("certificates", &fields, &[bytes])));
+                .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
         }
+        self.fleet.tend(); // the others are to know its mailbox
         self.happen(Event::Booted(worker));
     }
 

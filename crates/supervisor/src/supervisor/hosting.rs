@@ -2,31 +2,33 @@
 
 use super::Supervisor;
 use crate::certificates::Serving;
-use crate::control::{self, Asked, Host, Question, Status, WorkerAnswer};
+use crate::control::{Asked, Child, Host, Question, Restart, RestartState, State, Status, WorkerAnswer};
 use crate::fleet::pipe;
-use crate::machine::{Event, RestartKind};
+use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
 use crate::systemd;
-use fairlead_engine::Scoreboard;
+use fairlead_engine::{Scoreboard, SLOTS};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::SystemTime;
 
 impl Host for Supervisor {
     fn status(&self) -> Status {
-        let settings = &self.adoption.current().settings;
+        let configuration = self.adoption.current();
+        let settings = &configuration.settings;
+        let addresses = configuration.listeners.iter();
         Status {
             pid: std::process::id(),
-            state: self.state(),
+            state: match self.machine.state() {
+                ServerStatus::Starting => State::Starting,
+                ServerStatus::Ready => State::Ready,
+                ServerStatus::Restarting => State::Restarting,
+                ServerStatus::Draining => State::Draining,
+            },
             generation: self.machine.generation(),
             started_at: self.started_at,
             workers: self.machine.wanted(),
-            restart: self.machine.restart().map(|restart| self.restart_status(restart)),
-            children: self.children_status(),
-            addresses: self
-                .adoption
-                .current()
-                .listeners
-                .iter()
-                .map(|listener| listener.settings.address.clone())
-                .collect(),
+            restart: self.machine.restart().map(|restart| self.restart(restart)),
+            children: self.machine.workers().map(|worker| self.child(worker)).collect(),
+            addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
             max_threads: settings.max_threads,
             version: settings.version.clone(),
             ruby: settings.ruby.clone(),
@@ -43,12 +45,10 @@ impl Host for Supervisor {
     }
 
     fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd> {
-        let spawner = self.machine.current_spawner()?;
+        let child = self.fleet.children.find(self.machine.current_spawner()?)?;
         let (reader, writer) = pipe().ok()?;
-        let child = self.fleet.children.find(spawner)?;
-        child
-            .send("ask_ruby", &[question.name().as_bytes()], &[writer.as_fd()])
-            .then_some(reader)
+        let sent = child.send("ask_ruby", &[question.name().as_bytes()], &[writer.as_fd()]);
+        sent.then_some(reader)
     }
 
     fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
@@ -56,9 +56,10 @@ impl Host for Supervisor {
         let answers = workers.map(|child| WorkerAnswer {
             worker: child.place.map(|place| place.index).filter(|_| child.spawner.is_none()),
             pid: child.pid(),
-            pipe: pipe()
-                .ok()
-                .and_then(|(reader, writer)| child.send("backtraces", &[], &[writer.as_fd()]).then_some(reader)),
+            pipe: pipe().ok().and_then(|(reader, writer)| {
+                let sent = child.send("backtraces", &[], &[writer.as_fd()]);
+                sent.then_some(reader)
+            }),
         });
         answers.collect()
     }
@@ -73,35 +74,117 @@ impl Supervisor {
     pub(super) fn serve(&mut self) {
         let mut services = std::mem::take(&mut self.services);
         services.turn(self);
-        let report = self.report();
-        services.tell(self.now, &report.as_report());
+        if services.want_report(self.now, self.machine.state()) {
+            services.tell(&self.report());
+        }
         self.services = services;
     }
 
+    fn restart(&self, restart: RestartView<'_>) -> Restart {
+        Restart {
+            kind: restart.kind,
+            state: match restart.state {
+                RestartStatus::Running => RestartState::Running,
+                RestartStatus::Done => RestartState::Done,
+                RestartStatus::Failed => RestartState::Failed,
+            },
+            error: restart.error.map(str::to_string),
+            at: self.restart_changed_at.1,
+        }
+    }
+
+    /// Takes note of the time at which the restart has changed.
+    pub(super) fn note_restart(&mut self) {
+        let changes = self.machine.restart().map_or(0, |restart| restart.changes);
+        if changes != self.restart_changed_at.0 {
+            self.restart_changed_at = (changes, SystemTime::now());
+        }
+    }
+
+    fn child(&self, worker: WorkerView) -> Child {
+        let child = self.fleet.children.find(worker.id);
+        Child {
+            index: worker.index,
+            slot: worker.slot,
+            pid: child.and_then(crate::children::Child::pid),
+            generation: worker.generation,
+            booted: worker.booted,
+            ending: worker.ending,
+            started_at: child.map_or(self.started_at, |child| child.began_at),
+            heartbeat_age: self.fleet.memory().scoreboard().slot(worker.slot).age(),
+        }
+    }
+
+    /// The server, for systemd.
+    fn report(&self) -> systemd::Report<'_> {
+        let slots = (0..SLOTS).map(|slot| self.fleet.memory().scoreboard().slot(slot));
+        let stats: Vec<_> = slots
+            .filter(|slot| slot.age().is_some())
+            .map(|slot| slot.stats(slot))
+            .collect();
+        let restart = self.machine.restart();
+        systemd::Report {
+            state: match self.machine.state() {
+                ServerStatus::Starting => systemd::State::Starting,
+                ServerStatus::Ready => systemd::State::Ready,
+                ServerStatus::Restarting => systemd::State::Restarting,
+                ServerStatus::Draining => systemd::State::Draining,
+            },
+            restart: restart.map(|restart| systemd::Restart {
+                number: restart.changes,
+                error: restart.error,
+            }),
+            workers: self.machine.wanted(),
+            booted: self.machine.workers().filter(|worker| worker.booted).count(),
+            busy_threads: stats.iter().map(|stats| stats.busy_threads).sum(),
+            threads: stats.iter().map(|stats| stats.threads).sum(),
+            queued: stats.iter().map(|stats| stats.queued).sum(),
+        }
+    }
+
+    /// The workers that serve, for certificates.
+    pub(super) fn serving(&self) -> Vec<Serving> {
+        let workers = self.machine.workers().filter(|worker| worker.booted && !worker.ending);
+        let serving = workers.map(|worker| Serving {
+            worker: worker.id,
+            spawner: self.fleet.children.find(worker.spawner).map(|_| worker.spawner),
+            since: self
+                .fleet
+                .children
+                .find(worker.id)
+                .map_or(self.now, |child| child.since),
+        });
+        serving.collect()
+    }
+}
+
+impl Supervisor {
     /// Looks after what is due now and then.
     pub(super) fn tend(&mut self) {
-        self.fleet.tend();
-        let serving = self.serving();
-        let replacing = self.machine.workers().any(|worker| worker.is_ending);
-        let children = &self.fleet.children;
-        let outcomes = self.certificates.tend(
-            self.now,
-            &serving,
-            |process| children.find(process).is_some(),
-            replacing,
-        );
-        outcomes
-            .into_iter()
-            .for_each(|outcome| self.tell_of_certificates(outcome));
-        let events = self
-            .watch
-            .look(self.now, self.machine.generation(), self.fleet.memory().scoreboard());
-        events.into_iter().for_each(|event| self.happen(event));
+        self.note_restart();
+        self.tend_certificates();
+        let board = self.fleet.memory().scoreboard();
+        for event in self.watch.look(self.now, self.machine.generation(), board) {
+            self.happen(event);
+        }
         if self.watch.is_touched(self.now) {
             let _ = self.do_asked(Asked::Restart);
         }
+        if self.watch.is_due(self.now) {
+            self.fleet.tend();
+        }
         if self.watch.orphans_are_due(self.now) {
             self.strangers.reap(&self.fleet.children);
+        }
+    }
+
+    fn tend_certificates(&mut self) {
+        let serving = self.serving();
+        let replacing = self.machine.workers().any(|worker| worker.ending);
+        let children = &self.fleet.children;
+        let exists = |process| children.find(process).is_some();
+        for outcome in self.certificates.tend(self.now, &serving, exists, replacing) {
+            self.tell_of_certificates(outcome);
         }
     }
 }

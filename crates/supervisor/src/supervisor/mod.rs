@@ -73,6 +73,8 @@ pub struct Supervisor {
     /// Events that have not been given to the machine.
     events: VecDeque<Event>,
     ended: Option<Ended>,
+    /// The number of the last change of the restart, and its time.
+    restart_changed_at: (u64, SystemTime),
     /// The last signal or command that has asked for the end.
     asked_by: Option<&'static str>,
 }
@@ -119,6 +121,7 @@ impl Supervisor {
             started_at: SystemTime::now(),
             events: VecDeque::new(),
             ended: None,
+            restart_changed_at: (0, SystemTime::now()),
             asked_by: None,
         })
     }
@@ -177,7 +180,7 @@ impl Supervisor {
             .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
             .collect();
         let timeout = Timespec {
-            tv_sec: pause.as_secs().cast_signed(),
+            tv_sec: pause.as_secs() as i64,
             tv_nsec: pause.subsec_nanos().into(),
         };
         if poll(&mut polled, Some(&timeout)).is_err_and(|error| error != rustix::io::Errno::INTR) {

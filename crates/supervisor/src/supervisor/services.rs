@@ -2,10 +2,10 @@
 
 use crate::configuration::Configuration;
 use crate::control::{Access, ControlServer, Host, Kind};
-use crate::fleet::Fleet;
 use crate::link::Link;
 use crate::listeners::Listener;
 use crate::log::Log;
+use crate::machine::{Moment, ServerStatus};
 use crate::settings::ControlSettings;
 use crate::systemd::{Report, Reporter, Systemd};
 use std::io;
@@ -21,16 +21,16 @@ pub(super) struct Services {
     /// Servers of a former configuration: responses are on their way.
     closing: Vec<ControlServer>,
     systemd: Option<Reporter>,
+    /// The last report to systemd.
+    told: Option<(Moment, ServerStatus)>,
 }
 
 impl Services {
     /// Serves on the listeners of the configuration.
     pub(super) fn open(configuration: &Configuration) -> io::Result<Services> {
         let mut services = Services {
-            control: None,
-            health: None,
-            closing: Vec::new(),
             systemd: Systemd::from(|name| std::env::var_os(name))?.map(Reporter::new),
+            ..Services::default()
         };
         services.listen(configuration)?;
         services.store(configuration);
@@ -57,12 +57,6 @@ impl Services {
             .as_ref()
             .map(|listener| server(listener, &Kind::Health))
             .transpose()?;
-        if let Some(listener) = &configuration.health {
-            log.info(
-                "health_listening",
-                format!("health endpoints on {}", listener.settings.address),
-            );
-        }
         if let (Some(listener), Some(control)) = (&configuration.control, &settings.control) {
             self.control = Some(server(listener, &kind(control))?);
         }
@@ -103,6 +97,17 @@ impl Services {
             server.turn(now, host);
         }
         self.closing.retain(|server| !server.is_closed());
+    }
+
+    /// True if systemd is to be told something by now.
+    pub(super) fn want_report(&mut self, now: Moment, state: ServerStatus) -> bool {
+        let Some(systemd) = &self.systemd else { return false };
+        let is_due = |told_at| now.saturating_sub(told_at) >= systemd.interval();
+        let due = self.told.is_none_or(|(told_at, told)| told != state || is_due(told_at));
+        if due {
+            self.told = Some((now, state));
+        }
+        due
     }
 
     /// Tells systemd about changes.

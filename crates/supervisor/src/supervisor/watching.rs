@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+/// Time between two looks at what workers share.
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Time between two looks at the orphans.
 const ORPHANS: Duration = Duration::from_secs(30);
 
@@ -23,6 +26,7 @@ pub(super) struct Watch {
     restart_file: Option<(PathBuf, RestartFile)>,
     touches: Option<Background<SystemTime>>,
     looked_at: Moment,
+    due_at: Moment,
     orphans_at: Moment,
     acme: Option<Box<RawValue>>,
 }
@@ -36,6 +40,7 @@ impl Watch {
             restart_file: None,
             touches: None,
             looked_at: now,
+            due_at: now,
             orphans_at: now,
             acme: None,
         };
@@ -80,6 +85,15 @@ impl Watch {
         let due = now >= self.orphans_at;
         if due {
             self.orphans_at = now + ORPHANS;
+        }
+        due
+    }
+
+    /// True once a second, for what workers share.
+    pub(super) fn is_due(&mut self, now: Moment) -> bool {
+        let due = now >= self.due_at;
+        if due {
+            self.due_at = now + SECOND;
         }
         due
     }

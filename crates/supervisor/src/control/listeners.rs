@@ -12,46 +12,46 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections.
 #[derive(Debug)]
-pub(super) struct Door {
-    listeners: Vec<(Key, OwnedFd)>,
+pub(super) struct Listeners {
+    all: Vec<(Key, OwnedFd)>,
     /// While descriptors are short: when to accept again.
-    shut_until: Option<Instant>,
+    paused_until: Option<Instant>,
     /// The last attempt has failed, and that was told.
     failing: bool,
 }
 
-/// Why connections cannot be accepted.
+/// The reason why connections cannot be accepted.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: io::Error,
-    /// Whether this is the first one in a row.
+    /// The first one in a row.
     pub(super) is_first: bool,
 }
 
-impl Door {
+impl Listeners {
     /// Begins to accept.
-    pub(super) fn new(listeners: Vec<OwnedFd>, poller: &mut Poller) -> io::Result<Door> {
-        let mut door = Door {
-            listeners: Vec::new(),
-            shut_until: None,
+    pub(super) fn new(listeners: Vec<OwnedFd>, poller: &mut Poller) -> io::Result<Listeners> {
+        let mut all = Listeners {
+            all: Vec::new(),
+            paused_until: None,
             failing: false,
         };
         for listener in listeners {
             ioctl_fionbio(&listener, true)?;
             let key = poller.key();
             poller.add(&listener, key, Interest::IN)?;
-            door.listeners.push((key, listener));
+            all.all.push((key, listener));
         }
-        Ok(door)
+        Ok(all)
     }
 
     pub(super) fn contains(&self, key: Key) -> bool {
-        self.listeners.iter().any(|(one, _)| *one == key)
+        self.all.iter().any(|(one, _)| *one == key)
     }
 
     /// Accepts a connection; `None` if there is none. After a failure it pauses, so that descriptors become free.
     pub(super) fn accept(&mut self, key: Key, now: Instant, poller: &Poller) -> Result<Option<OwnedFd>, Failure> {
-        let Some((_, listener)) = self.listeners.iter().find(|(one, _)| *one == key) else {
+        let Some((_, listener)) = self.all.iter().find(|(one, _)| *one == key) else {
             return Ok(None);
         };
         match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -67,27 +67,27 @@ impl Door {
 
     /// When it accepts again.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.shut_until
+        self.paused_until
     }
 
     /// Accepts again if the pause is over.
     pub(super) fn expire(&mut self, now: Instant, poller: &Poller) {
-        if self.shut_until.is_some_and(|until| until <= now) {
-            self.shut_until = None;
+        if self.paused_until.is_some_and(|until| until <= now) {
+            self.paused_until = None;
             self.watch(Interest::IN, poller);
         }
     }
 
     /// Stops listening.
     pub(super) fn close(&mut self, poller: &Poller) {
-        self.shut_until = None;
-        for (_, listener) in self.listeners.drain(..) {
+        self.paused_until = None;
+        for (_, listener) in self.all.drain(..) {
             poller.remove(&listener);
         }
     }
 
     fn fail(&mut self, error: Errno, now: Instant, poller: &Poller) -> Failure {
-        self.shut_until = Some(now + PAUSE);
+        self.paused_until = Some(now + PAUSE);
         self.watch(Interest::empty(), poller);
         Failure {
             error: error.into(),
@@ -96,7 +96,7 @@ impl Door {
     }
 
     fn watch(&self, interest: Interest, poller: &Poller) {
-        for (key, listener) in &self.listeners {
+        for (key, listener) in &self.all {
             // It is watched already, so there is nothing that could fail.
             let _ = poller.change(listener, *key, interest);
         }
