@@ -1,6 +1,7 @@
 //! All that the machine can have done.
 
 use super::{Generation, Notice, ProcessId, RestartKind};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// One thing to do. Each is tried once; what becomes of it comes back as an event, if the machine has to know.
@@ -48,7 +49,7 @@ pub enum Action {
     EndSpawner(ProcessId),
     /// Ask a spawner to close its listeners: the server ends.
     CloseListenersOf(ProcessId),
-    /// Tell the spawner of the current generation that all its workers serve. `first`: at the start of the server.
+    /// Tell the spawner of the current generation that all its workers serve: once for each generation.
     TellBooted(ProcessId),
     /// Tell a ready spawner that its generation is the current one from now on: it looks after certificates.
     TellCurrent(ProcessId),
@@ -56,7 +57,8 @@ pub enum Action {
     TellRestarting(ProcessId),
     /// Tell a spawner that a worker (its index) is lost, without having been asked to end.
     TellLost(ProcessId, usize),
-    /// Kill a process.
+    /// Kill a process. One that has no process id yet loses its link, so that it ends as soon as it is forked; then its end is told
+    /// at once.
     Kill(ProcessId),
     /// Stop listening, in all processes: the server ends.
     CloseListeners,
@@ -76,7 +78,7 @@ pub enum Action {
 }
 
 /// What a spawner is started for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub enum SpawnKind {
     /// To bring in new code.
     Restart(RestartKind),

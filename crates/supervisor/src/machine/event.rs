@@ -2,6 +2,9 @@
 
 use super::{Generation, ProcessId};
 use crate::settings::Limits;
+use nix::sys::signal::Signal;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::str::FromStr;
 
 /// One thing that has happened. Unless it says otherwise, an event about a process that the machine no longer knows is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +68,8 @@ pub enum Command {
 }
 
 /// Why the server ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "String")]
 pub enum StopReason {
     /// A signal, by its name without SIG.
     Signal(&'static str),
@@ -75,8 +79,38 @@ pub enum StopReason {
     Idle,
 }
 
+impl StopReason {
+    /// The number of the signal; 0 if it was none.
+    pub(super) fn number(self) -> i32 {
+        match self {
+            StopReason::Signal(name) => Signal::from_str(&format!("SIG{name}")).map_or(0, |signal| signal as i32),
+            StopReason::Command | StopReason::Idle => 0,
+        }
+    }
+}
+
+impl From<StopReason> for String {
+    fn from(reason: StopReason) -> String {
+        reason.of_stop().to_owned()
+    }
+}
+
+impl<'a> Deserialize<'a> for StopReason {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<StopReason, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(match text.as_str() {
+            "stop" => StopReason::Command,
+            "idle" => StopReason::Idle,
+            name => {
+                let signal = Signal::from_str(&format!("SIG{name}")).map_err(serde::de::Error::custom)?;
+                StopReason::Signal(&signal.as_str()["SIG".len()..])
+            }
+        })
+    }
+}
+
 /// Which restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub enum RestartKind {
     /// A worker that has served becomes the spawner, and the others become copies of it.
     Refork,
@@ -87,7 +121,7 @@ pub enum RestartKind {
 }
 
 /// How a process has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub enum End {
     /// Its exit status.
     Exited(i32),
@@ -95,4 +129,17 @@ pub enum End {
     Killed(i32),
     /// Some other code has taken its status, or it was no child yet.
     Unknown,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            End::Exited(status) => write!(to, "exit status {status}"),
+            End::Killed(number) => match Signal::try_from(number) {
+                Ok(signal) => write!(to, "killed by {signal}"),
+                Err(_) => write!(to, "killed by signal {number}"),
+            },
+            End::Unknown => to.write_str("unknown status"),
+        }
+    }
 }

@@ -1,0 +1,113 @@
+//! A restart.
+
+use super::back_off::Attempts;
+use super::state::{names, State};
+use super::{Generation, Moment, ProcessId, RestartKind};
+use crate::settings::Limits;
+use serde::{Deserialize, Serialize};
+
+/// A restart: the one that runs, or the last one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Restart {
+    pub(super) kind: RestartKind,
+    /// The generation that it brings in.
+    pub(super) generation: Generation,
+    pub(super) state: RestartState,
+}
+
+/// The state of a restart. Its deadlines are those of the processes it waits for, but for `Adopting`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) enum RestartState {
+    /// The spawner loads the new code.
+    Loading { spawner: ProcessId },
+    /// For a refork: the worker becomes a spawner.
+    Promoting { worker: ProcessId },
+    /// The loop prepares what the new configuration asks for.
+    Adopting {
+        spawner: ProcessId,
+        limits: Limits,
+        until: Moment,
+    },
+    /// Workers are replaced.
+    Replacing(Replacing),
+    /// It has failed, and the former generation takes over again what the new one had.
+    RollingBack { reason: String },
+    /// It has succeeded.
+    Done,
+    /// It has failed, and all is as before.
+    Failed { reason: String },
+}
+
+/// The replacement of workers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Replacing {
+    pub(super) spawner: ProcessId,
+    /// Failed starts of new workers.
+    pub(super) attempts: Attempts,
+    /// New workers that were lost after they had settled.
+    pub(super) losses: usize,
+    /// Limits and number of workers of before, if new ones were adopted.
+    pub(super) former: Option<(Limits, usize)>,
+}
+
+impl State for RestartState {
+    const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
+        ("Loading", "Adopting"),
+        ("Loading", "Replacing"),
+        ("Promoting", "Replacing"),
+        ("Adopting", "Replacing"),
+        ("Replacing", "Done"),
+        ("Loading", "RollingBack"),
+        ("Promoting", "RollingBack"),
+        ("Adopting", "RollingBack"),
+        ("Replacing", "RollingBack"),
+        ("Loading", "Failed"),
+        ("Promoting", "Failed"),
+        ("Adopting", "Failed"),
+        ("Replacing", "Failed"),
+        ("RollingBack", "Failed"),
+    ];
+    names!(RestartState: Loading, Promoting, Adopting, Replacing, RollingBack, Done, Failed);
+}
+
+impl Restart {
+    /// Whether it may still succeed.
+    pub(super) fn runs(&self) -> bool {
+        !matches!(
+            self.state,
+            RestartState::RollingBack { .. } | RestartState::Done | RestartState::Failed { .. }
+        )
+    }
+
+    /// Whether nothing is left to do for it.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, RestartState::Done | RestartState::Failed { .. })
+    }
+
+    /// The spawner that it brings in, if it runs.
+    pub(super) fn target(&self) -> Option<ProcessId> {
+        match &self.state {
+            RestartState::Loading { spawner } | RestartState::Adopting { spawner, .. } => Some(*spawner),
+            RestartState::Replacing(replacing) => Some(replacing.spawner),
+            _ => None,
+        }
+    }
+
+    pub(super) fn replacing(&self) -> Option<&Replacing> {
+        match &self.state {
+            RestartState::Replacing(replacing) => Some(replacing),
+            _ => None,
+        }
+    }
+}
+
+impl Replacing {
+    pub(super) fn new(spawner: ProcessId, former: Option<(Limits, usize)>) -> Replacing {
+        Replacing {
+            spawner,
+            attempts: Attempts::default(),
+            losses: 0,
+            former,
+        }
+    }
+}

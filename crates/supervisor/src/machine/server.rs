@@ -1,0 +1,45 @@
+//! The state of the whole server.
+
+use super::state::{names, State};
+use serde::{Deserialize, Serialize};
+
+/// The state of the whole server. Its deadlines are those of its processes.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub enum Server {
+    /// No worker has ever served. A failure ends the server.
+    Starting,
+    /// A worker has served, but not all serve yet.
+    Completing,
+    /// All workers have served.
+    Serving,
+    /// Requests are finished, then it ends.
+    Draining,
+    /// Requests are aborted, and it ends.
+    Stopping,
+    /// The loop is left.
+    Ended,
+}
+
+impl State for Server {
+    const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
+        ("Starting", "Completing"),
+        ("Completing", "Serving"),
+        ("Starting", "Draining"),
+        ("Completing", "Draining"),
+        ("Serving", "Draining"),
+        ("Starting", "Stopping"),
+        ("Completing", "Stopping"),
+        ("Serving", "Stopping"),
+        ("Draining", "Stopping"),
+        ("Draining", "Ended"),
+        ("Stopping", "Ended"),
+    ];
+    names!(Server: Starting, Completing, Serving, Draining, Stopping, Ended);
+}
+
+impl Server {
+    /// Whether it was asked to end, or has been defeated.
+    pub(super) fn ends(self) -> bool {
+        matches!(self, Server::Draining | Server::Stopping | Server::Ended)
+    }
+}

@@ -1,0 +1,103 @@
+//! A spawner, as the machine sees it.
+
+use super::action::SpawnKind;
+use super::state::{names, State};
+use super::{Generation, Moment, ProcessId};
+use serde::{Deserialize, Serialize};
+
+/// A process that loads the application.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Spawner {
+    pub(super) id: ProcessId,
+    pub(super) generation: Generation,
+    pub(super) origin: Origin,
+    pub(super) part: Part,
+    pub(super) state: SpawnerState,
+}
+
+/// Where it comes from.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) enum Origin {
+    /// The command has forked it.
+    First,
+    /// The command was run again.
+    Started(SpawnKind),
+    /// It was a worker.
+    Promoted,
+}
+
+/// What it does with the application.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) enum Part {
+    /// It forks workers.
+    Forks,
+    /// It is a sole process, and serves as that worker, once it was told to.
+    Serves(Option<ProcessId>),
+}
+
+/// The state of a spawner. Its process may end in each of them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) enum SpawnerState {
+    /// The loop is asked to start it.
+    Starting { since: Moment },
+    /// It loads the application. `slow`: people were told that it takes long.
+    Loading { since: Moment, slow: bool },
+    /// It has loaded the application. `progress`: when it has last forked a worker, or was idle.
+    Ready { alive: Moment, progress: Moment },
+    /// It was asked to end.
+    Ending { kill_at: Moment },
+    /// It was killed, and is killed again if it does not end.
+    Killed { again: Moment, retried: bool },
+}
+
+impl State for SpawnerState {
+    const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
+        ("Starting", "Loading"),
+        ("Loading", "Loading"),
+        ("Loading", "Ready"),
+        ("Starting", "Ending"),
+        ("Loading", "Ending"),
+        ("Ready", "Ending"),
+        ("Ending", "Ending"),
+        ("Starting", "Killed"),
+        ("Loading", "Killed"),
+        ("Ready", "Killed"),
+        ("Ending", "Killed"),
+        ("Killed", "Killed"),
+    ];
+    names!(SpawnerState: Starting, Loading, Ready, Ending, Killed);
+}
+
+impl Spawner {
+    /// Whether it was not asked to end.
+    pub(super) fn stays(&self) -> bool {
+        !matches!(self.state, SpawnerState::Ending { .. } | SpawnerState::Killed { .. })
+    }
+
+    /// Whether it has yet to load the application.
+    pub(super) fn loads(&self) -> bool {
+        matches!(self.state, SpawnerState::Starting { .. } | SpawnerState::Loading { .. })
+    }
+
+    pub(super) fn ready(&self) -> bool {
+        matches!(self.state, SpawnerState::Ready { .. })
+    }
+
+    /// Whether it can be asked for one more worker.
+    pub(super) fn can_fork(&self) -> bool {
+        self.ready() && !matches!(self.part, Part::Serves(Some(_)))
+    }
+
+    pub(super) fn sole(&self) -> bool {
+        matches!(self.part, Part::Serves(_))
+    }
+
+    pub(super) fn show_life(&mut self, now: Moment, forked: bool) {
+        if let SpawnerState::Ready { alive, progress } = &mut self.state {
+            *alive = now;
+            if forked {
+                *progress = now;
+            }
+        }
+    }
+}

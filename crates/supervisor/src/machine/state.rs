@@ -1,0 +1,82 @@
+//! States, and the changes between them that are allowed.
+
+/// A state of something: an enum whose changes are listed. The diagram in the doc of [`machine`](super) shows the same.
+pub(super) trait State: Sized {
+    /// The changes that may happen, by the names of the variants.
+    const TRANSITIONS: &'static [(&'static str, &'static str)];
+
+    /// The name of the variant.
+    fn name(&self) -> &'static str;
+
+    /// Changes to that state. Every change goes this way.
+    fn enter(&mut self, next: Self) {
+        debug_assert!(
+            Self::TRANSITIONS.contains(&(self.name(), next.name())),
+            "no transition from {} to {}",
+            self.name(),
+            next.name()
+        );
+        *self = next;
+    }
+}
+
+/// Writes `State::name` for an enum.
+macro_rules! names {
+    ($state:ident: $($variant:ident),+ $(,)?) => {
+        fn name(&self) -> &'static str {
+            match self {
+                $($state::$variant { .. } => stringify!($variant),)+
+            }
+        }
+    };
+}
+pub(super) use names;
+
+#[cfg(test)]
+mod tests {
+    use super::super::restart::RestartState;
+    use super::super::server::Server;
+    use super::super::spawner::SpawnerState;
+    use super::super::worker::WorkerState;
+    use super::State;
+    use std::collections::BTreeSet;
+
+    /// The changes that the diagram in the doc of the module shows for one of the enums.
+    fn drawn(title: &str) -> BTreeSet<(&'static str, &'static str)> {
+        let lines = include_str!("mod.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! "));
+        let diagram = lines
+            .skip_while(|line| *line != "```text")
+            .skip(1)
+            .take_while(|line| *line != "```");
+        let mut current = "";
+        let mut changes = BTreeSet::new();
+        for line in diagram {
+            let chain = match line.split_once(':') {
+                Some((name, chain)) => {
+                    current = name;
+                    chain
+                }
+                None => line,
+            };
+            let states: Vec<&str> = chain.split("->").map(str::trim).collect();
+            if current == title {
+                changes.extend(states.windows(2).map(|pair| (pair[0], pair[1])));
+            }
+        }
+        changes
+    }
+
+    fn allowed<S: State>() -> BTreeSet<(&'static str, &'static str)> {
+        S::TRANSITIONS.iter().copied().collect()
+    }
+
+    #[test]
+    fn the_diagram_shows_the_transitions_of_the_code() {
+        assert_eq!(drawn("Server"), allowed::<Server>());
+        assert_eq!(drawn("Spawner"), allowed::<SpawnerState>());
+        assert_eq!(drawn("Worker"), allowed::<WorkerState>());
+        assert_eq!(drawn("Restart"), allowed::<RestartState>());
+    }
+}

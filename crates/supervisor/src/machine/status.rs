@@ -1,0 +1,177 @@
+//! Views of the machine, for people, programs and systemd.
+
+use super::restart::RestartState;
+use super::worker::Worker;
+use super::{Generation, Machine, ProcessId, RestartKind, Seat, Server, StopReason};
+use crate::settings::Limits;
+
+/// The state of the server, in the words of `/status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerStatus {
+    /// Not all workers have served yet.
+    Starting,
+    /// In order.
+    Ready,
+    /// A restart is under way.
+    Restarting,
+    /// It ends.
+    Draining,
+}
+
+/// The state of a restart, in the words of `/status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartStatus {
+    /// It may still succeed.
+    Running,
+    /// It has succeeded.
+    Done,
+    /// It has failed. Workers that were replaced may still be replaced again.
+    Failed,
+}
+
+/// The restart that runs, or the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestartView<'a> {
+    /// Its kind.
+    pub kind: RestartKind,
+    /// Its state.
+    pub state: RestartStatus,
+    /// Why it has failed.
+    pub error: Option<&'a str>,
+    /// Another number after each change, for the time of the last change.
+    pub changes: u64,
+}
+
+/// A worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerView {
+    /// Its name.
+    pub id: ProcessId,
+    /// Its number among the workers.
+    pub index: usize,
+    /// Its place in the scoreboard.
+    pub slot: usize,
+    /// Its generation.
+    pub generation: Generation,
+    /// Whether it serves, or has served before it was asked to end.
+    pub booted: bool,
+    /// Whether it was asked to end.
+    pub ending: bool,
+    /// Whether it is a sole process.
+    pub sole: bool,
+    /// The process that has forked it, or that it is.
+    pub spawner: ProcessId,
+}
+
+/// A spawner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpawnerView {
+    /// Its name.
+    pub id: ProcessId,
+    /// Its generation.
+    pub generation: Generation,
+    /// Whether it can fork workers.
+    pub ready: bool,
+    /// Whether it was asked to end.
+    pub ending: bool,
+    /// Whether it is a sole process.
+    pub sole: bool,
+}
+
+impl Machine {
+    /// The state of the server, in the words of `/status`.
+    pub fn state(&self) -> ServerStatus {
+        match self.server {
+            Server::Starting | Server::Completing => ServerStatus::Starting,
+            Server::Serving if self.restart.as_ref().is_some_and(|restart| restart.runs()) => ServerStatus::Restarting,
+            Server::Serving => ServerStatus::Ready,
+            _ => ServerStatus::Draining,
+        }
+    }
+
+    /// The state of the server.
+    pub fn server(&self) -> Server {
+        self.server
+    }
+
+    /// The current generation.
+    pub fn generation(&self) -> Generation {
+        self.current.generation
+    }
+
+    /// How many workers there are to be; 0 for a sole process.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The reason for which it was asked to end.
+    pub fn ended_by(&self) -> Option<StopReason> {
+        self.ended_by
+    }
+
+    /// The restart that runs, or the last one.
+    pub fn restart(&self) -> Option<RestartView<'_>> {
+        let restart = self.restart.as_ref()?;
+        let (state, error) = match &restart.state {
+            RestartState::Done => (RestartStatus::Done, None),
+            RestartState::RollingBack { reason } | RestartState::Failed { reason } => {
+                (RestartStatus::Failed, Some(reason.as_str()))
+            }
+            _ => (RestartStatus::Running, None),
+        };
+        Some(RestartView {
+            kind: restart.kind,
+            state,
+            error,
+            changes: self.restart_changes,
+        })
+    }
+
+    /// All workers that have not ended.
+    pub fn workers(&self) -> impl Iterator<Item = WorkerView> + '_ {
+        self.workers.values().map(Worker::view)
+    }
+
+    /// All spawners that have not ended.
+    pub fn spawners(&self) -> impl Iterator<Item = SpawnerView> + '_ {
+        self.spawners.values().map(|spawner| SpawnerView {
+            id: spawner.id,
+            generation: spawner.generation,
+            ready: spawner.ready(),
+            ending: !spawner.stays(),
+            sole: spawner.sole(),
+        })
+    }
+
+    /// The spawner of the current generation, or its sole process, if it is ready.
+    pub fn current_spawner(&self) -> Option<ProcessId> {
+        match self.current.seat {
+            Seat::Taken(id) => self
+                .spawners
+                .get(&id)
+                .filter(|spawner| spawner.ready())
+                .map(|spawner| spawner.id),
+            _ => None,
+        }
+    }
+}
+
+impl Worker {
+    fn view(&self) -> WorkerView {
+        WorkerView {
+            id: self.id,
+            index: self.index,
+            slot: self.slot,
+            generation: self.generation,
+            booted: self.booted,
+            ending: !self.stays(),
+            sole: self.sole,
+            spawner: self.spawner,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A worker, as the machine sees it.
+
+use super::notice::WorkerName;
+use super::state::{names, State};
+use super::{Generation, Moment, ProcessId};
+use serde::{Deserialize, Serialize};
+
+/// A worker, or the serving half of a sole process.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Worker {
+    pub(super) id: ProcessId,
+    /// Its number among the workers.
+    pub(super) index: usize,
+    /// Its place in the scoreboard.
+    pub(super) slot: usize,
+    pub(super) generation: Generation,
+    /// The process that forks it, or the sole process that it is.
+    pub(super) spawner: ProcessId,
+    /// Whether it is a sole process.
+    pub(super) sole: bool,
+    /// Whether it has ever served.
+    pub(super) booted: bool,
+    pub(super) state: WorkerState,
+}
+
+/// The state of a worker. Its process may end in each of them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) enum WorkerState {
+    /// The spawner is asked to fork it, and may have others to fork before.
+    Forking { since: Moment },
+    /// It has a process, and prepares to serve. `started`: when its spawner was asked.
+    Booting { started: Moment, since: Moment },
+    /// It serves, but does not count yet.
+    Settling {
+        started: Moment,
+        since: Moment,
+        alive: Moment,
+    },
+    /// It serves. `since`: when it began.
+    Serving { since: Moment, alive: Moment },
+    /// It was asked to become a spawner.
+    Promoting { until: Moment },
+    /// It was asked to end.
+    Ending { kill_at: Moment },
+    /// It was killed, and is killed again if it does not end.
+    Killed { again: Moment, retried: bool },
+}
+
+impl State for WorkerState {
+    const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
+        ("Forking", "Booting"),
+        ("Booting", "Settling"),
+        ("Settling", "Serving"),
+        ("Settling", "Promoting"),
+        ("Serving", "Promoting"),
+        ("Forking", "Ending"),
+        ("Booting", "Ending"),
+        ("Settling", "Ending"),
+        ("Serving", "Ending"),
+        ("Promoting", "Ending"),
+        ("Ending", "Ending"),
+        ("Forking", "Killed"),
+        ("Promoting", "Killed"),
+        ("Ending", "Killed"),
+        ("Killed", "Killed"),
+    ];
+    names!(WorkerState: Forking, Booting, Settling, Serving, Promoting, Ending, Killed);
+}
+
+impl Worker {
+    /// Whether it was not asked to end.
+    pub(super) fn stays(&self) -> bool {
+        !matches!(self.state, WorkerState::Ending { .. } | WorkerState::Killed { .. })
+    }
+
+    /// Whether it accepts requests, and was not asked to end.
+    pub(super) fn serves(&self) -> bool {
+        matches!(self.state, WorkerState::Settling { .. } | WorkerState::Serving { .. })
+    }
+
+    /// Whether it counts as one that works.
+    pub(super) fn settled(&self) -> bool {
+        matches!(self.state, WorkerState::Serving { .. })
+    }
+
+    /// When its start began, as long as it does not count.
+    pub(super) fn attempt(&self) -> Option<Moment> {
+        match self.state {
+            WorkerState::Forking { since } => Some(since),
+            WorkerState::Booting { started, .. } | WorkerState::Settling { started, .. } => Some(started),
+            _ => None,
+        }
+    }
+
+    /// Whether it finishes its requests. One that was killed is not waited for.
+    pub(super) fn drains(&self) -> bool {
+        matches!(self.state, WorkerState::Ending { .. })
+    }
+
+    pub(super) fn name(&self) -> WorkerName {
+        WorkerName {
+            id: self.id,
+            index: self.index,
+        }
+    }
+
+    pub(super) fn show_life(&mut self, now: Moment) {
+        match &mut self.state {
+            WorkerState::Settling { alive, .. } | WorkerState::Serving { alive, .. } => *alive = now,
+            _ => {}
+        }
+    }
+}
