@@ -51,29 +51,28 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
-    # The end of a link on which everything has been sent that a supervisor begins with.
-    def hand_over(input: nil)
-      ours, theirs = Link.pair
-      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
-      ours.send(:stdin, ios: [input]) if input
-      ours.send(:settings, ios: [settings.file, *settings.ios]) && ours.send(:shared, ios: @shared.descriptors) &&
-        ours.send(:first, @pid, ios: [@link]) || raise(Error, "the supervisor takes no message; are there too many listeners?")
-      theirs
+    # Returns an EmbeddedSupervisor that has got all of it. Raises Error if that fails, and ends the first process.
+    def embed
+      far, near = Link.pair
+      hand_over(far)
+      supervisor = EmbeddedSupervisor.new(near)
     ensure
-      ours&.close
+      [far, near, @link].each { |link| link&.close }
+      end_first unless supervisor
     end
 
-    # Replaces the program of this process by the supervisor. Raises Error if that fails, and ends the first process.
+    # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
+    # Error if that fails, and ends the first process.
     def exec
-      input = $stdin.dup
-      link = hand_over(input: input)
-      $stdin.reopen(link.to_io)
+      far, near = Link.pair
+      put(far, :stdin, ios: [standard_input])
+      hand_over(far)
       [$stdout, $stderr].each(&:flush)
-      Native.exec(@program, [Launcher.title(@configuration).b], ENV.map { |name, value| "#{name}=#{value}".b })
+      STDIN.reopen(near.to_io)
+      Native.exec(@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b })
     rescue SystemCallError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
-      $stdin.reopen(input) if input
       end_first
     end
 
@@ -86,8 +85,27 @@ module Fairlead
       @shared = Native::Shared.new(Worker::MOST, 0)
     end
 
+    def hand_over(link)
+      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
+      put(link, :settings, ios: [settings.file, *settings.ios])
+      put(link, :shared, ios: @shared.descriptors)
+      put(link, :first, @pid, ios: [@link])
+    end
+
+    def put(link, kind, *fields, ios:)
+      link.send(kind, *fields, ios: ios) || raise(Error, "the supervisor cannot be given the #{kind}")
+    end
+
+    # A closed one is replaced, as its number may be another file's.
+    def standard_input
+      STDIN.stat
+      STDIN
+    rescue IOError, Errno::EBADF
+      File.open(File::NULL)
+    end
+
     def end_first
-      @link.close
+      @link.close unless @link.closed?
       Process.kill("TERM", @pid)
       Process.wait(@pid)
     rescue Errno::ESRCH, Errno::ECHILD

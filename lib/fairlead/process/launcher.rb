@@ -93,8 +93,11 @@ module Fairlead
     end
 
     def supervise(start)
-      @server = EmbeddedSupervisor.new(start.hand_over)
-      @server.run
+      @server = start.embed
+      status = @server.run
+      raise SignalException, "SIGTERM" if @server.ended_by_term?
+
+      status
     end
 
     def be_single

@@ -32,11 +32,14 @@ module Fairlead
       push(:HUP) if names.include?("HUP") && EarlySignals.hung_up!
     end
 
-    # Traps those of +names+ that the system has and nobody wants to be left alone.
-    def trap_known(*names, environment: ENV)
+    # Those of +names+ that the system has and nobody wants to be left alone.
+    def self.known(*names, environment: ENV)
       skipped = SKIPPED.select { |variable, _| environment.key?(variable) }.values
-      trap(*names.map(&:to_s).intersection(Signal.list.keys) - skipped)
+      names.map(&:to_s).intersection(Signal.list.keys) - skipped
     end
+
+    # Traps them.
+    def trap_known(*names, environment: ENV) = trap(*self.class.known(*names, environment: environment))
 
     # Does nothing on these signals. "IGNORE" would do the same here, but the programs that this process starts would ignore them, too
     # (execve(2)).

@@ -33,7 +33,6 @@ module Fairlead
 
     # Tells the supervisor that the application is loaded, and the configuration. +pid+: of the supervisor, if it has forked this process.
     def report(pid)
-      hand_over_certificates
       settings = @joining ? @joining.settings : SupervisorSettings.new(@service, pid: pid)
       file = settings.file
       @link.send(:ready, ios: [file, *settings.ios]) || raise(Error, "the supervisor takes no message")
@@ -72,7 +71,7 @@ module Fairlead
       case message.kind
       when :current then become_current
       when :booted then @serves = true
-      when :certificates then @follower.take(*message.fields.first(3), message.ios.first)
+      when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
       when :reload_certificates then reload_certificates
       when :reopen_logs then @service.reopen_logs
       when :log then @log.pass_on(*message.fields)
@@ -93,17 +92,12 @@ module Fairlead
 
     # --- certificates
 
-    # The supervisor has them for processes to come. A replacement has got them from there.
-    def hand_over_certificates
-      read = @service.tls.take_read
-      read.each { |offer, settings| send_certificates(offer, settings) } unless @joining&.replacement?
-    end
-
-    def send_certificates(offer, settings)
+    # +kind+: :kept for what the workers of this generation have from the start, or :certificates.
+    def send_certificates(kind, offer, settings)
       file = Tls::HandedOver.write(settings)
       deadline = now + PATIENCE
-      until @link.send(:certificates, offer.key, offer.location, offer.fingerprint, ios: [file])
-        raise Error, "the supervisor takes no certificates" if @link.closed? || now > deadline
+      until @link.send(kind, offer.key, offer.location, offer.fingerprint, ios: [file])
+        return if @link.closed? || now > deadline
 
         sleep(PAUSE)
       end
@@ -117,13 +111,14 @@ module Fairlead
       @current = true
       @joining&.adopted
       @acme = Acme::Keeper.new(@server, @service) if @service.configuration.acme.any?
+      @service.tls.take_read.each { |offer, settings| send_certificates(:kept, offer, settings) }
       @service.tls.start { |offer| pass_on(offer) }
     end
 
     # On the thread of the offer.
     def pass_on(offer)
       settings = offer.take_read
-      send_certificates(offer, settings) if settings
+      send_certificates(:certificates, offer, settings) if settings
     end
 
     def reload_certificates

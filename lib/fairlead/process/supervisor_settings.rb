@@ -26,18 +26,13 @@ module Fairlead
     # What JSON.generate takes.
     def to_h = @settings
 
-    # A file in memory with the settings alone: for a supervisor that runs.
-    def file = self.class.memory_file(@settings)
-
-    # An IO that has these values as JSON.
-    def self.memory_file(values) = IO.for_fd(Native.memory_file("fairlead settings", JSON.generate(values)))
-
-    # Bytes as characters of the same numbers, because JSON has no bytes.
-    def self.bytes(text) = text&.b&.force_encoding(Encoding::ISO_8859_1)&.encode(Encoding::UTF_8)
+    # The settings as JSON, in a file in memory.
+    def file = IO.for_fd(Native.memory_file("fairlead settings", JSON.generate(@settings)))
 
     private
 
-    def bytes(text) = self.class.bytes(text)
+    # Bytes as characters of the same numbers, because JSON has no bytes.
+    def bytes(text) = text&.b&.force_encoding(Encoding::ISO_8859_1)&.encode(Encoding::UTF_8)
 
     def versions
       {
@@ -85,9 +80,9 @@ module Fairlead
 
     def life
       {
-        systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
+        tls: @service.tls.any?, systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
         idle_timeout: @configuration.idle_timeout || 0, max_threads: @configuration.max_threads,
-        tls: @service.tls.any?, raise_on_term: @configuration.raise_exception_on_sigterm?
+        raise_on_term: @configuration.raise_exception_on_sigterm?
       }
     end
 

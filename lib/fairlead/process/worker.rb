@@ -98,7 +98,7 @@ module Fairlead
       when :end then leave(delay: Float(message.fields.first))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
-      when :certificates then @follower.take(*message.fields.first(3), message.ios.first)
+      when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : Backtraces.write(Backtraces.all, message.ios.first)
       when :promote then promote(message)
       when :gone then supervisor_gone

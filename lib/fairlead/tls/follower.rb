@@ -20,9 +20,10 @@ module Fairlead
         @news = ConditionVariable.new
       end
 
-      # +key+, +location+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write.
-      def take(key, location, fingerprint, io)
-        offer = @offers.find(key, location)
+      # +key+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write. Another configuration has other files, and they are
+      # none of its business.
+      def take(key, fingerprint, io)
+        offer = @offers.find(key)
         return done_already(key, io) if offer.nil? || offer.fingerprint == fingerprint
 
         follow(Wanted.new(key, offer, HandedOver.read(io), 0, now))

@@ -12,7 +12,7 @@ module Fairlead
       # The address, and the address without its query.
       attr_reader :address, :location
 
-      # The name by which processes of a server speak of it.
+      # The name by which processes of a server speak of it: the same where the address and its files are the same.
       attr_reader :key
 
       # The state of the files when they were read last, whatever came of it; nil before.
@@ -77,9 +77,9 @@ module Fairlead
 
       def name(address, location, settings)
         @address = address
-        @key = Digest::SHA256.hexdigest(address)
         @location = location
         @settings = settings
+        @key = Digest::SHA256.hexdigest([address, *settings.files].map(&:b).join("\0"))
       end
 
       # One address whose files cannot be used must not keep all others from being served.

@@ -66,8 +66,8 @@ module Fairlead
       # Has all files read again soon.
       def ask = @upkeeps.each(&:ask)
 
-      # The Offer of this key, or, for another configuration, of the same location; nil if there is none.
-      def find(key, location) = all.find { |offer| offer.key == key } || all.find { |offer| offer.location == location }
+      # The Offer of this key; nil if there is none.
+      def find(key) = all.find { |offer| offer.key == key }
 
       def stop = @upkeeps.each(&:stop)
 
