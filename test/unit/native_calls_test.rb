@@ -8,10 +8,11 @@ class NativeCallsTest < Minitest::Test
   RECEIVERS = {
     "@native" => ->(name) { Fairlead::Native::Engine.method_defined?(name) },
     "@shared" => ->(name) { Fairlead::Native::Shared.method_defined?(name) },
+    "@supervisor" => ->(name) { Fairlead::Native::Supervisor.method_defined?(name) },
     "native" => ->(name) { Fairlead::Native.respond_to?(name) },
     "Native" => ->(name) { Fairlead::Native.respond_to?(name) }
   }.freeze
-  CALL = /(?<![\w@])(@native|@shared|native|Native)&?\.([a-z]\w*[!?]?)/
+  CALL = /(?<![\w@])(@native|@shared|@supervisor|native|Native)&?\.([a-z]\w*[!?]?)/
 
   def test_every_method_that_is_called_exists
     calls = Dir.glob("lib/**/*.rb", base: ROOT).flat_map do |path|

@@ -23,10 +23,10 @@ class QuickChoiceTest < Minitest::Test
   end
 
   def test_a_change_of_ruby_runs_no_rust
-    steps = choice("lib/fairlead/process/supervisor.rb").steps
+    steps = choice("lib/fairlead/process/spawner.rb").steps
 
     assert_equal %w[style unit docs integration], steps.keys
-    assert_equal %w[lib/fairlead/process/supervisor.rb], steps["style"]
+    assert_equal %w[lib/fairlead/process/spawner.rb], steps["style"]
     assert_includes steps["integration"], "test/integration/processes/drain_test.rb"
     refute_includes steps["integration"], "test/integration/rack/env_test.rb"
   end

@@ -6,7 +6,7 @@ module Fairlead
   class EmbeddedSupervisor
     # +link+: to a FirstStart, which has sent everything. Raises Error.
     def initialize(link)
-      @native = Native::Supervisor.new(link.fileno)
+      @supervisor = Native::Supervisor.new(link.fileno)
     rescue RuntimeError => e # a sentence
       raise Error, e.message
     end
@@ -14,7 +14,7 @@ module Fairlead
     # Serves until it is asked to end; returns the exit status. Raises Error if the application cannot be loaded.
     def run
       previous = trap_signals
-      status, defeat, @ended_by_term = @native.run
+      status, defeat, @ended_by_term = @supervisor.run
       raise Error, defeat if defeat
 
       status
@@ -26,7 +26,7 @@ module Fairlead
     def ended_by_term? = @ended_by_term == true
 
     # Asks for something, from any thread and from a trap; see Spawner#ask.
-    def ask(request) = @native.ask(request.to_s)
+    def ask(request) = @supervisor.ask(request.to_s)
 
     def stop_later = ask(:stop)
 
@@ -35,7 +35,7 @@ module Fairlead
     # Returns the previous handlers.
     def trap_signals
       names = Signals.known(*Signals::REQUESTS.keys).reject { |name| name == "HUP" && ignored?(name) }
-      names.to_h { |name| [name, Signal.trap(name) { @native.ask(name) }] }
+      names.to_h { |name| [name, Signal.trap(name) { @supervisor.ask(name) }] }
     end
 
     # As HUP is under nohup.

@@ -4,8 +4,6 @@ require "test_helper"
 require "stringio"
 
 class EventLogTest < Minitest::Test
-  Child = Struct.new(:index, :pid)
-
   def setup
     @output = StringIO.new
     @errors = StringIO.new
@@ -14,15 +12,15 @@ class EventLogTest < Minitest::Test
 
   def test_what_is_in_order_goes_to_the_output_and_what_is_not_to_the_errors
     log.draining(:TERM, 30)
-    log.last_worker_kept
+    log.supervisor_gone
 
     assert_equal "TERM: finishing what has arrived, for up to 30 s\n", @output.string
-    assert_equal "the last worker cannot be removed\n", @errors.string
+    assert_equal "the supervisor is gone; finishing what has arrived\n", @errors.string
   end
 
   def test_quiet_leaves_the_errors
     log(quiet: true).stopped
-    log(quiet: true).last_worker_kept
+    log(quiet: true).supervisor_gone
 
     assert_empty @output.string
     refute_empty @errors.string
@@ -49,15 +47,6 @@ class EventLogTest < Minitest::Test
     process = "(ruby #{RUBY_VERSION}, pid #{Process.pid}"
     assert_equal "fairlead #{Fairlead::VERSION} ready in cluster mode #{process}, 2 workers, 1:3 threads each, test)\n" \
                  "fairlead #{Fairlead::VERSION} ready in single mode #{process}, 0:5 threads, development)\n", @output.string
-  end
-
-  def test_the_end_of_a_worker_is_described
-    [-> { Process.kill(:KILL, Process.pid) }, -> { exit!(3) }].each do |death|
-      log.worker_ended(Child.new(1, 99), Process.wait2(fork(&death)).last)
-    end
-
-    assert_equal ["worker 1 (pid 99) ended unexpectedly: killed by SIGKILL\n", "worker 1 (pid 99) ended unexpectedly: exit status 3\n"],
-                 @errors.string.lines
   end
 
   def test_an_error_of_the_application_is_one_entry_with_its_backtrace
@@ -90,7 +79,7 @@ class EventLogTest < Minitest::Test
   end
 
   def test_the_log_of_a_command_is_what_its_configuration_says
-    of(log_format: :json, quiet: true, workers: 1).tap(&:stopped).last_worker_kept
+    of(log_format: :json, quiet: true, workers: 1).tap(&:stopped).supervisor_gone
     assert_match(/\A\{.*\}\n\z/, @errors.string)
     assert_empty @output.string
 
@@ -100,15 +89,15 @@ class EventLogTest < Minitest::Test
 
   def test_with_a_logger_of_ones_own_the_streams_stay_empty
     own = StringIO.new
-    of(custom_logger: own).tap(&:stopped).last_worker_kept
+    of(custom_logger: own).tap(&:stopped).supervisor_gone
 
-    assert_equal "fairlead stopped\nthe last worker cannot be removed\n", own.string
+    assert_equal "fairlead stopped\nthe supervisor is gone; finishing what has arrived\n", own.string
     assert_empty @output.string + @errors.string
   end
 
   def test_in_a_program_the_log_is_quiet_unless_the_program_has_given_one
     quiet = embedded(nil)
-    assert_output("", "the last worker cannot be removed\n") { Fairlead::EventLog.for(nil, quiet).tap(&:stopped).last_worker_kept }
+    assert_output("", "the supervisor is gone; finishing what has arrived\n") { Fairlead::EventLog.for(nil, quiet).tap(&:stopped).supervisor_gone }
     assert_output("fairlead stopped\n") { Fairlead::EventLog.for(nil, embedded(false)).stopped }
     Fairlead::EventLog.for(lines = [], quiet).stopped
     Fairlead::EventLog.for(none = [], embedded(true)).stopped

@@ -41,6 +41,18 @@ class PidFileTest < Minitest::Test
     end
   end
 
+  def test_a_check_changes_nothing_and_knows_the_owner
+    in_folder("server.pid" => Process.ppid.to_s, "old.pid" => dead_pid.to_s) do
+      PidFile.check("server.pid")
+      PidFile.check("old.pid", running: true)
+      PidFile.check("none.pid", running: true)
+      PidFile.check("server.pid", running: true, owner: Process.ppid)
+
+      assert_equal Process.ppid, assert_raises(Fairlead::PidFileError) { PidFile.check("server.pid", running: true) }.pid
+      assert_equal %w[old.pid server.pid], Dir.children(".").sort
+    end
+  end
+
   def test_a_file_that_holds_something_else_is_refused
     in_folder("config.ru" => "run App\n") do
       assert_raises(Fairlead::PidFileError) { PidFile.write("config.ru") }

@@ -71,63 +71,38 @@ class TlsOffersTest < Minitest::Test
     assert_empty certificate_threads
   end
 
-  # As a worker has it.
-  def test_one_that_follows_tells_of_each_attempt_until_it_succeeds
+  def test_what_was_read_can_be_taken_once
     in_folder(files) do
-      leader, offers = Array.new(2) { offers_of("ssl://a:1?#{QUERY}") }
-      write(files(second))
-      assert leader.reload
-      File.write("cert.pem", "broken")
-      said = Thread::Queue.new
-      offers.follow(*named(leader)) { |reason| said << reason }
+      assert_empty offers_of("ssl://a:1?#{QUERY}").take_read
+      offers = offers_of("ssl://a:1?#{QUERY}", keep: true)
+      (_, settings), = offers.take_read
 
-      assert_match(/no certificate/, said.pop)
-      write(files(second))
-      assert_nil said.pop
-      assert_equal named(leader), named(offers)
-      offers.follow(*named(leader)) { |reason| said << reason }
-      assert_nil said.pop(true)
-    ensure
-      offers&.stop
-    end
-  end
-
-  def test_another_process_reads_the_files_that_one_names
-    in_folder(files) do
-      offers = offers_of("ssl://a:1?#{QUERY}")
-      log = Fairlead::EventLog.new(logger: @output)
-      others = Fairlead::Tls::Offers.unread(offers.description, Fairlead::Configuration.embedded(watch_certificates: 0), log)
-
-      assert_nil others.for("ssl://a:1").fingerprint
-      assert others.reload
-      assert_equal named(offers), named(others)
-    end
-  end
-
-  def test_only_a_supervisor_keeps_what_it_has_read
-    in_folder(files) do
-      assert_empty offers_of("ssl://a:1?#{QUERY}").kept
-      offers = offers_of("ssl://a:1?#{QUERY}", workers: 1)
-      before = offers.kept
+      assert_includes settings[:certificates].first.first.last, "BEGIN CERTIFICATE"
+      assert_empty offers.take_read
       File.write("cert.pem", "broken")
       refute offers.reload
-      assert_equal before, offers.kept
-      assert_includes before.values.first[:certificates].first.first.last, "BEGIN CERTIFICATE"
-      offers.forget
-      assert_empty offers.kept
+      assert_empty offers.take_read
     end
   end
 
-  def test_what_is_handed_over_takes_the_place_of_the_files
+  def test_what_another_process_has_read_takes_the_place_of_the_files
     in_folder(files) do
-      offers = offers_of("ssl://a:1?#{QUERY}", workers: 1)
+      offers = offers_of("ssl://a:1?#{QUERY}", keep: true)
+      kept = offers.take_read.to_h { |offer, settings| [offer.key, settings] }
       File.write("cert.pem", "broken")
-      others = offers_of("ssl://a:1?#{QUERY}", workers: 1, kept: handed_over(Marshal.dump(offers.kept)))
 
-      assert_equal named(offers), named(others)
-      ["", Marshal.dump(offers.kept)[0..-9]].each { |text| assert_empty handed_over(text) }
-      refute_equal named(offers), named(offers_of("ssl://a:1?#{QUERY}", workers: 1, kept: {}))
+      assert_equal named(offers), named(offers_of("ssl://a:1?#{QUERY}", kept: kept))
+      refute_equal named(offers), named(offers_of("ssl://a:1?#{QUERY}", kept: {}))
       assert_match(/no certificate for ssl:.*cert\.pem: there is no certificate/, @output.string)
+    end
+  end
+
+  def test_a_key_stands_for_the_address_and_its_files
+    in_folder({ **files, "other.pem" => files["cert.pem"] }) do
+      keys = [[["cert.pem", "key.pem"]], [["other.pem", "key.pem"]]].map { |pairs| offers_of("ssl://a:1", certificate: pairs).for("ssl://a:1").key }
+
+      refute_equal(*keys)
+      assert_equal keys.first, offers_of("ssl://a:1", certificate: [["cert.pem", "key.pem"]]).for("ssl://a:1").key
     end
   end
 
@@ -153,15 +128,8 @@ class TlsOffersTest < Minitest::Test
 
   def write(files) = files.each { |path, text| File.write(path, text) }
 
-  def offers_of(*addresses, watch: 0, workers: 0, kept: nil)
-    configuration = Fairlead::Configuration.from_options(bind: addresses, watch_certificates: watch, workers: workers)
-    Fairlead::Tls::Offers.new(configuration, Fairlead::EventLog.new(logger: @output = StringIO.new), kept: kept)
-  end
-
-  def handed_over(text)
-    reader, writer = IO.pipe
-    writer.binmode.write(text)
-    writer.close
-    Fairlead::Tls::Offers.handed_over(reader)
+  def offers_of(*addresses, watch: 0, certificate: [], **how)
+    configuration = Fairlead::Configuration.from_options(bind: addresses, watch_certificates: watch, certificate: certificate)
+    Fairlead::Tls::Offers.new(configuration, Fairlead::EventLog.new(logger: @output = StringIO.new), **how)
   end
 end

@@ -24,13 +24,13 @@ class EventLogJsonTest < Minitest::Test
 
   def test_the_event_is_named_like_the_method_that_was_called_at_every_level
     @log.thread_serves("one")
-    @log.last_worker_kept
+    @log.supervisor_gone
     @log.hook_failed(:boot, RuntimeError.new("no"))
     @log.engine_failed("[BUG] odd")
     @log.request_served("GET /")
 
     assert_equal [%w[debug thread_serves], %w[info request_served]], events(@output)
-    assert_equal [%w[warn last_worker_kept], %w[error hook_failed], %w[error engine_failed]], events(@errors)
+    assert_equal [%w[warn supervisor_gone], %w[error hook_failed], %w[error engine_failed]], events(@errors)
   end
 
   def test_a_message_of_several_lines_or_with_odd_bytes_is_still_one_line

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fairlead/native"
+
+# Fairlead::Native as far as it deals with processes.
+class NativeProcessTest < Minitest::Test
+  include Fairlead::Test::Waiting
+
+  Native = Fairlead::Native
+
+  # A shell would take the signal; this program shows what waits for it.
+  def test_signals_wait_for_the_next_program
+    reader, writer = IO.pipe
+    pid = fork do
+      $stdout.reopen(writer)
+      Native.exec("/bin/cat", ["the title", "/proc/self/status", "/proc/self/cmdline"], ["A=b"])
+    end
+    writer.close
+    text = reader.read
+    Process.wait(pid)
+    blocked = Integer(text[/SigBlk:\s*(\h+)/, 1], 16)
+
+    assert_empty(%w[TERM INT HUP QUIT USR1 USR2 TTIN TTOU URG PWR CHLD].reject { |name| blocked[Signal.list.fetch(name) - 1] == 1 })
+    assert_includes text, "the title\0/proc"
+  end
+
+  def test_a_program_that_is_missing_changes_nothing
+    before = blocked_signals
+
+    assert_raises(Errno::ENOENT) { Native.exec("/nowhere", ["x"], []) }
+    assert_equal before, blocked_signals
+    assert_raises(ArgumentError) { Native.exec("/bin/true\0", ["x"], []) }
+  end
+
+  def test_a_process_ends_with_the_other_end_of_its_link
+    ours, theirs = Fairlead::Link.pair
+    pid = fork do
+      ours.close
+      Native.end_with_link!(theirs.fileno, 600)
+      loop { nil } # no other Ruby thread is ever asked
+    end
+    theirs.close
+    ours.send(:hello)
+    refute Process.wait(pid, Process::WNOHANG)
+    ours.close
+
+    assert_equal Signal.list["KILL"], within(10) { Process.wait2(pid).last.termsig }
+  end
+
+  def test_a_process_ends_with_its_parent
+    reader, writer = IO.pipe
+    parent = fork { fork_one_that_waits(writer) }
+    writer.close
+    child = Integer(reader.gets, 10)
+    Process.wait(parent)
+
+    assert_nil within(10) { reader.gets }, "process #{child} lives on"
+    refute Native.end_with_parent!(Process.ppid + 1)
+  end
+
+  private
+
+  # Ends as soon as the other process has asked to end with it.
+  def fork_one_that_waits(writer)
+    parent = Process.pid
+    asked, asking = IO.pipe
+    fork do
+      writer.puts(Process.pid)
+      asking.puts(Native.end_with_parent!(parent))
+      sleep
+    end
+    asked.gets
+    exit!
+  end
+
+  def blocked_signals = File.read("/proc/thread-self/status")[/SigBlk:.*/]
+
+  def within(seconds, &block)
+    thread = Thread.new(&block)
+    thread.join(seconds) ? thread.value : flunk("it takes longer than #{seconds} s")
+  end
+end
