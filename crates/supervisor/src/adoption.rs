@@ -11,6 +11,7 @@
 
 use crate::background::Background;
 use crate::configuration::Configuration;
+use crate::listeners::{Listener, SocketFile};
 use crate::machine::Generation;
 use crate::pid_file::PidFile;
 use crate::settings::{LogSettings, Settings};
@@ -26,6 +27,8 @@ pub struct Adoption {
     /// Of the generations that have loaded the application.
     reported: BTreeMap<Generation, Configuration>,
     adopted: Option<(Generation, Prepared)>,
+    /// The files of Unix sockets that are closed here.
+    closed: Vec<SocketFile>,
     /// Nothing comes of what is only removed.
     files: Background<Option<(Generation, Result<Prepared, String>)>>,
 }
@@ -57,6 +60,7 @@ impl Adoption {
             current,
             reported: BTreeMap::new(),
             adopted: None,
+            closed: Vec::new(),
             files: Background::new("fairlead files").map_err(|error| error.to_string())?,
         })
     }
@@ -138,17 +142,17 @@ impl Adoption {
         });
     }
 
-    /// The server ends: stops listening everywhere.
-    pub fn close_listeners(&self) {
-        for configuration in self.reported.values().chain([&self.current]) {
-            for listener in &configuration.listeners {
-                listener.remove();
-            }
+    /// The server ends: leaves the listeners to the workers, which close them when they have emptied them.
+    pub fn close_listeners(&mut self) {
+        for configuration in self.reported.values_mut().chain([&mut self.current]) {
+            let listeners = std::mem::take(&mut configuration.listeners);
+            self.closed.extend(listeners.into_iter().filter_map(Listener::close));
         }
     }
 
     /// The server has ended: removes all files.
     pub fn end(&self) {
+        self.closed.iter().for_each(SocketFile::remove);
         for configuration in self.reported.values().chain([&self.current]) {
             configuration.remove_listeners_but(None);
             Files::of(&configuration.settings).remove();

@@ -34,6 +34,8 @@ pub struct Child {
     pub place: Option<Place>,
     /// True once it serves, or forks workers.
     pub ready: bool,
+    /// Listeners that it has sent, for the settings that follow.
+    pub listeners: Vec<OwnedFd>,
     /// The last sign of life in its slot; 0 before the first.
     pub beat: u64,
     /// Its start, for people.
@@ -56,6 +58,7 @@ impl Child {
             generation,
             place: None,
             ready: false,
+            listeners: Vec::new(),
             beat: 0,
             began_at: SystemTime::now(),
             since: Moment::ZERO,

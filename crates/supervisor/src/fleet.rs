@@ -4,7 +4,8 @@ use crate::background::Background;
 use crate::certificates::Certificates;
 use crate::children::{Child, Children, Place};
 use crate::configuration::Configuration;
-use crate::link::{Link, Message};
+use crate::link::{Link, Message, PART};
+use crate::listeners::Listener;
 use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
 use crate::settings::PROTOCOL;
 use crate::spawning::{self, Started};
@@ -149,10 +150,12 @@ impl Fleet {
 
     /// Asks a worker to become the spawner of that generation.
     pub fn promote(&mut self, name: ProcessId, generation: Generation, from: &Configuration) {
-        let listeners: Vec<BorrowedFd<'_>> = from.listeners.iter().map(AsFd::as_fd).collect();
-        if let Some(child) = self.children.get(name) {
-            child.send("promote", &[generation.to_string().as_bytes()], &listeners);
+        let Some(child) = self.children.get(name) else { return };
+        for part in from.listeners.chunks(PART) {
+            let descriptors: Vec<BorrowedFd<'_>> = part.iter().map(AsFd::as_fd).collect();
+            child.send("listeners", &[], &descriptors);
         }
+        child.send("promote", &[generation.to_string().as_bytes()], &[]);
     }
 
     /// The worker is a spawner now.
@@ -263,11 +266,18 @@ fn inherit(link: &Link, generation: Generation, kind: SpawnKind, from: &Configur
         control.map_or_else(String::new, |control| control.url.clone()),
         control.and_then(|control| control.token.clone()).unwrap_or_default(),
     ];
-    let bindings = from.listeners.iter().map(|listener| listener.settings.binding.bytes());
-    let fields: Vec<&[u8]> = texts.iter().map(String::as_bytes).chain(bindings).collect();
-    let listeners = from.listeners.iter().map(AsFd::as_fd);
-    let descriptors: Vec<BorrowedFd<'_>> = memory.descriptors().into_iter().chain(listeners).collect();
-    link.send("inherit", &fields, &descriptors)
+    let fields: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+    link.send("inherit", &fields, &memory.descriptors()) && from.listeners.chunks(PART).all(|part| lend(link, part))
+}
+
+/// Sends listeners, each with its binding.
+fn lend(link: &Link, listeners: &[Listener]) -> bool {
+    let bindings: Vec<&[u8]> = listeners
+        .iter()
+        .map(|listener| listener.settings.binding.bytes())
+        .collect();
+    let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+    link.send("listeners", &bindings, &descriptors)
 }
 
 fn variables(from: &Configuration) -> Vec<(OsString, OsString)> {

@@ -16,6 +16,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Descriptors that one message can carry (SCM_MAX_FD).
 const MOST_DESCRIPTORS: usize = 253;
 
+/// Descriptors that are sent in one message when there may be many.
+pub const PART: usize = 200;
+
 /// Longest message, in bytes.
 const LONGEST: usize = 64 * 1024;
 

@@ -4,26 +4,48 @@ use crate::settings::ListenerSettings;
 use rustix::fs::{fstat, lstat, unlink};
 use rustix::net::{shutdown, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file, whatever its name: device and inode.
-type Identity = (u64, u64);
+/// The file of a Unix socket that this server has made.
+#[derive(Clone, Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
 
-/// An open listener.
+impl SocketFile {
+    fn at(path: &Path) -> Option<SocketFile> {
+        let stat = lstat(path).ok()?;
+        Some(SocketFile {
+            path: path.into(),
+            identity: (stat.st_dev, stat.st_ino),
+        })
+    }
+
+    /// Deletes it, unless another one has taken its place.
+    pub fn remove(&self) {
+        if SocketFile::at(&self.path).is_some_and(|present| present.identity == self.identity) {
+            let _ = unlink(&self.path);
+        }
+    }
+}
+
+/// A listener.
 #[derive(Clone, Debug)]
 pub struct Listener {
     /// Its addresses.
     pub settings: ListenerSettings,
     socket: Arc<OwnedFd>,
-    /// The file of a Unix socket.
-    file: Option<Identity>,
+    file: Option<SocketFile>,
 }
 
 impl Listener {
     /// One that a process of this server has opened.
     pub fn new(socket: OwnedFd, settings: ListenerSettings) -> Listener {
         Listener {
-            file: settings.file.as_ref().and_then(|file| identity_of(file.path())),
+            file: settings.file.as_ref().and_then(|file| SocketFile::at(file.path())),
             socket: Arc::new(socket),
             settings,
         }
@@ -51,12 +73,15 @@ impl Listener {
         if self.settings.kept {
             return;
         }
-        if let Some(file) = &self.settings.file {
-            if self.file.is_some() && identity_of(file.path()) == self.file {
-                let _ = unlink(file.path());
-            }
+        if let Some(file) = &self.file {
+            file.remove();
         }
         let _ = shutdown(&*self.socket, Shutdown::Both);
+    }
+
+    /// Closes it in this process, where others go on accepting. Returns the file to delete in the end.
+    pub fn close(self) -> Option<SocketFile> {
+        self.file
     }
 
     /// A copy of the descriptor.
@@ -72,10 +97,6 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-fn identity_of(path: &std::path::Path) -> Option<Identity> {
-    lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 #[cfg(test)]

@@ -42,18 +42,29 @@ impl Start {
     /// A sentence, if a message is missing or damaged.
     pub fn receive_from(link: &Link) -> Result<Start, String> {
         let settings = next(link, "settings")?;
-        let shared = next(link, "shared")?;
+        let (listeners, shared) = listeners(link)?;
         let first = next(link, "first")?;
         let pid = first.number(0).and_then(Pid::from_raw).ok_or_else(damaged)?;
-        let mut descriptors = settings.descriptors.into_iter();
-        let file = descriptors.next().ok_or_else(damaged)?;
+        let file = settings.descriptors.into_iter().next().ok_or_else(damaged)?;
         let shared: [OwnedFd; SharedMemory::DESCRIPTORS] = shared.descriptors.try_into().map_err(|_| damaged())?;
         Ok(Start {
-            configuration: Configuration::read(file, descriptors.collect(), None)?,
+            configuration: Configuration::read(file, listeners, None)?,
             memory: SharedMemory::adopt(shared).map_err(|error| error.to_string())?,
             first: pid,
             link: Link::new(first.descriptors.into_iter().next().ok_or_else(damaged)?),
         })
+    }
+}
+
+/// The listeners, as many as a message can carry at a time, and the message behind them.
+fn listeners(link: &Link) -> Result<(Vec<OwnedFd>, Message), String> {
+    let mut descriptors = Vec::new();
+    loop {
+        match link.receive() {
+            Received::Message(message) if message.kind == "listeners" => descriptors.extend(message.descriptors),
+            Received::Message(message) if message.kind == "shared" => return Ok((descriptors, message)),
+            _ => return Err(damaged()),
+        }
     }
 }
 

@@ -197,6 +197,7 @@ impl Supervisor {
         let (spawner, worker) = (child.spawner, child.worker);
         let event = match (message.kind.as_str(), spawner, worker) {
             ("ready", Some(spawner), _) => self.hear_ready(spawner, message),
+            ("listeners", Some(spawner), _) => return self.keep_listeners(spawner, message),
             ("alive", Some(spawner), _) => Event::SpawnerAlive(spawner),
             ("failed", _, Some(worker)) => Event::BootFailed(worker, message.text(0)),
             ("failed", Some(spawner), None) => Event::SpawnerFailed(spawner, message.text(0)),
@@ -213,11 +214,13 @@ impl Supervisor {
     }
 
     fn hear_ready(&mut self, spawner: ProcessId, message: Message) -> Event {
-        let generation = self.fleet.children.find(spawner).map_or(0, |child| child.generation);
-        let mut descriptors = message.descriptors.into_iter();
-        let settings = descriptors.next().ok_or_else(|| "it has sent no settings".to_string());
-        let read =
-            settings.and_then(|file| Configuration::read(file, descriptors.collect(), Some(self.adoption.current())));
+        let child = self.fleet.children.get(spawner);
+        let (generation, listeners) = child.map_or((0, Vec::new()), |child| {
+            (child.generation, std::mem::take(&mut child.listeners))
+        });
+        let settings = message.descriptors.into_iter().next();
+        let settings = settings.ok_or_else(|| "it has sent no settings".to_string());
+        let read = settings.and_then(|file| Configuration::read(file, listeners, Some(self.adoption.current())));
         match read {
             Ok(configuration) => {
                 let limits = configuration.settings.limits.clone();
@@ -233,6 +236,12 @@ impl Supervisor {
                 self.fleet.end(spawner, "end", &[]);
                 Event::SpawnerFailed(spawner, reason)
             }
+        }
+    }
+
+    fn keep_listeners(&mut self, spawner: ProcessId, message: Message) {
+        if let Some(child) = self.fleet.children.get(spawner) {
+            child.listeners.extend(message.descriptors);
         }
     }
 
