@@ -38,10 +38,10 @@ module Fairlead
       128 + e.signo
     rescue Error => e
       Spawner.inherited_link
-      Spawner.report_failure(e)
+      told = Spawner.report_failure(e)
       raise if (@configuration || @flags)&.debug?
 
-      (@log || EventLog.new(errors: @errors)).start_failed(e)
+      told || (@log || EventLog.new(errors: @errors)).start_failed(e)
       1
     end
 

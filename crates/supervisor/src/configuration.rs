@@ -76,17 +76,20 @@ impl Configuration {
 
 impl Descriptors<'_> {
     fn listener(&mut self, settings: &ListenerSettings) -> Result<Listener, String> {
-        let missing = || format!("the settings lack the listener of {}", settings.address);
+        let mut present = self.present.into_iter().flat_map(Configuration::all_listeners);
         let Some(index) = settings.descriptor else {
-            let all = self.present.into_iter().flat_map(Configuration::all_listeners);
-            return all
-                .into_iter()
-                .find(|one| one.settings.binding == settings.binding)
+            let same = present.find(|one| one.settings.binding == settings.binding);
+            return same
                 .cloned()
-                .ok_or_else(missing);
+                .ok_or_else(|| format!("cannot listen on {}: the address is in use", settings.address));
         };
-        let socket = self.all.get_mut(index).and_then(Option::take).ok_or_else(missing)?;
-        Ok(Listener::new(socket, settings.clone()))
+        let socket = self.all.get_mut(index).and_then(Option::take);
+        let socket = socket.ok_or_else(|| format!("the settings lack the listener of {}", settings.address))?;
+        let listener = Listener::new(socket, settings.clone());
+        Ok(match present.find(|one| one.is(&listener)) {
+            Some(former) => former.renamed(settings),
+            None => listener,
+        })
     }
 }
 

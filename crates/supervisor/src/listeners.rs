@@ -51,6 +51,14 @@ impl Listener {
         }
     }
 
+    /// The same socket under other addresses. The new code knows neither who has made its file nor whether systemd keeps it.
+    pub fn renamed(&self, settings: &ListenerSettings) -> Listener {
+        let mut listener = self.clone();
+        listener.settings.binding.clone_from(&settings.binding);
+        listener.settings.address.clone_from(&settings.address);
+        listener
+    }
+
     /// True if both are the same socket.
     pub fn is(&self, other: &Listener) -> bool {
         match (fstat(&*self.socket), fstat(&*other.socket)) {

@@ -41,6 +41,9 @@ module Fairlead
         hung_up
       end
 
+      # Waits until no signal waits, so that none is lost when the process forks or gets another program. Raises as the signal does.
+      def settle = @again&.join
+
       private
 
       # In the trap, which runs on top of the frames of the main thread.
@@ -51,7 +54,7 @@ module Fairlead
       end
 
       def again(name)
-        Thread.new do
+        @again = Thread.new do
           sleep(PAUSE)
           Process.kill(name, Process.pid)
         end

@@ -36,6 +36,7 @@ module Fairlead
 
     # Forks the first process, and returns the end of its link. The block makes its Role, from the link and the Native::Shared.
     def fork_first
+      EarlySignals.settle
       prepare_process
       ours, theirs = Link.pair
       parent = Process.pid
@@ -64,6 +65,7 @@ module Fairlead
     # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
     # Error if that fails, and ends the first process.
     def exec
+      EarlySignals.settle
       far, near = Link.pair
       put(far, :stdin, ios: [standard_input])
       hand_over(far)

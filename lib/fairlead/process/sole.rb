@@ -38,6 +38,9 @@ module Fairlead
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       fail_with(e)
+    rescue SignalException
+      @steward.give_up
+      raise
     ensure
       @signals.restore
     end
@@ -49,20 +52,21 @@ module Fairlead
 
     private
 
-    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do.
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do. While the application is being loaded, TERM
+    # raises (EarlySignals), so that it can tidy up.
     def prepare_process
       @supervisor = Process.ppid
       Launcher.current&.continue_as(self)
       Process.setproctitle("fairlead: server, generation #{@number} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
-      @signals.exit_on("TERM", "QUIT") { @joining&.close }
+      @signals.exit_on("QUIT") { @joining&.close }
       Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + Worker::EXIT_GRACE)
     end
 
     # The supervisor has to prepare for a new configuration, and former processes may still serve.
     def wait_for_place
       @steward.report(@supervisor)
-      @signals.trap("TERM", "QUIT", "HUP", "PWR")
+      @signals.trap("TERM", "INT", "QUIT", "HUP", "PWR")
       until @place || @ended
         @steward.look
         @signals.wait(@steward.pause, @link).each { |event| act_on(event) }
@@ -83,7 +87,7 @@ module Fairlead
     def act_on(event)
       case event
       when :HEARTBEAT then look
-      when :TERM then ask(:stop) || leave
+      when :TERM, :INT then ask(:stop) || leave
       when :QUIT then ask(:halt) || halt
       when :HUP then @service.reopen_logs
       when :PWR then Backtraces.print(@log)

@@ -22,8 +22,8 @@ module Fairlead
         @link = Link.adopt(Integer(descriptor, 10)) if descriptor
       end
 
-      # Tells the supervisor, if this is a spawner, why it cannot start.
-      def report_failure(error) = @link&.send(:failed, error.message)
+      # Tells the supervisor, if this is a spawner, why it cannot start. Returns whether it has been told.
+      def report_failure(error) = @link&.send(:failed, error.message) || false
     end
 
     # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: whether this process was a worker,

@@ -92,7 +92,7 @@ class PausesTest < Minitest::Test
       answer = request_in(server)
       server.signal(:TERM)
       server.wait_for_output(/TERM: finishing/)
-      pause(order_of(server), TIMEOUT + 1 + (workers * Fairlead::Supervisor::EXIT_GRACE))
+      pause(order_of(server), TIMEOUT + 1 + (workers * Fairlead::Worker::EXIT_GRACE))
       server.write("go", "")
 
       assert_equal "200", answer.value
