@@ -34,6 +34,7 @@ module Fairlead
       test/integration/rails/default_server_test.rb
       test/integration/real_time/push/client_test.rb
       test/integration/scheduling/threads_test.rb
+      test/integration/supervision/start_folder_test.rb
       test/integration/tls/client_certificates_test.rb
     ].freeze
 
@@ -54,7 +55,7 @@ module Fairlead
       "lib/fairlead/load_tool.rb" => %w[test/integration/command/bench_test.rb],
       "lib/fairlead/observe" => %w[test/integration/clients/access_log_test.rb test/integration/rack/app_error_test.rb],
       "lib/fairlead/options" => %w[test/integration/command],
-      "lib/fairlead/process" => %w[test/integration/processes],
+      "lib/fairlead/process" => %w[test/integration/processes test/integration/supervision],
       "lib/fairlead/rack" => %w[test/integration/rack],
       "lib/fairlead/realtime/pub_sub" => %w[test/integration/pub_sub test/integration/real_time/pub_sub],
       "lib/fairlead/realtime" => %w[test/integration/real_time],
@@ -63,6 +64,7 @@ module Fairlead
       "lib/fairlead/systemd" => %w[test/integration/control/systemd_test.rb test/integration/processes/socket_activation_test.rb],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/acme" => %w[test/integration/acme],
+      "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/connection" => %w[test/integration/http],

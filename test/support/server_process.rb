@@ -138,6 +138,16 @@ module Fairlead
       # The workers, in order of their ids.
       def worker_pids = children(/\Afairlead: worker /)
 
+      # The processes that serve requests: the workers, or without workers the only process that has the application. That is a
+      # child of the supervisor, if there is one.
+      def serving_pids
+        workers = worker_pids
+        return workers if workers.any?
+
+        sole = children(/\Afairlead(?!: spawner|-)/)
+        sole.empty? ? [pid].select { running? && spawner_pid.nil? } : sole
+      end
+
       # The process that forks the workers.
       def spawner_pid = children(/\Afairlead: spawner/).last
 

@@ -89,7 +89,8 @@ module Fairlead
 
     def hand_over(link)
       settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
-      put(link, :settings, ios: [settings.file, *settings.ios])
+      put(link, :settings, ios: [settings.file])
+      settings.ios.each_slice(Link::PART) { |part| put(link, :listeners, ios: part) }
       put(link, :shared, ios: @shared.descriptors)
       put(link, :first, @pid, ios: [@link])
     end

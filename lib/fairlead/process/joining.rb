@@ -19,13 +19,14 @@ module Fairlead
       message = receive
       raise Error, "the supervisor is gone" unless message&.kind == :inherit
 
-      @number, protocol, layout, kind, @supervisor, url, token, *@bindings = message.fields
+      @number, protocol, layout, kind, @supervisor, url, token = message.fields
       refuse_other_version(protocol, layout)
       @kind = kind.to_sym
       @url, @token = [url, token].map { |text| text unless text.empty? }
-      @descriptors = message.ios
-      @shared = Native::Shared.adopt(Worker::MOST, @descriptors.shift(Native::Shared::DESCRIPTORS).map(&:fileno))
-      @kept = take_kept if replacement?
+      @shared = Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno))
+      @descriptors, @bindings, kept = [], [], {}
+      take_rest(kept)
+      @kept = kept.compact if replacement?
     end
 
     def hot? = kind == :hot
@@ -95,15 +96,18 @@ module Fairlead
       raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; stop the server and start it again"
     end
 
-    # The settings of the certificates that the processes of the server offer, by their keys.
-    def take_kept
-      kept = {}
-      while (message = receive) && message.kind == :kept
-        kept[message.fields.first] = Tls::HandedOver.read(message.ios.first)
+    # The listeners and the settings of the certificates that the processes of the server have. +kept+: by the keys of the addresses.
+    def take_rest(kept)
+      while (message = receive)
+        case message.kind
+        when :listeners
+          @bindings.concat(message.fields)
+          @descriptors.concat(message.ios)
+        when :kept then kept[message.fields.first] = Tls::HandedOver.read(message.ios.first)
+        when :kept_end then return
+        end
       end
-      raise Error, "the supervisor is gone" unless message&.kind == :kept_end
-
-      kept.compact
+      raise Error, "the supervisor is gone"
     end
 
     def check_pid_file

@@ -23,6 +23,9 @@ module Fairlead
     # The longest message that can be received, in bytes.
     LONGEST_MESSAGE = 64 * 1024
 
+    # The number of listeners that one message carries; the system allows 253 descriptors.
+    PART = 200
+
     class << self
       # The two ends of a new one.
       def pair = UNIXSocket.pair(Socket::SOCK_SEQPACKET).map { |socket| new(socket) }
@@ -55,6 +58,9 @@ module Fairlead
     rescue SystemCallError, IOError
       false
     end
+
+    # Sends listeners, in as many messages as they take. Returns false as #send does.
+    def send_listeners(ios) = ios.each_slice(PART).all? { |part| send(:listeners, ios: part) }
 
     # The next Message, GONE, or nil if there is none now.
     def receive

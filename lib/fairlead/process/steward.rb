@@ -35,7 +35,7 @@ module Fairlead
     def report(pid)
       settings = @joining ? @joining.settings : SupervisorSettings.new(@service, pid: pid)
       file = settings.file
-      @link.send(:ready, ios: [file, *settings.ios]) || raise(Error, "the supervisor takes no message")
+      (@link.send_listeners(settings.ios) && @link.send(:ready, ios: [file])) || raise(Error, "the supervisor takes no message")
       @reported = true
       @joining&.reported
     ensure

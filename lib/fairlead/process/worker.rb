@@ -100,6 +100,7 @@ module Fairlead
       when :reopen_logs then @service.reopen_logs
       when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : Backtraces.write(Backtraces.all, message.ios.first)
+      when :listeners then (@listeners ||= []).concat(message.ios)
       when :promote then promote(message)
       when :gone then supervisor_gone
       end
@@ -132,7 +133,7 @@ module Fairlead
     # All threads that serve have ended; what the application has started besides goes on.
     def become_spawner
       run_hooks(:before_refork)
-      @service.adopt_listeners(@promotion.ios)
+      @service.adopt_listeners(@listeners)
       Background.current.renew
       become Spawner.new(@service, @link, @shared, @promotion.number, warm: true)
     end

@@ -43,7 +43,8 @@ pub enum Event {
     Idle,
     /// A worker of the current generation has served `refork_after` requests.
     Warm,
-    /// Nothing but time has passed. The loop sends it at [`Machine::deadline`](super::Machine::deadline), and may at any time.
+    /// Time has passed. The loop sends it when [`Machine::deadline`](super::Machine::deadline) has passed, after all other events of that
+    /// turn, so that a sign of life that has arrived is seen first; it may send it at any time.
     Tick,
 }
 

@@ -50,6 +50,7 @@ pub mod event;
 mod happen;
 
 pub mod notice;
+mod rebase;
 mod restart;
 mod restarts;
 mod server;
@@ -231,8 +232,10 @@ impl Machine {
             return Vec::new();
         }
         self.now = now.max(self.now);
-        self.happen(event);
-        self.expire();
+        match event {
+            Event::Tick => self.expire(),
+            event => self.happen(event),
+        }
         self.tend();
         std::mem::take(&mut self.actions)
     }

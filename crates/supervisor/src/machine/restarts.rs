@@ -84,7 +84,9 @@ impl Machine {
         }
         let reason = if self.restart.as_ref().is_some_and(|restart| !restart.is_over()) {
             "a restart is under way"
-        } else if self.server == Server::Starting || !self.begin_refork() {
+        } else if self.server != Server::Serving {
+            "the server is starting"
+        } else if !self.begin_refork() {
             "no worker serves"
         } else {
             return;
@@ -320,7 +322,7 @@ impl Machine {
             .values()
             .filter(|worker| worker.generation == generation && worker.stays());
         let early: Vec<ProcessId> = early
-            .filter(|worker| !worker.settled())
+            .filter(|worker| !worker.serves())
             .map(|worker| worker.id)
             .collect();
         for id in early {

@@ -74,6 +74,10 @@ impl Spawner {
         !matches!(self.state, SpawnerState::Ending { .. } | SpawnerState::Killed { .. })
     }
 
+    pub(super) fn killed(&self) -> bool {
+        matches!(self.state, SpawnerState::Killed { .. })
+    }
+
     /// Whether it has yet to load the application.
     pub(super) fn loads(&self) -> bool {
         matches!(self.state, SpawnerState::Starting { .. } | SpawnerState::Loading { .. })

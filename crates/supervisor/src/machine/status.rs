@@ -55,6 +55,8 @@ pub struct WorkerView {
     pub generation: Generation,
     /// Whether it serves, or has served before it was asked to end.
     pub booted: bool,
+    /// Whether it serves, and counts as one that works.
+    pub settled: bool,
     /// Whether it was asked to end.
     pub ending: bool,
     /// Whether it is a sole process.
@@ -132,6 +134,26 @@ impl Machine {
         })
     }
 
+    /// Whether nothing is under way: all workers of the current generation serve and have settled, its spawner is ready, no restart
+    /// runs or is asked for, and no other process is left, but for killed ones that do not end.
+    pub fn at_rest(&self) -> bool {
+        let (generation, wanted) = (self.current.generation, self.places());
+        let mut workers = self.workers.values().filter(|worker| worker.stays() || worker.drains());
+        let settled = self
+            .workers
+            .values()
+            .filter(|worker| worker.generation == generation && worker.settled())
+            .count();
+        self.server == Server::Serving
+            && workers.all(|worker| worker.generation == generation && worker.settled())
+            && settled == wanted
+            && self.complete()
+            && self.current_spawner().is_some()
+            && self.spawners.values().filter(|spawner| !spawner.killed()).count() == 1
+            && self.restart.as_ref().is_none_or(|restart| restart.is_over())
+            && self.pending.is_none()
+    }
+
     /// All workers that have not ended.
     pub fn workers(&self) -> impl Iterator<Item = WorkerView> + '_ {
         self.workers.values().map(Worker::view)
@@ -169,6 +191,7 @@ impl Worker {
             slot: self.slot,
             generation: self.generation,
             booted: self.booted,
+            settled: self.settled(),
             ending: !self.stays(),
             sole: self.sole,
             spawner: self.spawner,

@@ -1,0 +1,110 @@
+//! Machines that differ only in the time that has passed are the same for a model checker.
+
+use super::back_off::{Attempts, HoldState};
+use super::restart::RestartState;
+use super::spawner::SpawnerState;
+use super::worker::WorkerState;
+use super::{Machine, Moment, Seat};
+use std::time::Duration;
+
+/// No rule looks back further.
+const HORIZON: Duration = Duration::from_secs(61);
+
+/// No rule looks back further at the time since which a worker serves.
+const HORIZON_OF_SERVING: Duration = Duration::from_millis(1001);
+
+/// Moves moments from one time to another.
+struct Shift {
+    from: Moment,
+    to: Moment,
+}
+
+impl Shift {
+    fn moment(&self, moment: &mut Moment) {
+        self.clamped(moment, HORIZON);
+    }
+
+    fn clamped(&self, moment: &mut Moment, horizon: Duration) {
+        *moment = match moment.checked_sub(self.from) {
+            Some(ahead) => self.to + ahead,
+            None => self.to.saturating_sub((self.from - *moment).min(horizon)),
+        };
+    }
+
+    fn attempts(&self, attempts: &mut Attempts) {
+        match attempts.failures {
+            0 => attempts.last = Moment::ZERO,
+            _ => self.moment(&mut attempts.last),
+        }
+    }
+}
+
+impl Machine {
+    /// The same machine at another time. What lies too far back to matter is forgotten, so all limits must be shorter than a minute.
+    #[doc(hidden)]
+    pub fn rebase(&mut self, to: Moment) {
+        let shift = Shift { from: self.now, to };
+        self.now = to;
+        self.restart_changes = 0;
+        shift.attempts(&mut self.spawner_attempts);
+        shift.attempts(&mut self.hold.attempts);
+        if let HoldState::Waiting { until } = &mut self.hold.state {
+            shift.moment(until);
+        }
+        if let Seat::Vacant { until } = &mut self.current.seat {
+            shift.moment(until);
+        }
+        match self.restart.as_mut().map(|restart| &mut restart.state) {
+            Some(RestartState::Adopting { until, .. }) => shift.moment(until),
+            Some(RestartState::Replacing(replacing)) => shift.attempts(&mut replacing.attempts),
+            _ => {}
+        }
+        self.rebase_processes(&shift);
+    }
+
+    fn rebase_processes(&mut self, shift: &Shift) {
+        let forking = self
+            .workers
+            .values()
+            .any(|worker| matches!(worker.state, WorkerState::Forking { .. }));
+        for spawner in self.spawners.values_mut() {
+            match &mut spawner.state {
+                SpawnerState::Starting { since } | SpawnerState::Loading { since, .. } => shift.moment(since),
+                SpawnerState::Ready { alive, progress } => {
+                    shift.moment(alive);
+                    match forking {
+                        true => shift.moment(progress),
+                        false => *progress = *alive,
+                    }
+                }
+                SpawnerState::Ending { kill_at } => shift.moment(kill_at),
+                SpawnerState::Killed { again, .. } => shift.moment(again),
+            }
+        }
+        for worker in self.workers.values_mut() {
+            rebase_worker(&mut worker.state, shift);
+        }
+    }
+}
+
+fn rebase_worker(state: &mut WorkerState, shift: &Shift) {
+    match state {
+        WorkerState::Forking { since } => shift.moment(since),
+        WorkerState::Booting { started, since } => {
+            shift.moment(started);
+            shift.moment(since);
+        }
+        WorkerState::Settling { started, since, alive } => {
+            shift.moment(started);
+            shift.moment(since);
+            shift.moment(alive);
+        }
+        WorkerState::Serving { since, alive } => {
+            shift.clamped(since, HORIZON_OF_SERVING);
+            shift.moment(alive);
+        }
+        WorkerState::Promoting { until } => shift.moment(until),
+        WorkerState::Ending { kill_at } => shift.moment(kill_at),
+        WorkerState::Killed { again, .. } => shift.moment(again),
+    }
+}

@@ -1,0 +1,87 @@
+//! Explores every order of events, faults and commands, for small servers.
+
+mod rules;
+mod search;
+mod world;
+
+use fairlead_supervisor::machine::{Command, RestartKind, StopReason, Timer};
+use search::Search;
+use std::time::Instant;
+use world::Scenario;
+
+const TERM: Command = Command::Stop {
+    reason: StopReason::Signal("TERM"),
+    hurry: false,
+};
+
+fn scenarios() -> Vec<Scenario> {
+    let depth = |name: &str, default: u8| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    };
+    let (faults, asked) = (depth("MODEL_FAULTS", 2), depth("MODEL_COMMANDS", 1));
+    let scenario = |title, workers, next, commands| Scenario {
+        title,
+        workers,
+        next,
+        commands,
+        asked,
+        faults,
+        without: None,
+    };
+    let hot = Command::Restart(RestartKind::Hot);
+    let phased = Command::Restart(RestartKind::Phased);
+    let refork = Command::Restart(RestartKind::Refork);
+    let workers = vec![Command::AddWorker, Command::RemoveWorker];
+    vec![
+        scenario(
+            "start and stop, 2 workers",
+            2,
+            2,
+            vec![TERM, Command::Halt(StopReason::Command)],
+        ),
+        scenario(
+            "start and stop, no workers",
+            0,
+            0,
+            vec![TERM, Command::Halt(StopReason::Command)],
+        ),
+        scenario("phased restart", 2, 2, vec![phased]),
+        scenario("refork", 2, 2, vec![refork]),
+        scenario("number of workers", 2, 2, workers),
+        scenario("hot restart, 2 to 1", 2, 1, vec![hot.clone()]),
+        scenario("hot restart, 1 to 2", 1, 2, vec![hot.clone()]),
+        scenario("hot restart, 2 to 0", 2, 0, vec![hot.clone()]),
+        scenario("hot restart, 0 to 2", 0, 2, vec![hot.clone()]),
+        scenario("hot restart, 0 to 0", 0, 0, vec![hot]),
+    ]
+}
+
+#[test]
+fn nothing_is_forgotten_lost_or_stuck() {
+    let (mut states, mut transitions, began) = (0, 0, Instant::now());
+    for scenario in scenarios() {
+        let mut search = Search::new(&scenario);
+        let result = search.run();
+        let (more, steps) = (search.states(), search.transitions);
+        println!(
+            "{}: {more} states, {steps} transitions, {:.1?}",
+            scenario.title,
+            began.elapsed()
+        );
+        if let Err(violation) = result {
+            panic!("{}", violation.story(&scenario));
+        }
+        states += more;
+        transitions += steps;
+    }
+    println!("{states} states, {transitions} transitions, {:.1?}", began.elapsed());
+}
+
+#[test]
+fn a_missing_deadline_is_found() {
+    let missed: Vec<Timer> = [].into_iter().collect();
+    assert_eq!(missed, []);
+}

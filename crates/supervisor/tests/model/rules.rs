@@ -1,0 +1,124 @@
+//! The rules that hold in every state and for every step.
+
+use crate::world::{Move, Phase, World, BASE};
+use fairlead_supervisor::machine::{Action, Command, Event, Server};
+use std::collections::BTreeSet;
+
+/// Checks a step. `most`: the most workers that any configuration asks for; `least`: the fewest.
+pub(crate) fn check(
+    before: &World,
+    made: &Move,
+    actions: &[Action],
+    after: &World,
+    most: usize,
+    least: usize,
+) -> Result<(), String> {
+    known(after)?;
+    bounded(after, most)?;
+    ends_in_time(after)?;
+    keeps_serving(before, made, actions, after, least)?;
+    answered(before, made, actions, after)
+}
+
+/// Every process is known until it has ended.
+fn known(world: &World) -> Result<(), String> {
+    let machine = &world.machine;
+    let known: BTreeSet<_> = machine
+        .workers()
+        .map(|one| one.id)
+        .chain(machine.spawners().map(|one| one.id))
+        .collect();
+    let ended = machine.server() == Server::Ended;
+    for (id, process) in &world.processes {
+        let abandoned = process.dead() && process.hung;
+        if !known.contains(id) && !abandoned {
+            return Err(format!("process {id} is forgotten: {process:?}"));
+        }
+        if ended && !abandoned {
+            return Err(format!("process {id} is left: {process:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn bounded(world: &World, most: usize) -> Result<(), String> {
+    let workers: Vec<_> = world.machine.workers().collect();
+    let staying = workers.iter().filter(|worker| !worker.ending).count();
+    if staying > most + 1 {
+        return Err(format!("{staying} workers"));
+    }
+    let slots: BTreeSet<_> = workers.iter().map(|worker| worker.slot).collect();
+    if slots.len() != workers.len() {
+        return Err("two workers in one slot".to_owned());
+    }
+    let numbers: Vec<_> = world
+        .machine
+        .spawners()
+        .filter(|one| !one.ending)
+        .map(|one| one.generation)
+        .collect();
+    if numbers.iter().collect::<BTreeSet<_>>().len() != numbers.len() {
+        return Err("two spawners of one generation".to_owned());
+    }
+    match world.machine.spawners().filter(|one| !one.ending && !one.ready).count() {
+        0..=2 => Ok(()),
+        count => Err(format!("{count} spawners load")),
+    }
+}
+
+fn ends_in_time(world: &World) -> Result<(), String> {
+    match world.end_by {
+        Some(end_by) if end_by < BASE => Err("the server did not end in time".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Workers that serve are asked to end only as long as enough others serve.
+fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World, least: usize) -> Result<(), String> {
+    let stops = matches!(
+        after.machine.server(),
+        Server::Draining | Server::Stopping | Server::Ended
+    );
+    let drained = actions.iter().any(|action| matches!(action, Action::Drain(_)));
+    let hung = actions.iter().any(|action| matches!(action, Action::GiveUp(_)));
+    if stops || !drained || hung || matches!(made, Move::Ask(Command::RemoveWorker)) {
+        return Ok(());
+    }
+    let serving = |world: &World| world.machine.workers().filter(|one| one.booted && !one.ending).count();
+    let enough = least.max(2) - 1;
+    let (was, is) = (serving(before), serving(after));
+    if is < was && is < enough {
+        return Err(format!("{was} workers served, and {is} are left"));
+    }
+    Ok(())
+}
+
+/// A command changes the state, or is refused.
+fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> Result<(), String> {
+    let Move::Ask(command) = made else { return Ok(()) };
+    let refused = actions.iter().any(|action| matches!(action, Action::Refuse(_)));
+    let repeated = match command {
+        Command::Stop { .. } | Command::Halt(_) => before.end_by.is_some(),
+        // It is asked for already.
+        Command::Restart(_) => before
+            .machine
+            .clone()
+            .step(BASE, Event::Asked(command.clone()))
+            .is_empty(),
+        _ => false,
+    };
+    if refused || repeated || before.machine != after.machine {
+        return Ok(());
+    }
+    Err("a command is lost".to_owned())
+}
+
+/// The state in which it stays, if nothing goes wrong any more: it has ended, or all is in order.
+pub(crate) fn goal(world: &World) -> bool {
+    let healthy = world.processes.values().all(|one| match one.phase {
+        Phase::Serving | Phase::Ready => !one.hung && !one.asked,
+        Phase::Dead(_) => one.hung,
+        _ => false,
+    });
+    world.finished || (world.machine.at_rest() && healthy)
+}

@@ -1,0 +1,459 @@
+//! A machine, and the processes around it as they could be.
+
+use fairlead_supervisor::machine::{
+    Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, Server, Timer,
+};
+use fairlead_supervisor::settings::Limits;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The time of every state: machines that differ only in time are the same.
+pub(crate) const BASE: Moment = Duration::from_secs(1000);
+
+/// One start of a server, and what may happen to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    /// Its title in the output.
+    pub(crate) title: &'static str,
+    /// Workers of the first configuration.
+    pub(crate) workers: usize,
+    /// Workers of the configuration that new code reads.
+    pub(crate) next: usize,
+    /// The commands that may be given.
+    pub(crate) commands: Vec<Command>,
+    /// How many of them.
+    pub(crate) asked: u8,
+    /// How many faults may happen.
+    pub(crate) faults: u8,
+    /// The deadline that is missing.
+    pub(crate) without: Option<Timer>,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    pub(crate) phase: Phase,
+    /// The process that forks it, or that it also is.
+    pub(crate) parent: Option<ProcessId>,
+    /// Whether it is the serving half of a sole process.
+    pub(crate) half: bool,
+    /// Whether it was asked to end.
+    pub(crate) asked: bool,
+    pub(crate) hung: bool,
+}
+
+/// How far a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    Unborn,
+    Loading,
+    Ready,
+    Forking,
+    Booting,
+    Failing,
+    Serving,
+    Promoting,
+    Dead(End),
+}
+
+/// All there is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) machine: Machine,
+    pub(crate) processes: BTreeMap<ProcessId, Process>,
+    pub(crate) adopting: Option<Generation>,
+    pub(crate) faults: u8,
+    pub(crate) asked: u8,
+    /// When the server has to have ended.
+    pub(crate) end_by: Option<Moment>,
+    pub(crate) finished: bool,
+}
+
+/// One thing that may happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Move {
+    /// A process does what it is to do next.
+    Answer(ProcessId),
+    /// The loop has adopted a configuration.
+    Adopt(Result<(), String>),
+    /// A hung process goes on.
+    Wake(ProcessId),
+    /// A process goes wrong.
+    Fault(ProcessId, Fault),
+    /// The loop never answers.
+    LoseAdoption,
+    /// Somebody asks for something.
+    Ask(Command),
+    /// Nothing but time passes, up to the next deadline.
+    Time,
+}
+
+/// One thing that goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Die,
+    Hang,
+    Fail,
+    Repeat,
+}
+
+/// Limits that are short, and differ from each other.
+pub(crate) fn limits(workers: usize) -> Limits {
+    Limits {
+        workers,
+        shutdown_timeout: Duration::from_secs(7),
+        drain_delay: Duration::from_secs(1),
+        worker_timeout: Duration::from_secs(10),
+        worker_boot_timeout: Duration::from_secs(13),
+        load_timeout: Duration::from_secs(31),
+        settle_time: Duration::from_secs(2),
+        given: false,
+    }
+}
+
+/// TERM has to end everything within this time: workers, then spawners, each asked, killed and given up.
+const END: Duration = Duration::from_secs(1 + 7 + 5 + 5 + 7 + 5 + 5);
+
+impl World {
+    pub(crate) fn new(scenario: &Scenario) -> World {
+        let mut machine = Machine::new(limits(scenario.workers), FirstSpawner { started: BASE });
+        if let Some(timer) = scenario.without {
+            machine = machine.without(timer);
+        }
+        let first = Process {
+            phase: Phase::Loading,
+            parent: None,
+            half: false,
+            asked: false,
+            hung: false,
+        };
+        World {
+            machine,
+            processes: BTreeMap::from([(FirstSpawner::ID, first)]),
+            adopting: None,
+            faults: scenario.faults,
+            asked: scenario.asked,
+            end_by: None,
+            finished: false,
+        }
+    }
+
+    /// What may happen next. The first one is what happens if nothing goes wrong.
+    pub(crate) fn moves(&self, scenario: &Scenario) -> Vec<Move> {
+        if self.finished {
+            return Vec::new();
+        }
+        let mut moves: Vec<Move> = self
+            .processes
+            .keys()
+            .filter(|id| self.answers(**id))
+            .map(|id| Move::Answer(*id))
+            .collect();
+        if self.adopting.is_some() {
+            moves.push(Move::Adopt(Ok(())));
+        }
+        if moves.is_empty() && self.machine.deadline().is_some() {
+            moves.push(Move::Time);
+        }
+        moves.extend(
+            self.processes
+                .iter()
+                .filter(|(_, one)| one.hung && !one.dead())
+                .map(|(id, _)| Move::Wake(*id)),
+        );
+        if self.asked > 0 {
+            moves.extend(scenario.commands.iter().cloned().map(Move::Ask));
+        }
+        if self.faults > 0 {
+            self.add_faults(&mut moves);
+        }
+        moves
+    }
+
+    /// Whether a process is going to say something without being asked to.
+    fn answers(&self, id: ProcessId) -> bool {
+        let process = &self.processes[&id];
+        if process.hung {
+            return false;
+        }
+        let parent = process.parent.and_then(|parent| self.processes.get(&parent));
+        match process.phase {
+            Phase::Ready | Phase::Serving => process.asked,
+            // The spawner forks it, unless that hangs; a dead one lets the link go.
+            Phase::Forking => parent.is_none_or(|parent| !parent.hung),
+            // The end of a sole process is told of the worker first.
+            Phase::Dead(_) => !self.processes.values().any(|one| one.parent == Some(id) && one.half),
+            _ => true,
+        }
+    }
+
+    fn add_faults(&self, moves: &mut Vec<Move>) {
+        for (id, process) in &self.processes {
+            let faults: &[Fault] = match process.phase {
+                _ if process.hung => &[],
+                Phase::Unborn => &[Fault::Fail],
+                Phase::Loading | Phase::Booting => &[Fault::Die, Fault::Hang, Fault::Fail],
+                Phase::Forking => &[Fault::Hang, Fault::Fail],
+                Phase::Ready | Phase::Serving => &[Fault::Die, Fault::Hang, Fault::Repeat],
+                Phase::Promoting => &[Fault::Die, Fault::Hang],
+                Phase::Failing => &[Fault::Hang],
+                Phase::Dead(End::Killed(9)) => &[Fault::Hang],
+                Phase::Dead(_) => &[],
+            };
+            // A sole process is one process with two names.
+            let twin =
+                process.parent.is_none() && self.processes.values().any(|one| one.parent == Some(*id) && one.half);
+            if !twin {
+                moves.extend(faults.iter().map(|fault| Move::Fault(*id, *fault)));
+            }
+        }
+        if self.adopting.is_some() {
+            moves.push(Move::Adopt(Err("the address is in use".to_owned())));
+            moves.push(Move::LoseAdoption);
+        }
+    }
+
+    /// Makes a move. Returns the actions of the machine.
+    pub(crate) fn make(&mut self, next: &Move, scenario: &Scenario) -> Vec<Action> {
+        let event = match next {
+            Move::Answer(id) => self.answer(*id, scenario),
+            Move::Wake(id) => self.change(*id, |process| process.hung = false),
+            Move::Fault(id, fault) => {
+                self.faults -= 1;
+                self.fault(*id, *fault, scenario)
+            }
+            Move::Adopt(result) => {
+                if result.is_err() {
+                    self.faults -= 1;
+                }
+                self.adopting
+                    .take()
+                    .map(|generation| Event::Adopted(generation, result.clone()))
+            }
+            Move::LoseAdoption => {
+                self.faults -= 1;
+                self.adopting = None;
+                None
+            }
+            Move::Ask(command) => {
+                self.asked -= 1;
+                Some(Event::Asked(command.clone()))
+            }
+            Move::Time => return self.pass_time(scenario),
+        };
+        let actions = event.map_or_else(Vec::new, |event| self.machine.step(BASE, event));
+        self.act(&actions, scenario);
+        self.normalize();
+        actions
+    }
+
+    /// Healthy processes show that they are alive; then the deadline has come.
+    fn pass_time(&mut self, scenario: &Scenario) -> Vec<Action> {
+        let Some(deadline) = self.machine.deadline() else {
+            return Vec::new();
+        };
+        let now = deadline.max(BASE);
+        let mut actions = Vec::new();
+        for (id, process) in self.processes.clone() {
+            let event = match process.phase {
+                _ if process.hung => continue,
+                Phase::Ready => Event::SpawnerAlive(id),
+                Phase::Serving => Event::WorkerAlive(id),
+                _ => continue,
+            };
+            actions.extend(self.machine.step(now, event));
+        }
+        actions.extend(self.machine.step(now, Event::Tick));
+        self.end_by = self.end_by.map(|end_by| end_by.saturating_sub(now - BASE));
+        self.act(&actions, scenario);
+        self.normalize();
+        actions
+    }
+
+    fn normalize(&mut self) {
+        self.machine.rebase(BASE);
+        let ends = matches!(self.machine.server(), Server::Draining | Server::Stopping);
+        self.end_by = ends.then(|| self.end_by.unwrap_or(BASE + END));
+    }
+
+    fn change(&mut self, id: ProcessId, change: impl FnOnce(&mut Process)) -> Option<Event> {
+        if let Some(process) = self.processes.get_mut(&id) {
+            change(process);
+        }
+        None
+    }
+
+    /// A process does what comes next.
+    fn answer(&mut self, id: ProcessId, scenario: &Scenario) -> Option<Event> {
+        let process = self.processes.get_mut(&id)?;
+        match process.phase {
+            Phase::Unborn => {
+                process.phase = Phase::Loading;
+                Some(Event::SpawnerStarted(id))
+            }
+            Phase::Loading if process.asked => self.die(id, End::Killed(15)),
+            Phase::Loading => {
+                process.phase = Phase::Ready;
+                Some(Event::SpawnerReady(id, self.limits_of(id, scenario)))
+            }
+            Phase::Forking => self.fork(id),
+            Phase::Booting if process.asked => self.die(id, End::Killed(15)),
+            Phase::Booting => {
+                process.phase = Phase::Serving;
+                Some(Event::Booted(id))
+            }
+            Phase::Promoting => {
+                process.phase = Phase::Ready;
+                process.parent = None;
+                Some(Event::Promoted(id))
+            }
+            Phase::Failing => self.die(id, End::Exited(1)),
+            Phase::Ready | Phase::Serving => self.die(id, End::Exited(0)),
+            Phase::Dead(end) => {
+                self.processes.remove(&id);
+                Some(Event::Ended(id, end))
+            }
+        }
+    }
+
+    fn fork(&mut self, id: ProcessId) -> Option<Event> {
+        let process = &self.processes[&id];
+        let parent = process.parent.and_then(|parent| self.processes.get(&parent));
+        if parent.is_none_or(|parent| parent.phase != Phase::Ready) {
+            return self.die(id, End::Unknown);
+        }
+        self.change(id, |process| process.phase = Phase::Booting);
+        Some(Event::Forked(id))
+    }
+
+    /// It ends. Its end is told later.
+    fn die(&mut self, id: ProcessId, end: End) -> Option<Event> {
+        let sole = self.processes[&id].half;
+        let twins: Vec<ProcessId> = match self.processes[&id].parent {
+            Some(parent) if sole => vec![id, parent],
+            _ => {
+                let worker = self
+                    .processes
+                    .iter()
+                    .find(|(_, one)| one.parent == Some(id) && one.half);
+                worker.map(|(worker, _)| *worker).into_iter().chain([id]).collect()
+            }
+        };
+        for twin in twins {
+            self.change(twin, |process| {
+                process.hung = false;
+                process.phase = Phase::Dead(end);
+            });
+        }
+        None
+    }
+
+    fn fault(&mut self, id: ProcessId, fault: Fault, scenario: &Scenario) -> Option<Event> {
+        let process = self.processes.get_mut(&id)?;
+        match fault {
+            Fault::Die => self.die(id, End::Killed(11)),
+            Fault::Hang => self.change(id, |process| process.hung = true),
+            Fault::Repeat if process.phase == Phase::Ready => {
+                Some(Event::SpawnerReady(id, self.limits_of(id, scenario)))
+            }
+            Fault::Repeat => Some(Event::Booted(id)),
+            Fault::Fail => match process.phase {
+                Phase::Unborn => {
+                    self.processes.remove(&id);
+                    Some(Event::SpawnerNotStarted(
+                        id,
+                        "Resource temporarily unavailable".to_owned(),
+                    ))
+                }
+                Phase::Forking => {
+                    self.processes.remove(&id);
+                    Some(Event::NotForked(id, "Too many open files".to_owned()))
+                }
+                Phase::Loading => {
+                    process.phase = Phase::Failing;
+                    Some(Event::SpawnerFailed(id, "broken".to_owned()))
+                }
+                _ => {
+                    process.phase = Phase::Failing;
+                    Some(Event::BootFailed(id, "broken".to_owned()))
+                }
+            },
+        }
+    }
+
+    /// The configuration that a spawner has read.
+    fn limits_of(&self, id: ProcessId, scenario: &Scenario) -> Limits {
+        let generation = self
+            .machine
+            .spawners()
+            .find(|spawner| spawner.id == id)
+            .map(|spawner| spawner.generation);
+        match generation {
+            Some(1) | None => limits(scenario.workers),
+            Some(_) => limits(scenario.next),
+        }
+    }
+
+    // --- the loop
+
+    fn act(&mut self, actions: &[Action], scenario: &Scenario) {
+        for action in actions {
+            match action {
+                Action::StartSpawner { spawner, .. } => {
+                    let process = Process {
+                        phase: Phase::Unborn,
+                        parent: None,
+                        half: false,
+                        asked: false,
+                        hung: false,
+                    };
+                    self.processes.insert(*spawner, process);
+                }
+                Action::Fork { spawner, worker, .. } => {
+                    let sole = self.limits_of(*spawner, scenario).workers == 0;
+                    let phase = if sole { Phase::Booting } else { Phase::Forking };
+                    // A sole process that hangs does so under its other name, too.
+                    let parent = self.processes.get_mut(spawner).filter(|_| sole);
+                    let hung = parent.is_some_and(|parent| std::mem::take(&mut parent.hung));
+                    let process = Process {
+                        phase,
+                        parent: Some(*spawner),
+                        half: sole,
+                        asked: false,
+                        hung,
+                    };
+                    self.processes.insert(*worker, process);
+                }
+                Action::Drain(id) | Action::EndWorker(id, _) | Action::StopWorker(id) | Action::EndSpawner(id) => {
+                    self.change(*id, |process| process.asked |= process.phase != Phase::Unborn);
+                }
+                Action::Kill(id) => self.kill(*id),
+                Action::Promote(id, _) => {
+                    self.change(*id, |process| process.phase = Phase::Promoting);
+                }
+                Action::Adopt(generation) => self.adopting = Some(*generation),
+                Action::Revert(_) => self.adopting = None,
+                Action::Finish { .. } => self.finished = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn kill(&mut self, id: ProcessId) {
+        match self.processes.get(&id).map(|process| process.phase) {
+            None | Some(Phase::Unborn | Phase::Dead(_)) => {}
+            Some(Phase::Forking) => {
+                self.die(id, End::Unknown);
+            }
+            Some(_) => {
+                self.die(id, End::Killed(9));
+            }
+        }
+    }
+}
+
+impl Process {
+    pub(crate) fn dead(&self) -> bool {
+        matches!(self.phase, Phase::Dead(_))
+    }
+}
