@@ -39,6 +39,9 @@ module Fairlead
     # Logs which inherited listeners none of the addresses has needed.
     def tell_of_unused = @unused.each { |listener| log.listener_unused(listener) }
 
+    # Logs the addresses that this process has opened itself.
+    def announce_opened = listeners.reject(&:lent?).each { |listener| log.listening(listener) }
+
     # Logs the addresses, once there is an application to serve them.
     def announce = listeners.each { |listener| log.listening(listener) }
 

@@ -6,8 +6,8 @@ module Fairlead
     class << self
       # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd. Programs that
       # this process starts do not get it, as they get no other listener.
-      # +binding+: the address it was opened for, as it was written. +kept+: as for #kept?. +lent+: whether another process of this server
-      # has opened it, and removes it. Raises BindError if it does not listen.
+      # +binding+: the address it was opened for, as it was written. +kept+, +lent+: as for #kept? and #lent?. Raises BindError if it does
+      # not listen.
       def adopt(descriptor, binding = nil, kept: false, lent: false)
         socket = Socket.for_fd(descriptor)
         socket.close_on_exec = true
@@ -61,7 +61,7 @@ module Fairlead
     attr_reader :tls
 
     # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
-    # +lent+: as for Listener.adopt.
+    # +lent+: as for #lent?.
     def initialize(socket, address, file: nil, binding: nil, kept: false, lent: false)
       @socket = socket
       @address = address.freeze
@@ -93,6 +93,9 @@ module Fairlead
 
     # Whether the socket outlives this server, because systemd has it too and hands it to the next one.
     def kept? = @kept
+
+    # Whether another process of the server has opened it, and removes it.
+    def lent? = @owner.nil?
 
     # Notes another address as the one that it was opened for.
     def rename(binding)

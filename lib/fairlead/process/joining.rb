@@ -24,8 +24,9 @@ module Fairlead
       @kind = kind.to_sym
       @url, @token = [url, token].map { |text| text unless text.empty? }
       @shared = Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno))
-      @descriptors, @bindings, kept = [], [], {}
-      take_rest(kept)
+      @descriptors = []
+      @bindings = []
+      kept = take_rest
       @kept = kept.compact if replacement?
     end
 
@@ -80,6 +81,7 @@ module Fairlead
       return unless hot?
 
       @service.tell_of_unused
+      @service.announce_opened
       @sockets.announce(@service.log)
     end
 
@@ -96,15 +98,16 @@ module Fairlead
       raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; stop the server and start it again"
     end
 
-    # The listeners and the settings of the certificates that the processes of the server have. +kept+: by the keys of the addresses.
-    def take_rest(kept)
+    # Takes the listeners. Returns the settings of the certificates that the processes of the server have, by the keys of the addresses.
+    def take_rest
+      kept = {}
       while (message = receive)
         case message.kind
         when :listeners
           @bindings.concat(message.fields)
           @descriptors.concat(message.ios)
         when :kept then kept[message.fields.first] = Tls::HandedOver.read(message.ios.first)
-        when :kept_end then return
+        when :kept_end then return kept
         end
       end
       raise Error, "the supervisor is gone"

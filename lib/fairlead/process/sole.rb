@@ -22,7 +22,7 @@ module Fairlead
       @number = number
       @joining = joining
       @signals = Signals.new
-      @steward = Steward.new(self, service, link, joining: joining)
+      @steward = Steward.new(service, link, joining: joining)
       @plugins = Plugins.new(self, service)
     end
 

@@ -37,7 +37,7 @@ module Fairlead
       @warm = warm
       @joining = joining
       @signals = Signals.new
-      @steward = Steward.new(self, service, link, joining: joining)
+      @steward = Steward.new(service, link, joining: joining)
       @plugins = Plugins.new(self, service)
     end
 

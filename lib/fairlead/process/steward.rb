@@ -19,9 +19,8 @@ module Fairlead
     SERVING = :ready
     STARTING = :starting
 
-    # +server+: has #ask. +joining+: nil in the first process of a server, and in one that was a worker.
-    def initialize(server, service, link, joining: nil)
-      @server = server
+    # +joining+: nil in the first process of a server, and in one that was a worker.
+    def initialize(service, link, joining: nil)
       @service = service
       @log = service.log
       @link = link
@@ -82,6 +81,12 @@ module Fairlead
       message.kind != :booted
     end
 
+    # For the Acme::Keeper, on any thread: asks the supervisor for something. What people are told has changed then.
+    def ask(request)
+      tell_of_acme
+      @link.send(:ask, request)
+    end
+
     # Ends what runs beside the application.
     def close
       @acme&.close
@@ -110,7 +115,7 @@ module Fairlead
 
       @current = true
       @joining&.adopted
-      @acme = Acme::Keeper.new(@server, @service) if @service.configuration.acme.any?
+      @acme = Acme::Keeper.new(self, @service) if @service.configuration.acme.any?
       @service.tls.take_read.each { |offer, settings| send_certificates(:kept, offer, settings) }
       @service.tls.start { |offer| pass_on(offer) }
     end
@@ -126,9 +131,13 @@ module Fairlead
       @service.tls.ask
     end
 
-    # Tells what has changed.
     def look_after_acme
       @acme.look(@serves ? SERVING : STARTING)
+      tell_of_acme
+    end
+
+    # Tells what has changed.
+    def tell_of_acme
       report = @acme.report.map { |order| order.transform_values { |value| value.is_a?(Time) ? value.getutc.iso8601(3) : value } }
       return if report == @told
 

@@ -88,7 +88,7 @@ class TlsOffersTest < Minitest::Test
   def test_what_another_process_has_read_takes_the_place_of_the_files
     in_folder(files) do
       offers = offers_of("ssl://a:1?#{QUERY}", keep: true)
-      kept = offers.take_read.to_h { |offer, settings| [offer.key, settings] }
+      kept = offers.take_read.to_h.transform_keys(&:key)
       File.write("cert.pem", "broken")
 
       assert_equal named(offers), named(offers_of("ssl://a:1?#{QUERY}", kept: kept))
