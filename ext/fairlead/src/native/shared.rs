@@ -23,15 +23,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.const_set("LAYOUT", SharedMemory::layout())?;
     class.const_set("DESCRIPTORS", SharedMemory::DESCRIPTORS)?;
     class.define_method("descriptors", method!(Shared::descriptors, 0))?;
-    class.define_method("mailbox", method!(Shared::mailbox, 1))?;
     class.define_method("adopt_mailbox", method!(Shared::adopt_mailbox, 2))?;
-    class.define_method("add", method!(Shared::add, 1))?;
-    class.define_method("introduce", method!(Shared::introduce, 0))?;
-    class.define_method("tend_ticket_keys", method!(Shared::tend_ticket_keys, 0))?;
-    class.define_method("reset", method!(Shared::reset, 1))?;
     class.define_method("beat", method!(Shared::beat, 1))?;
-    class.define_method("give_up", method!(Shared::give_up, 1))?;
-    class.define_method("heartbeat_age", method!(Shared::heartbeat_age, 1))?;
     class.define_method("stats", method!(Shared::stats, 0))
 }
 
@@ -67,13 +60,6 @@ impl Shared {
         ruby.ary_from_iter(all.map(|descriptor| descriptor.as_raw_fd()))
     }
 
-    /// The numbers of the two descriptors of a slot's mailbox; nil if this process does not know it.
-    fn mailbox(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<RArray>, Error> {
-        this.check(ruby, slot)?;
-        let descriptors = this.memory.bus().descriptors(slot);
-        Ok(descriptors.map(|ends| ruby.ary_from_iter(ends.iter().map(AsRawFd::as_raw_fd))))
-    }
-
     /// `adopt_mailbox(slot, descriptors)`: that of another process, from what `mailbox` gave there.
     fn adopt_mailbox(ruby: &Ruby, this: &Shared, slot: usize, descriptors: RArray) -> Result<(), Error> {
         this.check(ruby, slot)?;
@@ -82,26 +68,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes room for another worker; to be called before it is forked.
-    fn add(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot)?;
-        let added = this.memory.bus().add(slot);
-        added.map_err(|error| system_error(ruby, "a mailbox", &error))
-    }
-
-    /// Tells workers that were forked earlier about those that were added; to be called regularly.
-    fn introduce(&self) {
-        self.memory.bus().introduce();
-    }
-
     /// What the tickets of all workers are encrypted with.
     pub(super) fn ticket_keys(&self) -> &'static TicketKeys {
         &self.memory.scoreboard().ticket_keys
-    }
-
-    /// Makes a new key for tickets if that is due; to be called regularly.
-    fn tend_ticket_keys(&self) {
-        self.ticket_keys().tend();
     }
 
     pub(super) fn scoreboard(&self) -> &'static Scoreboard {
@@ -112,30 +81,11 @@ impl Shared {
         Arc::clone(self.memory.waiting_room())
     }
 
-    /// Resets a slot for the next worker. The one before may have died while it put a request into the waiting room.
-    fn reset(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot)?;
-        this.memory.reset(slot);
-        Ok(())
-    }
-
     /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
     /// shows.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)
             .map(|()| this.memory.scoreboard().slot(slot).beat())
-    }
-
-    /// Tells the worker of a slot, by way of its native threads, that it is going to be killed.
-    fn give_up(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
-        this.check(ruby, slot)
-            .map(|()| this.memory.scoreboard().slot(slot).give_up())
-    }
-
-    /// Seconds since the last beat; nil if there was none since the reset.
-    fn heartbeat_age(ruby: &Ruby, this: &Shared, slot: usize) -> Result<Option<f64>, Error> {
-        this.check(ruby, slot)
-            .map(|()| this.memory.scoreboard().slot(slot).age())
     }
 
     fn check(&self, ruby: &Ruby, slot: usize) -> Result<(), Error> {
