@@ -42,6 +42,9 @@ module Fairlead
     # Whether messages of the level debug are wanted.
     def debug? = @debug
 
+    # Whether another program can write the same lines to the standard streams.
+    def plain? = @writer.plain?
+
     # The descriptors to which the engine may write its own lines: those about requests, and those about what is wrong. nil if
     # they have to be given to #request_served and #engine_failed.
     def request_fd = @writer.request_fd

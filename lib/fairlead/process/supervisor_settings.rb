@@ -73,7 +73,7 @@ module Fairlead
       redirected = Redirection.paths(@configuration)
       {
         json: @configuration.log_format == :json, quiet: @configuration.quiet?, debug: @configuration.debug?,
-        prefix: @configuration.supervised?, by_ruby: !(@configuration.log_formatter || @configuration.custom_logger).nil?,
+        prefix: @configuration.supervised?, by_ruby: !@service.log.plain?,
         stdout: bytes(redirected[:redirect_stdout]), stderr: bytes(redirected[:redirect_stderr]), access: bytes(@service.access_log_file&.path)
       }
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "logger"
 require "stringio"
 
 class SupervisorSettingsTest < Minitest::Test
@@ -33,8 +34,10 @@ class SupervisorSettingsTest < Minitest::Test
   end
 
   def test_a_log_that_only_ruby_can_write_is_told_of
-    refute settings.to_h[:log][:by_ruby]
-    assert settings(log_formatter: ->(text) { text }).to_h[:log][:by_ruby]
+    refute by_ruby?(Fairlead::EventLog.new(output: $stdout, errors: $stderr))
+    assert by_ruby?(Fairlead::EventLog.new(output: $stdout, errors: $stderr, formatter: ->(text) { text }))
+    assert by_ruby?(Fairlead::EventLog.new(logger: Logger.new($stdout)))
+    assert by_ruby?(Fairlead::EventLog.new(output: StringIO.new, errors: $stderr))
   end
 
   def test_listeners_are_named_by_their_places_among_the_descriptors
@@ -64,6 +67,11 @@ class SupervisorSettingsTest < Minitest::Test
 
   def configuration(**options)
     Fairlead::Configuration.from_options({ bind: "tcp://127.0.0.1:0", environment: "production", **options })
+  end
+
+  def by_ruby?(log)
+    service = Fairlead::Service.new(configuration, log: log).adopt([], [])
+    Fairlead::SupervisorSettings.new(service, pid: 1).to_h[:log][:by_ruby]
   end
 
   def service(configuration)

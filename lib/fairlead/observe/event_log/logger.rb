@@ -22,6 +22,9 @@ module Fairlead
       def request_fd = nil
       def error_fd = nil
 
+      # Only this process has it.
+      def plain? = false
+
       # Whatever goes wrong in the logger of the program, the server goes on.
       def write(level, _event, text)
         @logger.public_send(level, formatted(text)) if level != :debug || @logger.respond_to?(:debug)

@@ -22,6 +22,9 @@ module Fairlead
       def request_fd = descriptor(@output)
       def error_fd = (descriptor(@errors) unless @formatter)
 
+      # Whether nothing of the lines is the program's own.
+      def plain? = @formatter.nil? && [descriptor(@output), descriptor(@errors)] == [1, 2]
+
       # Writes a message. If the terminal is closed or the disk is full, it is lost and the server goes on.
       def write(level, event, text)
         stream = %i[debug info].include?(level) ? @output : @errors
