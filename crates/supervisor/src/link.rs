@@ -131,6 +131,8 @@ impl Link {
         let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(text)], &mut control, flags) {
             Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
+            // The other side has ended without reading everything. Its own messages come next.
+            Err(Errno::CONNRESET) => return self.receive_into(text),
             Err(_) => return Received::Gone,
         };
         if received.bytes == 0 {
@@ -204,6 +206,16 @@ mod tests {
         assert_eq!(message(theirs.receive()).text(0), "no file");
         assert!(matches!(theirs.receive(), Received::Gone));
         assert!(!theirs.send("end", &[], &[]));
+    }
+
+    #[test]
+    fn the_last_words_of_a_side_that_has_not_read_everything_are_heard() {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        ours.send("kept_end", &[], &[]);
+        theirs.send("failed", &[b"no file"], &[]);
+        drop(theirs);
+        assert_eq!(message(ours.receive()).text(0), "no file");
+        assert!(matches!(ours.receive(), Received::Gone));
     }
 
     #[test]

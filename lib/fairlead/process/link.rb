@@ -69,6 +69,8 @@ module Fairlead
       return GONE if text.nil? || text.empty?
 
       parse(text, controls.flat_map { |control| control.unix_rights || [] })
+    rescue Errno::ECONNRESET # the other end is closed, and has not read everything; its own messages come next
+      retry
     rescue SystemCallError, IOError
       GONE
     end

@@ -33,6 +33,14 @@ class LinkTest < Minitest::Test
     assert_equal "hello", reader.read
   end
 
+  def test_the_last_words_are_read_of_one_that_has_not_read_everything
+    @ours.send(:end)
+    @theirs.send(:failed, "no such file")
+    @theirs.close
+
+    assert_equal %i[failed gone], @ours.messages.map(&:kind)
+  end
+
   def test_the_end_of_the_other_one_is_read_after_what_it_has_said
     @theirs.send(:failed, "no such file")
     @theirs.close
