@@ -32,12 +32,12 @@ class HotRestartTest < Minitest::Test
       2.upto(4) do |number|
         server.write("version", number.to_s)
         server.signal(:USR2)
-        wait_until("the new code") { server.stdout.scan(/ ready /).size == number }
+        restarted(server, "hot restart", times: number - 1)
       end
     end
 
     assert_empty failures
-    assert_equal "4 #{server.pid}", answer(server)
+    assert_equal "4 #{server.serving_pids.first}", answer(server)
     assert_equal 0, server.stop.exitstatus
   end
 
@@ -56,7 +56,7 @@ class HotRestartTest < Minitest::Test
     restarted(server, "hot restart")
 
     assert_equal "2", version(server)
-    refute File.exist?("/proc/#{hung}")
+    wait_until("the end of the spawner that hangs") { !File.exist?("/proc/#{hung}") }
     assert_match(/hot restart: it takes the place of the phased restart/, server.stdout)
   end
 
@@ -82,7 +82,7 @@ class HotRestartTest < Minitest::Test
     server.write("version", "2")
     server.signal(:USR1)
 
-    wait_until("the new code") { server.stdout.scan(/ ready /).size == 2 }
+    restarted(server, "hot restart")
     assert_equal "2", version(server)
   end
 
@@ -91,7 +91,7 @@ class HotRestartTest < Minitest::Test
       server = versioned(*flags)
       server.write("config/fairlead.rb", "max_threads 0\n")
       server.signal(:USR2)
-      server.wait_for_output(/hot restart: failed, the old code goes on serving: .*max_threads/)
+      server.wait_for_output(/hot restart: failed, generation 1 goes on serving: .*max_threads/)
 
       assert_equal "1", version(server)
     end
@@ -152,7 +152,7 @@ class HotRestartTest < Minitest::Test
 
   # Loaded before the command, in the new program.
   SLOW_START = <<~'RUBY'
-    if ENV["FAIRLEAD_LISTENERS"]
+    if ENV["FAIRLEAD_SPAWNER"]
       File.write("executed", "")
       sleep 0.01 until File.exist?("go")
     end
@@ -187,7 +187,7 @@ class HotRestartTest < Minitest::Test
     { "IGNORE" => "1", "DEFAULT" => nil }.each do |handler, expected|
       server = with_hangup(handler) { versioned }
       server.signal(:USR2)
-      wait_until("the new code") { server.stdout.scan(/ ready /).size == 2 }
+      restarted(server, "hot restart")
       server.signal(:HUP)
 
       expected ? assert_equal([expected] * 3, Array.new(3) { version(server) }) : assert_equal(0, server.wait_exit.exitstatus)
