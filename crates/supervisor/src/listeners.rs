@@ -79,18 +79,6 @@ impl Listener {
         let _ = shutdown(&*self.socket, Shutdown::Both);
     }
 
-    /// The same listener under the names of another configuration. Its file, and whether systemd has it, stay.
-    pub fn renamed(&self, settings: &ListenerSettings) -> Listener {
-        Listener {
-            settings: ListenerSettings {
-                file: self.settings.file.clone(),
-                kept: self.settings.kept,
-                ..settings.clone()
-            },
-            ..self.clone()
-        }
-    }
-
     /// Closes it in this process, where others go on accepting. Returns the file to delete in the end.
     pub fn close(self) -> Option<SocketFile> {
         self.file
