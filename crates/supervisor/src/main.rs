@@ -5,39 +5,31 @@ use fairlead_supervisor::start::Start;
 use fairlead_supervisor::supervisor::{Ended, Supervisor};
 use std::process::ExitCode;
 
+/// Exit status after TERM, if the configuration wants TERM to show there (`raise_exception_on_sigterm`).
+const TERMINATED: u8 = 128 + 15;
+
 fn main() -> ExitCode {
-    match run() {
-        Ok(ended) => end(&ended),
-        Err(reason) => defeat(&reason),
-    }
+    run().unwrap_or_else(|reason| {
+        eprintln!("fairlead: {}", reason.replace('\n', "\nfairlead: "));
+        ExitCode::FAILURE
+    })
 }
 
-fn run() -> Result<Ended, String> {
+fn run() -> Result<ExitCode, String> {
     let signals = Signals::open().map_err(|error| error.to_string())?;
     let start = Start::receive()?;
-    Ok(Supervisor::new(start, Some(signals))?.run())
-}
-
-fn end(ended: &Ended) -> ExitCode {
+    let mut supervisor = Supervisor::new(start, Some(signals))?;
+    let ended = supervisor.run();
     if let Some(reason) = &ended.defeat {
-        return defeat(reason);
+        supervisor.tell_of_defeat(reason);
     }
-    if ended.by_term {
-        end_by_term();
-    }
-    ExitCode::from(u8::try_from(ended.status).unwrap_or(1))
+    Ok(exit_code(&ended))
 }
 
-/// The server could not start.
-fn defeat(reason: &str) -> ExitCode {
-    eprintln!("fairlead: {}", reason.replace('\n', "\nfairlead: "));
-    ExitCode::FAILURE
-}
-
-/// Ends this process as TERM does to a program that does not handle it.
-fn end_by_term() {
-    let mut term = nix::sys::signal::SigSet::empty();
-    term.add(nix::sys::signal::Signal::SIGTERM);
-    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
-    let _ = term.thread_unblock();
+fn exit_code(ended: &Ended) -> ExitCode {
+    match ended {
+        Ended { defeat: Some(_), .. } => ExitCode::FAILURE,
+        Ended { by_term: true, .. } => ExitCode::from(TERMINATED),
+        Ended { status, .. } => ExitCode::from(u8::try_from(*status).unwrap_or(1)),
+    }
 }

@@ -37,7 +37,7 @@ class HotRestartTest < Minitest::Test
     end
 
     assert_empty failures
-    assert_equal "4", version(server)
+    assert_equal "4 #{server.serving_pids.first}", answer(server)
     assert_equal 0, server.stop.exitstatus
   end
 
@@ -56,7 +56,7 @@ class HotRestartTest < Minitest::Test
     restarted(server, "hot restart")
 
     assert_equal "2", version(server)
-    wait_until("the end of the other one") { !File.exist?("/proc/#{hung}") }
+    wait_until("the end of the spawner that hangs") { !File.exist?("/proc/#{hung}") }
     assert_match(/hot restart: it takes the place of the phased restart/, server.stdout)
   end
 

@@ -62,10 +62,12 @@ impl Machine {
         });
         worker.booted = true;
         let (name, sole, spawner) = (worker.name(), worker.sole, worker.spawner);
-        self.log(Notice::WorkerBooted {
-            worker: name,
-            after: now.saturating_sub(started),
-        });
+        if !sole {
+            self.log(Notice::WorkerBooted {
+                worker: name,
+                after: now.saturating_sub(started),
+            });
+        }
         if self.server == Server::Starting {
             self.server.enter(Server::Completing);
             self.begin_pending();

@@ -117,6 +117,8 @@ pub enum Notice {
     RestartDone {
         kind: RestartKind,
         generation: Generation,
+        /// True for a server without workers.
+        sole: bool,
     },
     RestartFailed {
         kind: RestartKind,
@@ -329,7 +331,12 @@ impl Notice {
             Notice::RestartBegun { kind, generation } => {
                 format!("{kind}: loading the new code (generation {generation})")
             }
-            Notice::RestartDone { kind, generation } => {
+            Notice::RestartDone {
+                kind,
+                generation,
+                sole: true,
+            } => format!("{kind}: done, generation {generation} serves"),
+            Notice::RestartDone { kind, generation, .. } => {
                 format!("{kind}: done, all workers are of generation {generation}")
             }
             Notice::RestartFailed {

@@ -260,7 +260,11 @@ impl Machine {
         for id in others {
             self.end_spawner(id, self.deadline_of_end());
         }
-        self.log(Notice::RestartDone { kind, generation });
+        self.log(Notice::RestartDone {
+            kind,
+            generation,
+            sole: self.wanted == 0,
+        });
         self.begin_pending();
     }
 

@@ -140,6 +140,13 @@ impl Supervisor {
         }
     }
 
+    /// Logs why the server has never served.
+    pub fn tell_of_defeat(&self, reason: &str) {
+        let text = format!("fairlead: {}", reason.replace('\n', "\nfairlead: "));
+        self.log.error("start_failed", text);
+        self.log.flush(LAST_LINES);
+    }
+
     /// Waits for news and acts on them. Returns the end of the server.
     pub fn turn(&mut self) -> Option<Ended> {
         let pause = self.pause();
