@@ -70,6 +70,11 @@ impl Adoption {
         &self.current
     }
 
+    /// The same, to change it.
+    pub fn current_mut(&mut self) -> &mut Configuration {
+        &mut self.current
+    }
+
     /// True if that generation is a sole process.
     pub fn is_sole(&self, generation: Generation) -> bool {
         let configuration = self.reported.get(&generation).unwrap_or(&self.current);

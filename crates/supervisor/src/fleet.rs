@@ -9,6 +9,7 @@ use crate::listeners::Listener;
 use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
 use crate::settings::PROTOCOL;
 use crate::spawning::{self, Started};
+use crate::wording::shortage;
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::{kill_process, Signal};
 use std::ffi::OsString;
@@ -102,7 +103,7 @@ impl Fleet {
             }
             Err(error) => {
                 self.children.forget(name);
-                Event::SpawnerNotStarted(name, error.to_string())
+                Event::SpawnerNotStarted(name, shortage(&error))
             }
         }
     }
@@ -114,7 +115,7 @@ impl Fleet {
     /// # Errors
     /// A sentence, if descriptors are short or the spawner takes no message.
     pub fn fork(&mut self, spawner: ProcessId, worker: ProcessId, place: Place, is_sole: bool) -> Result<(), String> {
-        self.memory.bus().add(place.slot).map_err(|error| error.to_string())?;
+        self.memory.bus().add(place.slot).map_err(|error| shortage(&error))?;
         self.memory.reset(place.slot);
         let mailbox = self.memory.bus().descriptors(place.slot);
         let mailbox: Vec<BorrowedFd<'_>> = mailbox.into_iter().flatten().collect();
@@ -130,7 +131,7 @@ impl Fleet {
                 .ok_or_else(|| "its process takes no message".into());
         }
         let generation = parent.generation;
-        let (ours, theirs) = Link::pair().map_err(|error| error.to_string())?;
+        let (ours, theirs) = Link::pair().map_err(|error| shortage(&error.into()))?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd()].into_iter().chain(mailbox).collect();
         if !parent.send("fork", &fields, &descriptors) {
             return Err("its spawner takes no message".into());

@@ -24,6 +24,17 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
+/// The reason why something was not made; for too few descriptors, also the limit to raise.
+pub fn shortage(error: &io::Error) -> String {
+    const EMFILE: i32 = 24;
+    if error.raw_os_error() != Some(EMFILE) {
+        return reason(error);
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.map_or_else(|| "unlimited".to_string(), |limit| limit.to_string());
+    format!("too few descriptors, \"ulimit -n\" is {limit}: {}", reason(error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,7 @@ module Fairlead
       serve_there if @place
       run_hooks(:after_stopped)
       @plugins.stopped
+      @log.stopped if @server_ends && !@log.plain?
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       fail_with(e)
@@ -106,8 +107,8 @@ module Fairlead
       when :booted then booted
       when :restarting then restarting
       when :drain then leave
-      when :end then leave(delay: Float(message.fields.first || 0))
-      when :stop then halt
+      when :end then end_server { leave(delay: Float(message.fields.first || 0)) }
+      when :stop then end_server { halt }
       when :close_listeners then @service.listeners.close
       when :gone then supervisor_gone
       end
@@ -118,6 +119,11 @@ module Fairlead
       @slot = message.number(1)
       @place = true
       message.ios.each(&:close) # it has no siblings to hear from
+    end
+
+    def end_server
+      @server_ends = true
+      yield
     end
 
     def leave(delay: 0)

@@ -51,6 +51,7 @@ module Fairlead
       @service.listeners.close # nobody else may be waiting for the address in vain
       run_hooks(:after_stopped)
       @plugins.stopped
+      @log.stopped if @server_ends && !@log.plain?
       0
     rescue Error, *DescriptorError::SYSTEM_ERRORS => e
       e = DescriptorError.new(e) unless e.is_a?(Error)
@@ -115,9 +116,15 @@ module Fairlead
       when :worker_lost then run_hooks(:worker_lost, message.number)
       when :worker_ended then worker_ended(*message.fields)
       when :restarting then restarting
-      when :close_listeners then @service.listeners.close
+      when :close_listeners then close_listeners
       when :end, :gone then @ended = true
       end
+    end
+
+    # The server ends.
+    def close_listeners
+      @server_ends = true
+      @service.listeners.close
     end
 
     # A worker that has ended, for the hook; +process_status+ has the usual questions of a Process::Status.

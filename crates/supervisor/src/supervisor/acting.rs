@@ -6,6 +6,7 @@ use crate::log::Level;
 use crate::machine::notice::{self, Names};
 use crate::machine::{Action, Event, Generation, Notice, ProcessId};
 use crate::native_threads;
+use crate::wording::shortage;
 
 impl Supervisor {
     pub(super) fn act(&mut self, action: Action) {
@@ -20,7 +21,7 @@ impl Supervisor {
                         .start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);
                 if let Err(error) = started {
                     self.events
-                        .push_back(Event::SpawnerNotStarted(spawner, error.to_string()));
+                        .push_back(Event::SpawnerNotStarted(spawner, shortage(&error)));
                 }
             }
             Action::Fork {
@@ -97,6 +98,7 @@ impl Supervisor {
         self.log.adopt(&configuration.settings.log);
         self.services.adopt(configuration, &self.log);
         self.watch.adopt(configuration, self.now);
+        self.services.store(self.adoption.current_mut());
     }
 
     fn make_current(&mut self, spawner: ProcessId) {

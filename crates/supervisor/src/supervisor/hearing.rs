@@ -227,8 +227,7 @@ impl Supervisor {
                 self.adoption.report(generation, configuration);
                 if let Some(child) = self.fleet.children.get(spawner) {
                     child.ready = true;
-                    self.certificates
-                        .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
+                    child.since = self.now;
                 }
                 Event::SpawnerReady(spawner, limits)
             }
@@ -254,11 +253,14 @@ impl Supervisor {
     }
 
     fn hear_booted(&mut self, worker: ProcessId) {
+        let current = self.machine.generation();
         if let Some(child) = self.fleet.children.get(worker) {
             child.ready = true;
             child.since = self.now;
-            self.certificates
-                .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
+            if child.generation == current {
+                self.certificates
+                    .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
+            }
         }
         self.fleet.tend(); // the others are to know its mailbox
         self.happen(Event::Booted(worker));

@@ -99,8 +99,9 @@ impl Supervisor {
         first.is_process(start.first, None);
         fleet.children.add(first);
         let watch = Watch::new(&start.configuration, now);
-        let adoption = Adoption::begin(start.configuration)?;
-        let services = Services::open(adoption.current()).map_err(text)?;
+        let mut adoption = Adoption::begin(start.configuration)?;
+        let mut services = Services::open(adoption.current()).map_err(text)?;
+        services.store(adoption.current_mut());
         Ok(Supervisor {
             machine,
             now,
@@ -226,7 +227,8 @@ impl Supervisor {
             self.serve();
         }
         self.adoption.end();
-        if ended.defeat.is_none() && ended.status == 0 {
+        let ruby_says = self.adoption.current().settings.log.by_ruby; // the last process of the server
+        if ended.defeat.is_none() && !ruby_says {
             self.log.info("stopped", "fairlead stopped");
         }
         self.services.ended();

@@ -33,7 +33,6 @@ impl Services {
             ..Services::default()
         };
         services.listen(configuration)?;
-        services.store(configuration);
         Ok(services)
     }
 
@@ -47,7 +46,6 @@ impl Services {
         if let Err(error) = self.listen(configuration) {
             log.error("control_failed", format!("control: {error}"));
         }
-        self.store(configuration);
     }
 
     fn listen(&mut self, configuration: &Configuration) -> io::Result<()> {
@@ -63,15 +61,18 @@ impl Services {
         Ok(())
     }
 
-    /// Gives systemd the listeners to keep.
-    fn store(&mut self, configuration: &Configuration) {
-        if let (Some(systemd), true) = (&mut self.systemd, configuration.settings.systemd_store) {
-            for listener in configuration
-                .listeners
-                .iter()
-                .filter(|listener| !listener.settings.kept)
-            {
-                let _ = systemd.systemd().store(listener.as_fd());
+    /// Gives systemd the listeners to keep, if the configuration says so.
+    pub(super) fn store(&mut self, configuration: &mut Configuration) {
+        let (Some(systemd), true) = (&mut self.systemd, configuration.settings.systemd_store) else {
+            return;
+        };
+        for listener in configuration
+            .listeners
+            .iter_mut()
+            .filter(|listener| !listener.settings.kept)
+        {
+            if systemd.systemd().store(listener.as_fd()).is_ok() {
+                listener.settings.kept = true;
             }
         }
     }
