@@ -47,6 +47,8 @@ pub struct Child {
     pidfd: Option<OwnedFd>,
     /// A signal for a process whose id is not known yet.
     signal: Option<Signal>,
+    /// True until its process is known, or cannot be made.
+    starting: bool,
     ended: bool,
 }
 
@@ -66,6 +68,7 @@ impl Child {
             pid: None,
             pidfd: None,
             signal: None,
+            starting: false,
             ended: false,
         }
     }
@@ -74,6 +77,7 @@ impl Child {
     pub fn spawner(name: ProcessId, generation: Generation, link: Link) -> Child {
         Child {
             spawner: Some(name),
+            starting: true,
             ..Child::new(link, generation)
         }
     }
@@ -95,6 +99,7 @@ impl Child {
     /// Takes note of its process. `pidfd`: opened here, if it is missing.
     pub fn is_process(&mut self, pid: Pid, pidfd: Option<OwnedFd>) {
         self.pid = Some(pid);
+        self.starting = false;
         self.pidfd = pidfd.or_else(|| pidfd_open(pid, PidfdFlags::empty()).ok());
         if let Some(signal) = self.signal.take() {
             self.signal(signal);
@@ -127,6 +132,7 @@ impl Child {
     pub fn kill(&mut self) {
         if self.pid.is_none() {
             self.link = None;
+            self.starting = false;
         }
         self.signal(Signal::KILL);
     }
@@ -161,7 +167,7 @@ impl Child {
             }
             (None, Some(pid)) => waitpid(Some(pid), options)
                 .map(|ended| ended.map(|(_, status)| (status.exit_status(), status.terminating_signal()))),
-            (None, None) => return self.link.is_none().then_some(End::Unknown),
+            (None, None) => return (self.link.is_none() && !self.starting).then_some(End::Unknown),
         };
         match status {
             Ok(Some((Some(status), _))) => Some(End::Exited(status)),

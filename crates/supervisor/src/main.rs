@@ -3,6 +3,7 @@
 use fairlead_supervisor::signals::Signals;
 use fairlead_supervisor::start::Start;
 use fairlead_supervisor::supervisor::{Ended, Supervisor};
+use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 use std::process::ExitCode;
 
 /// Exit status after TERM, if the configuration wants TERM to show there (`raise_exception_on_sigterm`).
@@ -18,12 +19,19 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, String> {
     let signals = Signals::open().map_err(|error| error.to_string())?;
     let start = Start::receive()?;
-    let mut supervisor = Supervisor::new(start, Some(signals))?;
+    let first = start.first;
+    let mut supervisor = Supervisor::new(start, Some(signals)).inspect_err(|_| end_first(first))?;
     let ended = supervisor.run();
     if let Some(reason) = &ended.defeat {
         supervisor.tell_of_defeat(reason);
     }
     Ok(exit_code(&ended))
+}
+
+/// Ends the process that the command has forked, for which there is no supervisor after all.
+fn end_first(first: Pid) {
+    let _ = kill_process(first, Signal::KILL);
+    let _ = waitpid(Some(first), WaitOptions::empty());
 }
 
 fn exit_code(ended: &Ended) -> ExitCode {

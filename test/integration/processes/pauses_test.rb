@@ -53,7 +53,7 @@ class PausesTest < Minitest::Test
   def test_idle_web_sockets_stay_open_over_a_pause
     server = serve(ECHO, "--ping-interval", 1)
     sockets = Array.new(5) { Fairlead::Test::WebSocket.connect("127.0.0.1", server.port) }
-    pause([server.pid], 4)
+    pause([server.pid, *server.serving_pids], 4)
     sockets.each do |socket|
       socket.receive_ping
       socket.send_text("still there?")

@@ -83,7 +83,7 @@ class RepeatedSignalsTest < Minitest::Test
   def test_requests_that_wait_for_a_thread_are_counted
     server = serve(PATIENT, "-t", 1)
     answers = [request_in(server, "/work"), Thread.new { get(server, "/next") }]
-    wait_until("the next one to wait") { Fairlead::Test::Processes.clients(server.pid, server.port).size == 2 }
+    wait_until("the next one to wait") { Fairlead::Test::Processes.clients(server.serving_pids.first, server.port).size == 2 }
     server.signal(:QUIT)
     server.wait_exit
 

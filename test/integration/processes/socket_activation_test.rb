@@ -31,6 +31,7 @@ class SocketActivationTest < Minitest::Test
     server = activate(bind: "tcp://127.0.0.1:#{@port}")
 
     assert_equal "[]", first_answer.body # the variables are for the server alone
+    server.wait_for_output(Fairlead::Test::ServerProcess::READY)
     assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
     assert_equal 0, server.stop.exitstatus
   end
@@ -71,6 +72,7 @@ class SocketActivationTest < Minitest::Test
 
     assert_equal 200, first_answer.status
     assert_equal 200, first_answer(Socket.unix("\0fairlead-test-#{@port}")).status
+    server.wait_for_output(Fairlead::Test::ServerProcess::READY)
     assert_equal 3, server.addresses.size
   end
 
@@ -78,6 +80,7 @@ class SocketActivationTest < Minitest::Test
     server = activate("--bind-to-activated-sockets", "only", bind: "tcp://127.0.0.1:0")
 
     assert_equal 200, first_answer.status
+    server.wait_for_output(Fairlead::Test::ServerProcess::READY)
     assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
   end
 

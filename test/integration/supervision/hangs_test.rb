@@ -89,7 +89,7 @@ class HangsTest < Minitest::Test
     Process.kill(:STOP, hung)
     wait_until("another process", seconds: PATIENCE) { reply(server, seconds: 0.5)&.last.then { |pid| pid && pid != hung } }
 
-    refute Fairlead::Test::Processes.alive?(hung)
+    wait_until("its end") { !Fairlead::Test::Processes.alive?(hung) }
     assert_ends(server)
   end
 

@@ -28,7 +28,7 @@ class ShortOfProcessesTest < Minitest::Test
       status, _, errors = ctl("-S", server.path(STATE), "--wait", "restart")
 
       assert_equal 1, status
-      assert_match(/restart: \S/, errors)
+      assert_match(/restart failed: \S/, errors)
       assert_refused(server, //, serving)
     end
 
