@@ -59,16 +59,6 @@ class DrainTest < Minitest::Test
     end
   end
 
-  # The new code is checked on a thread.
-  def test_without_room_for_a_thread_a_hot_restart_is_refused
-    server = serve(FULL)
-    server.write("full", "")
-    server.signal(:USR2)
-    server.wait_for_output(/hot restart: failed, the old code goes on serving: can't create Thread/)
-
-    assert_equal "whole", connect(server).get.body
-  end
-
   def test_idle_connections_are_closed_and_do_not_delay_the_end
     each_shape do |server|
       idle = Array.new(5) { connect(server).tap(&:get) } + [connect(server)]
