@@ -40,6 +40,8 @@ pub struct Child {
     pub beat: u64,
     /// Its start, for people.
     pub began_at: SystemTime,
+    /// True once it was asked to end.
+    pub is_ending: bool,
     /// The moment from which it has been ready.
     pub since: Moment,
     link: Option<Link>,
@@ -60,6 +62,7 @@ impl Child {
             generation,
             place: None,
             ready: false,
+            is_ending: false,
             listeners: Vec::new(),
             beat: 0,
             began_at: SystemTime::now(),

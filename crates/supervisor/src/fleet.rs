@@ -143,6 +143,7 @@ impl Fleet {
     /// Asks a process to end. `how`: drain, end or stop. A process that has no loop yet gets a signal.
     pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
         let Some(child) = self.children.get(name) else { return };
+        child.is_ending = true;
         let told = child.send(how, fields, &[]);
         if !(told && child.ready) {
             child.signal(if how == "stop" { Signal::QUIT } else { Signal::TERM });

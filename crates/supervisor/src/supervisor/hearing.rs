@@ -194,7 +194,7 @@ impl Supervisor {
         let Some(child) = self.fleet.children.find(name) else {
             return;
         };
-        let (spawner, worker) = (child.spawner, child.worker);
+        let (spawner, worker, is_ending) = (child.spawner, child.worker, child.is_ending);
         let event = match (message.kind.as_str(), spawner, worker) {
             ("ready", Some(spawner), _) => self.hear_ready(spawner, message),
             ("listeners", Some(spawner), _) => return self.keep_listeners(spawner, message),
@@ -204,6 +204,8 @@ impl Supervisor {
             ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
             ("promoted", None, Some(worker)) => Event::Promoted(worker),
+            // A signal that asks a process to end can reach it when it takes signals for requests to the server.
+            ("ask", ..) if is_ending => return,
             ("ask", ..) => return self.hear_ask(&message.text(0)),
             ("acme", Some(_), _) => return self.watch.keep_acme(&message.fields.concat()),
             ("kept" | "certificates", Some(_), _) => return self.hear_certificates(message),
@@ -232,7 +234,7 @@ impl Supervisor {
                 Event::SpawnerReady(spawner, limits)
             }
             Err(reason) => {
-                self.fleet.end(spawner, "end", &[]);
+                self.fleet.tell(spawner, "end", &[]);
                 Event::SpawnerFailed(spawner, reason)
             }
         }
