@@ -74,19 +74,6 @@ class LeftBehindTest < Minitest::Test
   end
 
   SHAPES.each do |name, workers|
-    define_method(:"test_a_process_of_the_application_does_not_keep_the_port_after_term_#{name}") do
-      server = supervised(workers, app: FORKING)
-      assert reply(server, "/fork")
-      children = child_processes(server)
-      server.signal(:TERM)
-
-      wait_until("the end") { server.exited? }
-      assert closed?(server.port)
-      assert_equal 1, children.size
-    ensure
-      children&.each { |pid| Process.kill(:KILL, pid) }
-    end
-
     LOADS.each do |doing, load|
       # With and without workers there is a process that loads again.
       define_method(:"test_when_the_supervisor_is_killed_the_port_is_free_though_new_code_#{doing}_#{name}") do
