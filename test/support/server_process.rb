@@ -148,6 +148,9 @@ module Fairlead
         sole.empty? ? [pid].select { running? && spawner_pid.nil? } : sole
       end
 
+      # The first of them.
+      def serving_pid = serving_pids.first
+
       # The process that forks the workers.
       def spawner_pid = children(/\Afairlead: spawner/).last
 

@@ -12,7 +12,7 @@ module Fairlead
       end
 
       def temporary_files(server, folder)
-        Dir.children("/proc/#{server.pid}/fd").map { |fd| "/proc/#{server.pid}/fd/#{fd}" }.select do |path|
+        Dir.children("/proc/#{server.serving_pid}/fd").map { |fd| "/proc/#{server.serving_pid}/fd/#{fd}" }.select do |path|
           File.readlink(path).start_with?("#{server.path(folder)}/")
         rescue Errno::ENOENT
           false

@@ -46,7 +46,7 @@ class DescriptorsTest < Minitest::Test
   def test_uploads_leave_the_application_its_descriptors
     server = serve_with_few_descriptors
     assert_equal "all open", get(server).body
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     uploads = Array.new(UPLOADS) { begin_upload(server) }
 
     20.times { assert_equal "all open", get(server).body }
@@ -55,7 +55,7 @@ class DescriptorsTest < Minitest::Test
     assert_equal [[200, Digest::SHA256.hexdigest(BODY)]], digests.uniq
     assert_equal "all open", get(server).body
     uploads.each(&:close)
-    wait_until("closed descriptors") { descriptors(server.pid) <= before }
+    wait_until("closed descriptors") { descriptors(server.serving_pid) <= before }
     refute_match(/EMFILE|Too many open files|BUG/, server.stderr)
   end
 
@@ -73,13 +73,13 @@ class DescriptorsTest < Minitest::Test
     server = serve_with_few_descriptors
     witness = connect(server)
     assert_equal "all open", witness.get.body
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     answers = Array.new(LIMIT) { connect(server).tap { |client| ask_or_be_refused(client) } }.map { |client| status(client) }
 
     assert_equal [200, 503], answers.uniq, "in this order"
     assert_equal "all open", witness.get.body
     @clients.each { |client| client.close unless client.equal?(witness) }
-    wait_until("closed descriptors") { descriptors(server.pid) <= before }
+    wait_until("closed descriptors") { descriptors(server.serving_pid) <= before }
     assert_equal "all open", get(server).body
   end
 

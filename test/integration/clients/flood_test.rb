@@ -47,10 +47,10 @@ class FloodTest < Minitest::Test
     server = serve(ORDER, "-t", 1, bind: "unix://app.sock")
     upload, other = Array.new(2) { adopt(UNIXSocket.new(server.path("app.sock"))).tap(&:get) }
     upload.socket.setsockopt(:SOCKET, :SNDBUF, 4_000_000)
-    Process.kill(:STOP, server.pid)
+    Process.kill(:STOP, server.serving_pid)
     rest = write_what_fits(upload, "POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 1500000\r\n\r\n#{"x" * 1_500_000}")
     other.request("GET", "/other")
-    Process.kill(:CONT, server.pid)
+    Process.kill(:CONT, server.serving_pid)
     upload.write(rest)
 
     assert_equal(%w[3 4], [other, upload].map { |client| client.answer.body })

@@ -28,12 +28,12 @@ class MemoryTest < Minitest::Test
   def assert_given_back
     server = serve(APP)
     get(server)
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     crowd = Array.new(CROWD) { connect(server).write(yield) }
-    wait_until("memory that is taken") { memory(server.pid) > before + (40 * MEBIBYTE) }
+    wait_until("memory that is taken") { memory(server.serving_pid) > before + (40 * MEBIBYTE) }
     crowd.each(&:close)
 
-    wait_until("memory that is given back") { memory(server.pid) < before + (16 * MEBIBYTE) }
+    wait_until("memory that is given back") { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
     assert_equal "hello", get(server).body
   end
 end

@@ -17,11 +17,11 @@ class RequestTotalsTest < Minitest::Test
   def test_large_heads_of_a_crowd_do_not_take_the_memory
     server = serve(APP, "--request-memory-total-bytes", "2m")
     assert_equal "0 bytes", get(server).body
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     clients = Array.new(CROWD) { connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}") }
 
     assert_equal "0 bytes", get(server).body, "small requests are served"
-    assert_operator memory(server.pid) - before, :<, 40 * MEBIBYTE
+    assert_operator memory(server.serving_pid) - before, :<, 40 * MEBIBYTE
     statuses = clients.map { |client| end_of_head(client) }.tally
     assert_equal [200, 503], statuses.keys.sort
     assert_operator statuses[200], :>=, 20
@@ -51,7 +51,7 @@ class RequestTotalsTest < Minitest::Test
 
   # How many files without a name are as large as that. Their numbers would not tell: one that is free again is used again.
   def stored(server, size)
-    Dir.glob("/proc/#{server.pid}/fd/*").count do |descriptor|
+    Dir.glob("/proc/#{server.serving_pid}/fd/*").count do |descriptor|
       File.readlink(descriptor).end_with?(" (deleted)") && File.size(descriptor) >= size
     rescue Errno::ENOENT
       false

@@ -70,14 +70,14 @@ class SlowCrowdTest < Minitest::Test
   def test_memory_and_disk_are_given_back_when_the_crowd_has_gone
     server = serve_crowd("--response-memory-total-bytes", "128m")
     count(server)
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     clients = crowd(server)
     wait_until("the turns of the crowd", seconds: 60) { count(server) == CROWD }
     clients.each(&:reset)
     wait_until("the disk to be free") { temporary_bytes(server, "unsent").zero? }
 
-    wait_until("memory to be given back, of which #{memory(server.pid)} is in use, and before #{before}") do
-      memory(server.pid) < before + (MEMORY / 2)
+    wait_until("memory to be given back, of which #{memory(server.serving_pid)} is in use, and before #{before}") do
+      memory(server.serving_pid) < before + (MEMORY / 2)
     end
   end
 

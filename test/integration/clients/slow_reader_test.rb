@@ -83,12 +83,12 @@ class SlowReaderTest < Minitest::Test
     folder = "unsent"
     server = serve(APP, "-t", 1, "--temp-dir", folder, "--response-memory-total-bytes", "160m", files: { "#{folder}/.keep" => "" })
     quick(server)
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     clients = Array.new(20) { narrow_client(server).request("GET", "/each") }
 
     assert_equal "quick", quick(server)
     wait_until("a file for each of them") { temporary_files(server, folder).size == clients.size }
-    wait_until("the answers to be there and not in memory") { memory(server.pid) - before < SIZE * 5 }
+    wait_until("the answers to be there and not in memory") { memory(server.serving_pid) - before < SIZE * 5 }
     assert_equal [".keep"], Dir.children(server.path(folder))
     clients.each(&:reset)
     wait_until("the files to be gone") { temporary_files(server, folder).empty? }

@@ -93,18 +93,18 @@ class VanishingClientTest < Minitest::Test
     server = serve(APP, "-t", 5)
     Array.new(5) { connect(server).request("GET", "/sleep") }.each { |client| client.answer && client.close }
     wait_until("a quiet server") { quiet?(server) }
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     yield server
 
     assert_equal "3", ask(server, "POST", "/", {}, "abc").body
-    wait_until("#{before} open descriptors, not #{descriptors(server.pid)}") { descriptors(server.pid) == before }
+    wait_until("#{before} open descriptors, not #{descriptors(server.serving_pid)}") { descriptors(server.serving_pid) == before }
     refute_match(/BUG|error in the application/, server.stderr)
   end
 
   # Nobody is connected to it any more.
   def quiet?(server)
-    Dir.children("/proc/#{server.pid}/fd").none? do |fd|
-      link = File.readlink("/proc/#{server.pid}/fd/#{fd}")
+    Dir.children("/proc/#{server.serving_pid}/fd").none? do |fd|
+      link = File.readlink("/proc/#{server.serving_pid}/fd/#{fd}")
       link.start_with?("socket:") && connected?(link)
     rescue Errno::ENOENT
       false

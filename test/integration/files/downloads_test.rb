@@ -177,18 +177,18 @@ class DownloadsTest < Minitest::Test
       %w[/small.txt /large.bin /missing].each { |path| client.get(path) }
       client.close
     end
-    before = wait_until("a quiet server") { connections(server).zero? && descriptors(server.pid) }
+    before = wait_until("a quiet server") { connections(server).zero? && descriptors(server.serving_pid) }
     yield server
 
     assert_file "small", get(server, "/small.txt")
-    wait_until("#{before} open descriptors, not #{open_files(server)}") { descriptors(server.pid) <= before }
+    wait_until("#{before} open descriptors, not #{open_files(server)}") { descriptors(server.serving_pid) <= before }
   end
 
   def sending?(server) = open_files(server).any? { |path| path.end_with?("large.bin") }
 
   def open_files(server)
-    Dir.children("/proc/#{server.pid}/fd").filter_map do |fd|
-      File.readlink("/proc/#{server.pid}/fd/#{fd}")
+    Dir.children("/proc/#{server.serving_pid}/fd").filter_map do |fd|
+      File.readlink("/proc/#{server.serving_pid}/fd/#{fd}")
     rescue Errno::ENOENT
       nil
     end

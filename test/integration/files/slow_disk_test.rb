@@ -81,9 +81,9 @@ class SlowDiskTest < Minitest::Test
   def test_a_pause_of_the_server_is_no_time_of_the_disk
     server = serve_slowly("public/mounted")
     waiting = hang(server, "/mounted/stuck.txt", :look_up)
-    server.signal(:STOP)
+    Process.kill(:STOP, server.serving_pid)
     wait_for_time(5.5)
-    server.signal(:CONT)
+    Process.kill(:CONT, server.serving_pid)
     wait_for_time(1.5)
     @disk.release
 

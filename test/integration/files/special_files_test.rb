@@ -154,7 +154,7 @@ class SpecialFilesTest < Minitest::Test
       run ->(env) { [200, { "content-type" => "text/plain" }, Body.new(env["QUERY_STRING"])] }
     RUBY
 
-    assert_match(/^Pid:\t#{server.pid}$/, get(server, "/?/proc/self/status").body)
+    assert_match(/^Pid:\t#{server.serving_pid}$/, get(server, "/?/proc/self/status").body)
     empty = get(server, "/?#{server.path("empty.txt")}")
     assert_equal [200, "", "0"], [empty.status, empty.body, empty["content-length"]]
   end

@@ -54,7 +54,7 @@ class SystemCallsTest < Minitest::Test
     client = connect(server)
     3.times { FILES.each_key { |name| client.get("/#{name}") && client.get("/missing", UPGRADE) } }
     ask(server, "POST", "/", {}, "a")
-    calls = Fairlead::Test::SystemCalls.new(server.pid, server.path("strace.log"))
+    calls = Fairlead::Test::SystemCalls.new(server.serving_pid, server.path("strace.log"))
     yield client
     client.get("/end.txt")
     calls.before("end.txt")

@@ -94,7 +94,7 @@ class TraversalTest < Minitest::Test
     server = serving
     refused = TraversalPaths.all.select(&:refused).map(&:target)
     warm_up(server, refused)
-    calls = Fairlead::Test::SystemCalls.new(server.pid, server.path("strace.log"))
+    calls = Fairlead::Test::SystemCalls.new(server.serving_pid, server.path("strace.log"))
     each_answer(server, refused) { |target, answer| assert_from_app answer, target }
     assert_file "x", get(server, "/sub/deep/x.txt")
 

@@ -152,13 +152,13 @@ class FullHijackTest < Minitest::Test
   def test_nothing_is_left_of_sockets_that_are_closed
     server = serve(unlinted("#{ECHO}\n[-1, {}, []]"))
     connect(server).request.write("warm\n").read_through("warm\n")
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     clients = Array.new(30) { |number| connect(server).write("GET / HTTP/1.1\r\nhost: a\r\n\r\n#{"ahead\n" if number.odd?}") }
     clients.each { |client| client.write("hello\n").read_through("hello\n") }
-    assert_operator descriptors(server.pid), :>=, before + 30
+    assert_operator descriptors(server.serving_pid), :>=, before + 30
     clients.each(&:close)
 
-    wait_until("the descriptors to be closed") { descriptors(server.pid) <= before }
+    wait_until("the descriptors to be closed") { descriptors(server.serving_pid) <= before }
   end
 
   def test_under_rack_lint

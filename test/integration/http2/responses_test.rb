@@ -123,7 +123,7 @@ class Http2ResponsesTest < Minitest::Test
   def test_responses_that_go_on_are_forgotten_with_their_client
     server = serve(unlinted(KEPT, setup: "WRITES = Queue.new\n"))
     node(server, 'ask("/writes").then(say)')
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     node(server, <<~'JS')
       const kept = Array.from({ length: 8 }, () => session.request({ ":path": "/kept" }))
       kept.forEach(stream => stream.on("error", () => {}))
@@ -135,7 +135,7 @@ class Http2ResponsesTest < Minitest::Test
     JS
 
     assert_equal ["Fairlead::ClosedError"] * 8, wait_for_notes(server, 8)
-    wait_until("the descriptors to be given back") { descriptors(server.pid) <= before }
+    wait_until("the descriptors to be given back") { descriptors(server.serving_pid) <= before }
   end
 
   private

@@ -80,10 +80,10 @@ class InputTest < Minitest::Test
     server = serve(linted("env['rack.input'].read(1); [204, {}, []]"), "--body-memory-bytes", MEMORY)
     client = connect(server)
     client.request("POST", "/", {}, body: BODIES[:file]).answer
-    before = Fairlead::Test::Processes.descriptors(server.pid)
+    before = Fairlead::Test::Processes.descriptors(server.serving_pid)
     100.times { client.request("POST", "/", {}, body: BODIES[:file]).answer }
 
-    assert_operator Fairlead::Test::Processes.descriptors(server.pid), :<=, before + 2
+    assert_operator Fairlead::Test::Processes.descriptors(server.serving_pid), :<=, before + 2
   end
 
   def test_forms_and_uploads_are_understood_by_rack

@@ -63,7 +63,7 @@ class BusyThreadTest < Minitest::Test
     server = serve(APP, "-t", 5)
     clients = Array.new(20) { connect(server).tap(&:get) }
 
-    wait_for_idle_second(server.pid)
+    wait_for_idle_second(server.serving_pid)
     assert_equal 200, clients.last.get.status
   end
 

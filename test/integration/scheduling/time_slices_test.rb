@@ -77,8 +77,8 @@ class TimeSlicesTest < Minitest::Test
     server = serve(APP, "-t", "5:5")
     client = connect(server).request("GET", "/compute")
     server.wait_for_output(/computes/)
-    before = processor_time(server.pid)
-    wait_until("many slices of computing") { processor_time(server.pid) - before > 0.3 }
+    before = processor_time(server.serving_pid)
+    wait_until("many slices of computing") { processor_time(server.serving_pid) - before > 0.3 }
     get(server, "/stop")
 
     assert_equal 200, client.answer.status

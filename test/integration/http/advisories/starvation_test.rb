@@ -55,9 +55,9 @@ class StarvationAdvisoriesTest < Minitest::Test
   def test_hyper_1_10_clients_that_half_close_keep_nobody_busy
     server = serve(linted("sleep 0.01 until File.exist?('go'); [200, { 'content-type' => 'text/plain' }, ['ok']]"), "-t", "1")
     clients = Array.new(5) { connect(server).request.tap(&:half_close) }
-    before = Fairlead::Test::Processes.processor_time(server.pid)
+    before = Fairlead::Test::Processes.processor_time(server.serving_pid)
     clients.first.readable?(1)
-    used = Fairlead::Test::Processes.processor_time(server.pid) - before
+    used = Fairlead::Test::Processes.processor_time(server.serving_pid) - before
     server.write("go", "")
 
     clients.each { |client| assert_equal 200, client.answer.status }

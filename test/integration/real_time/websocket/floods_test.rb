@@ -53,13 +53,13 @@ class WebSocketFloodsTest < Minitest::Test
   def test_a_message_that_is_small_only_while_it_is_compressed
     server = pushing(ECHO, "-t", 1, "--message-max-bytes", "1m")
     web_socket(server, deflate: true).send_text("warm").receive
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     bomb = Zlib::Deflate.new(9, -15).then { |deflate| deflate.deflate("\0" * 200_000_000, Zlib::SYNC_FLUSH).delete_suffix("\x00\x00\xFF\xFF".b) }
     clients = Array.new(3) { web_socket(server, deflate: true) }
     clients.each { |client| send_in_vain(client, FRAMES.build(2, bomb, rsv: 4)) }
 
     assert_equal [1009], clients.map { |client| client.receive_close.first }.uniq
-    assert_operator memory(server.pid) - before, :<, ROOM
+    assert_operator memory(server.serving_pid) - before, :<, ROOM
     assert_logged(server, 3)
   end
 
@@ -87,21 +87,21 @@ class WebSocketFloodsTest < Minitest::Test
   def test_announced_frames_take_no_memory_before_they_come
     server = pushing(ECHO, "-t", 1, "--message-max-bytes", "8m")
     web_socket(server).send_text("warm").receive
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     clients = Array.new(500) { web_socket(server).send_raw(FRAMES.build(2, "x", length: 8_000_000)) }
 
     assert_served(server, web_socket(server))
-    assert_operator memory(server.pid) - before, :<, ROOM
+    assert_operator memory(server.serving_pid) - before, :<, ROOM
     clients.each(&:drop)
   end
 
   def test_handshakes_that_are_left_at_once
     server = pushing("#{ECHO}\ndef on_close(client) = Notes.add('closed')", "-t", 1)
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     200.times { web_socket(server).drop(reset: true) }
 
     wait_for_notes(server, 200)
-    wait_until("the descriptors to be closed") { descriptors(server.pid) <= before + 1 }
+    wait_until("the descriptors to be closed") { descriptors(server.serving_pid) <= before + 1 }
     assert_served(server)
   end
 
@@ -110,11 +110,11 @@ class WebSocketFloodsTest < Minitest::Test
   # Twenty clients send 55 MiB each, which is 57 KB of frames. What Ruby has not collected yet counts, too.
   def assert_inflated_in_turn(server)
     clients = Array.new(20) { web_socket(server, deflate: true) }
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     messages = FRAMES.build(2, clients.first.deflate.compress("\0" * (1 << 20)), rsv: 4) * 55
     clients.each { |client| client.send_raw(messages) }
     yield clients
-    most = peak_memory(server.pid) - before
+    most = peak_memory(server.serving_pid) - before
 
     assert_operator most, :<, 5 * ROOM
   end
@@ -123,7 +123,7 @@ class WebSocketFloodsTest < Minitest::Test
   def flooded(server, bytes, first: "")
     other = web_socket(server)
     assert_served(server, other)
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     client = web_socket(server)
     client.answers_pings = false
     client.send_raw(first)
@@ -131,7 +131,7 @@ class WebSocketFloodsTest < Minitest::Test
     3.times { assert_served(server, other) }
     yield client
     assert client.ended?
-    assert_operator memory(server.pid) - before, :<, ROOM
+    assert_operator memory(server.serving_pid) - before, :<, ROOM
     assert_logged(server, 1)
     flood.join
   end

@@ -41,11 +41,11 @@ class SlowPeersTest < Minitest::Test
     quick = [web_socket(server)]
     slow = slow_web_socket(server, "/slow")
     assert_ready([slow, *quick])
-    before = descriptors(server.pid)
+    before = descriptors(server.serving_pid)
     publish(server, 300, quick)
 
     assert_equal ["closed /slow"], wait_for_notes(server, 1)
-    wait_until("the connection to be closed") { descriptors(server.pid) < before }
+    wait_until("the connection to be closed") { descriptors(server.serving_pid) < before }
   end
 
   def test_messages_are_dropped_instead_if_so_configured
@@ -84,10 +84,10 @@ class SlowPeersTest < Minitest::Test
     quick = [web_socket(server)]
     slow = Array.new(50) { slow_web_socket(server, "/slow") }
     assert_ready([*slow, *quick])
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     publish(server, 500, quick)
 
-    assert_operator memory(server.pid) - before, :<, (50 * 100_000) + 30_000_000
+    assert_operator memory(server.serving_pid) - before, :<, (50 * 100_000) + 30_000_000
   end
 
   # A message is kept once for all who have not taken it yet.
@@ -95,10 +95,10 @@ class SlowPeersTest < Minitest::Test
     server = pushing(LISTENING, "-t", 2, "--client-pending-bytes", "4m")
     slow = Array.new(50) { slow_web_socket(server, "/slow") }
     assert_ready(slow)
-    before = memory(server.pid)
+    before = memory(server.serving_pid)
     requested(server, "Fairlead.publish('all', 'x' * 2_000_000)")
 
-    assert_operator memory(server.pid) - before, :<, 40_000_000
+    assert_operator memory(server.serving_pid) - before, :<, 40_000_000
     slow.each { |client| client.socket.setsockopt(:SOCKET, :RCVBUF, 1 << 20) }
     assert_equal [2_000_000], Fairlead::Test::WebSocket::Pool.new(slow).receive_all(1).flatten.map(&:size).uniq
   end
