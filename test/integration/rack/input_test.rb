@@ -60,7 +60,7 @@ class InputTest < Minitest::Test
   def test_there_is_no_path_to_tell_of_a_file_without_name
     server = serve(unlinted(<<~RUBY), "--body-memory-bytes", MEMORY)
       io = env["rack.input"]
-      open = Dir["/proc/self/fd/*"].filter_map { |fd| File.readlink(fd) rescue nil }.grep(/deleted/).size
+      open = Dir["/proc/self/fd/*"].filter_map { |fd| File.readlink(fd) rescue nil }.grep(/deleted/).grep_v(/memfd/).size
       [200, { "content-type" => "text/plain" }, [[io.respond_to?(:path), io.respond_to?(:to_path), open > 0].inspect]]
     RUBY
 
