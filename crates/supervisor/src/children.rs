@@ -219,7 +219,7 @@ impl Children {
         self.all.iter_mut()
     }
 
-    /// True once the status of any process could be taken: its last messages are to be read now, and then [`Children::ended`].
+    /// The processes that have ended since the last call, by their numbers. Their last messages are to be read now.
     pub fn note_ends(&mut self) -> Vec<(usize, End)> {
         let mut ends = Vec::new();
         for (number, child) in self.all.iter_mut().enumerate() {
