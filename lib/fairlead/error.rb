@@ -161,6 +161,23 @@ module Fairlead
     end
   end
 
+  # What the system lacks when a process starts: descriptors, or threads.
+  module Shortage
+    # For `rescue`: whether the exception is an Error, or tells of a shortage.
+    def self.===(error) = error.is_a?(Error) || !error_of(error).nil?
+
+    # The Error that says what to do.
+    def self.to_error(error) = error.is_a?(Error) ? error : error_of(error)
+
+    def self.error_of(error)
+      case error
+      when *DescriptorError::SYSTEM_ERRORS then DescriptorError.new(error)
+      when ThreadError then ThreadLimitError.new(error) if error.message.start_with?(ThreadLimitError::START)
+      end
+    end
+    private_class_method :error_of
+  end
+
   # The native extension, or the load tool, is not built.
   class ExtensionError < Error; end
 

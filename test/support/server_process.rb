@@ -155,8 +155,8 @@ module Fairlead
       def spawner_pid = children(/\Afairlead: spawner/).last
 
       # The processes whose parent is the server and whose title matches, in order of their ids.
-      def children(title)
-        Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path) }.select { |pid| title.match?(title_of(pid)) }.sort
+      def children(title, of: pid)
+        Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path, of) }.select { |pid| title.match?(title_of(pid)) }.sort
       end
 
       # Waits until there are +count+ workers, and returns their ids.
@@ -205,10 +205,10 @@ module Fairlead
       end
 
       # The state and the parent follow the command name, which is in parentheses and may hold anything.
-      def child_pid(stat_path)
+      def child_pid(stat_path, parent_pid)
         text = File.read(stat_path)
         state, parent = text[(text.rindex(")") + 2)..].split.first(2)
-        Integer(stat_path[/\d+/], 10) if parent == pid.to_s && state != "Z"
+        Integer(stat_path[/\d+/], 10) if parent == parent_pid.to_s && state != "Z"
       rescue Errno::ENOENT, Errno::ESRCH
         nil
       end

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// How long a worker may take to use new certificates.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Time after which a process that could not use an offer gets it again.
+const AGAIN: Duration = Duration::from_secs(2);
+
 /// What one `ssl://` address offers.
 #[derive(Debug)]
 struct Offer {
@@ -24,6 +27,8 @@ struct Offer {
     announced: bool,
     /// Why the process could not use it; nothing if it could.
     answers: BTreeMap<ProcessId, Option<String>>,
+    /// When those that could not get it again.
+    again_at: Moment,
 }
 
 /// A worker that serves.
@@ -67,6 +72,7 @@ impl Certificates {
             since: now,
             announced: !news,
             answers: BTreeMap::new(),
+            again_at: now + AGAIN,
         };
         self.offers.insert(key.to_vec(), offer);
     }
@@ -80,6 +86,21 @@ impl Certificates {
     pub fn each(&self, mut send: impl FnMut([&[u8]; 3], std::os::fd::BorrowedFd<'_>)) {
         for (key, offer) in &self.offers {
             send([key, &offer.location, &offer.fingerprint], offer.bytes.as_fd());
+        }
+    }
+
+    /// Calls `send` like [`Certificates::each`], for each process that could not use an offer: now and then.
+    pub fn again(&mut self, now: Moment, mut send: impl FnMut(ProcessId, [&[u8]; 3], std::os::fd::BorrowedFd<'_>)) {
+        for (key, offer) in self.offers.iter_mut().filter(|(_, offer)| now >= offer.again_at) {
+            offer.again_at = now + AGAIN;
+            let failed = offer.answers.iter().filter(|(_, answer)| answer.is_some());
+            for (process, _) in failed {
+                send(
+                    *process,
+                    [key, &offer.location, &offer.fingerprint],
+                    offer.bytes.as_fd(),
+                );
+            }
         }
     }
 
@@ -182,6 +203,21 @@ mod tests {
             failed("no thread")
         );
         assert_eq!(certificates.answered(1, b"other", Some("no thread".into())), None);
+    }
+
+    #[test]
+    fn a_process_that_could_not_use_an_offer_gets_it_again() {
+        let mut certificates = offered(true);
+        certificates.answered(1, b"k", Some("no descriptor".into()));
+        certificates.answered(2, b"k", None);
+        let sent = |certificates: &mut Certificates, now| {
+            let mut processes = Vec::new();
+            certificates.again(now, |process, _, _| processes.push(process));
+            processes
+        };
+        assert_eq!(sent(&mut certificates, OLD), []);
+        assert_eq!(sent(&mut certificates, LATER), [1]);
+        assert_eq!(sent(&mut certificates, LATER), []);
     }
 
     #[test]

@@ -37,7 +37,7 @@ module Fairlead
       @plugins.stopped
       @log.stopped if @server_ends && !@log.plain?
       0
-    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
+    rescue Shortage => e
       fail_with(e)
     rescue SignalException
       @steward.give_up
@@ -152,8 +152,7 @@ module Fairlead
     end
 
     def fail_with(error)
-      error = DescriptorError.new(error) unless error.is_a?(Error)
-      @link.send(:failed, error.message)
+      @link.send(:failed, Shortage.to_error(error).message)
       @steward.give_up
       1
     end

@@ -53,9 +53,8 @@ module Fairlead
       @plugins.stopped
       @log.stopped if @server_ends && !@log.plain?
       0
-    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
-      e = DescriptorError.new(e) unless e.is_a?(Error)
-      @link.send(:failed, e.message)
+    rescue Shortage => e
+      @link.send(:failed, Shortage.to_error(e).message)
       @steward.give_up
       1
     ensure

@@ -43,9 +43,8 @@ module Fairlead
 
       run_hooks(:before_worker_shutdown)
       0
-    rescue Error, *DescriptorError::SYSTEM_ERRORS => e
-      e = DescriptorError.new(e) unless e.is_a?(Error)
-      @link.send(:failed, e.message)
+    rescue Shortage => e
+      @link.send(:failed, Shortage.to_error(e).message)
       1
     ensure
       @signals.restore

@@ -20,9 +20,12 @@ module Fairlead
         @news = ConditionVariable.new
       end
 
-      # +key+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write. Another configuration has other files, and they are
+      # +key+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write; nil if this process had no descriptor for it, so
+      # that the supervisor has to send it again. Another configuration has other files, and they are
       # none of its business.
       def take(key, fingerprint, io)
+        return @told.call(key, "there was no descriptor for them (EMFILE)") unless io
+
         offer = @offers.find(key)
         return done_already(key, io) if offer.nil? || offer.fingerprint == fingerprint
 

@@ -64,7 +64,7 @@ class HttpChallengeTest < Minitest::Test
     pebble.front.target = silent.addr[1]
     server = with_acme("silent.example")
     server.wait_for_output(/ordering/)
-    ordering = wait_until("the process that orders") { server.children(/\Afairlead: acme silent.example/).first }
+    ordering = wait_until("the process that orders") { ordering_process(server, "silent.example") }
 
     assert_equal "the application", Net::HTTP.get("127.0.0.1", "/", server.port)
     assert_ends_before_its_timeout(server)
@@ -80,7 +80,7 @@ class HttpChallengeTest < Minitest::Test
     silent = TCPServer.new("127.0.0.1", 0)
     pebble.front.target = silent.addr[1]
     server = with_acme("orphan.example", arguments: ["-w", "2"])
-    ordering = wait_until("the process that orders") { server.children(/\Afairlead: acme orphan.example/).first }
+    ordering = wait_until("the process that orders") { ordering_process(server, "orphan.example") }
     wait_until("its connection") { silent.accept_nonblock(exception: false).is_a?(TCPSocket) }
     %i[TERM INT HUP].each { |signal| Process.kill(signal, ordering) }
 
@@ -131,6 +131,12 @@ class HttpChallengeTest < Minitest::Test
   end
 
   private
+
+  # The child of the process that has the application.
+  def ordering_process(server, host)
+    parent = server.spawner_pid || server.serving_pid
+    server.children(/\Afairlead: acme #{host}/, of: parent).first if parent
+  end
 
   def assert_modes(server)
     Dir.glob(server.path("state/**/*")).push(server.path("state")).each do |path|

@@ -46,11 +46,11 @@ class OddFilesTest < Minitest::Test
     code = <<~RUBY
       Thread.singleton_class.prepend(Module.new { def new(...) = raise(ThreadError, "can't create Thread: Resource temporarily unavailable") })
     RUBY
-    [%w[--control-url auto], %w[--plugin tmp_restart]].each do |arguments|
-      server = own(Fairlead::Test::ServerProcess.new(APP, "-C", "full.rb", *arguments, files: { "full.rb" => code }))
+    [0, 1].each do |workers|
+      server = own(Fairlead::Test::ServerProcess.new(APP, "-C", "full.rb", "-w", workers, files: { "full.rb" => code }))
 
       assert_equal 1, server.launch.wait_exit.exitstatus
-      assert_match(/\Afairlead: no room for another thread, "ulimit -u" is \d+: can't create Thread: .*; raise that limit.*\n\z/, server.stderr)
+      assert_match(/worker 0 cannot start: no room for another thread, "ulimit -u" is \d+: can't create Thread: .*; raise that limit/, server.stderr)
     end
   end
 
@@ -59,7 +59,7 @@ class OddFilesTest < Minitest::Test
     before = File.read(server.path("server.state"))
     server.write("version", "2")
     server.signal(:USR2)
-    wait_until("the new code") { server.stdout.scan(/ ready /).size == 2 }
+    restarted(server, "hot restart")
 
     assert_equal before, File.read(server.path("server.state"))
     assert_includes before, "a folder/fairlead-control-"

@@ -63,11 +63,11 @@ class ReloadApartTest < Minitest::Test
     end
   end
 
-  def test_without_a_descriptor_the_supervisor_goes_on_and_tries_again
+  def test_without_a_descriptor_the_process_that_reads_the_files_goes_on_and_tries_again
     MODES.each_value do |arguments|
       server = serve_tls(APP, *arguments, "--watch-certificates", 0)
       replace_first(server)
-      without_descriptors(server.pid) do
+      without_descriptors(server.spawner_pid || server.serving_pid) do
         server.signal(:HUP)
         assert_logged(/#{REFUSED}.*EMFILE/, server)
         assert_predicate server, :running?

@@ -54,7 +54,7 @@ class TlsResumptionTest < Minitest::Test
 
     assert resumed?(server, session)
     server.signal(:USR2)
-    wait_until("the hot restart", seconds: 30) { server.stdout.scan("fairlead 0.1.0 ready").size == 2 }
+    server.wait_for_output(/hot restart: done/, seconds: 30)
     assert resumed?(server, session)
   end
 

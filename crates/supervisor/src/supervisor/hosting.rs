@@ -179,6 +179,12 @@ impl Supervisor {
     }
 
     fn tend_certificates(&mut self) {
+        let fleet = &self.fleet;
+        self.certificates.again(self.now, |process, fields, bytes| {
+            if let Some(child) = fleet.children.find(process) {
+                child.send("certificates", &fields, &[bytes]);
+            }
+        });
         let serving = self.serving();
         let replacing = self.machine.workers().any(|worker| worker.ending);
         let children = &self.fleet.children;
