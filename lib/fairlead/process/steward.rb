@@ -118,6 +118,7 @@ module Fairlead
       @acme = Acme::Keeper.new(self, @service) if @service.configuration.acme.any?
       @service.tls.take_read.each { |offer, settings| send_certificates(:kept, offer, settings) }
       @service.tls.start { |offer| pass_on(offer) }
+      @service.tls.ask if @joining&.replacement? # the files may have changed since others have read them
     end
 
     # On the thread of the offer.
