@@ -104,7 +104,9 @@ impl Machine {
         {
             return self.fail_restart(told);
         }
-        self.attempt_failed(generation, started, told, reason);
+        if !self.sole_lost(id, &reason) {
+            self.attempt_failed(generation, started, told, reason);
+        }
     }
 
     pub(super) fn ended(&mut self, id: ProcessId, end: End) {

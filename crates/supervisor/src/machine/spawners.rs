@@ -139,6 +139,20 @@ impl Machine {
         self.leave_seat();
     }
 
+    /// A worker does not work. Returns whether it is a sole process, which then has to be replaced as a whole.
+    pub(super) fn sole_lost(&mut self, worker: ProcessId, reason: &str) -> bool {
+        let Some(spawner) = self
+            .workers
+            .get(&worker)
+            .filter(|worker| worker.sole)
+            .map(|worker| worker.spawner)
+        else {
+            return false;
+        };
+        self.spawner_lost(spawner, reason.to_owned());
+        true
+    }
+
     /// Whether the current generation is a sole process.
     pub(super) fn sole_serves(&self) -> bool {
         let former = self

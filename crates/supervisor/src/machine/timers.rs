@@ -266,7 +266,7 @@ impl Machine {
             after: self.limits.worker_boot_timeout,
         });
         self.kill_worker(id);
-        self.attempt_overdue(name.index, attempt, generation);
+        self.attempt_overdue(id, name.index, attempt, generation);
     }
 
     fn boot_overdue(&mut self, id: ProcessId) {
@@ -277,13 +277,15 @@ impl Machine {
             after: self.limits.worker_boot_timeout,
         });
         self.drain_worker(id, self.now + REPLACEMENT_GRACE);
-        self.attempt_overdue(name.index, attempt, generation);
+        self.attempt_overdue(id, name.index, attempt, generation);
     }
 
-    fn attempt_overdue(&mut self, index: usize, attempt: Option<Moment>, generation: super::Generation) {
+    fn attempt_overdue(&mut self, id: ProcessId, index: usize, attempt: Option<Moment>, generation: super::Generation) {
         let seconds = super::notice::Seconds(self.limits.worker_boot_timeout);
         let reason = format!("worker {index} was not ready after {seconds} s");
-        self.attempt_failed(generation, attempt.unwrap_or(self.now), reason.clone(), reason);
+        if !self.sole_lost(id, &reason) {
+            self.attempt_failed(generation, attempt.unwrap_or(self.now), reason.clone(), reason);
+        }
     }
 
     fn worker_silent(&mut self, id: ProcessId) {
@@ -293,6 +295,10 @@ impl Machine {
         self.log(Notice::WorkerHung { worker: name, after });
         self.push(Action::GiveUp(id)); // its Ruby threads may never hear of it
         self.drain_worker(id, self.now + REPLACEMENT_GRACE);
+        let reason = format!("it showed no sign of life for {} s", super::notice::Seconds(after));
+        if self.sole_lost(id, &reason) {
+            return;
+        }
         if let Some(started) = attempt {
             let reason = format!("worker {} hung as soon as it served", name.index);
             self.attempt_failed(generation, started, reason.clone(), reason);

@@ -7,6 +7,9 @@ use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+/// How far a story goes on after the rule was broken.
+const CALM_STEPS: usize = 40;
+
 /// All that was explored.
 pub(crate) struct Search<'a> {
     scenario: &'a Scenario,
@@ -32,6 +35,14 @@ impl Violation {
         let mut lines = vec![format!("{}: {}", scenario.title, self.rule)];
         for made in &self.way {
             let actions = world.make(made, scenario);
+            lines.push(format!("{made:?}\n    {actions:?}"));
+        }
+        lines.push("... and then, if nothing else goes wrong:".to_owned());
+        for _ in 0..CALM_STEPS {
+            let Some(made) = world.moves(scenario).into_iter().next() else {
+                break;
+            };
+            let actions = world.make(&made, scenario);
             lines.push(format!("{made:?}\n    {actions:?}"));
         }
         lines.push(format!("{world:?}"));
