@@ -215,9 +215,9 @@ mod tests {
             certificates.again(now, |process, _, _| processes.push(process));
             processes
         };
-        assert_eq!(sent(&mut certificates, OLD), []);
+        assert_eq!(sent(&mut certificates, OLD), [0; 0]);
         assert_eq!(sent(&mut certificates, LATER), [1]);
-        assert_eq!(sent(&mut certificates, LATER), []);
+        assert_eq!(sent(&mut certificates, LATER), [0; 0]);
     }
 
     #[test]
