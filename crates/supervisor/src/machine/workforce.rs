@@ -236,9 +236,16 @@ impl Machine {
 
     pub(super) fn kill_worker(&mut self, id: ProcessId) {
         let again = self.now + EXIT_GRACE;
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.state.enter(WorkerState::Killed { again, retried: false });
-            self.push(Action::Kill(id));
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        worker.state.enter(WorkerState::Killed { again, retried: false });
+        if let Some(sole) = Some(worker.spawner)
+            .filter(|_| worker.sole)
+            .and_then(|id| self.spawners.get_mut(&id))
+        {
+            sole.state.enter(SpawnerState::Killed { again, retried: false }); // the same process
         }
+        self.push(Action::Kill(id));
     }
 }

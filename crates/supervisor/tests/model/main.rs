@@ -51,12 +51,22 @@ fn scenarios() -> Vec<Scenario> {
         scenario("phased restart", 2, 2, vec![phased]),
         scenario("refork", 2, 2, vec![refork]),
         scenario("number of workers", 2, 2, workers),
+        scenario("stop during a hot restart", 1, 1, vec![hot.clone(), TERM]).twice(),
         scenario("hot restart, 2 to 1", 2, 1, vec![hot.clone()]),
         scenario("hot restart, 1 to 2", 1, 2, vec![hot.clone()]),
         scenario("hot restart, 2 to 0", 2, 0, vec![hot.clone()]),
         scenario("hot restart, 0 to 2", 0, 2, vec![hot.clone()]),
         scenario("hot restart, 0 to 0", 0, 0, vec![hot]),
     ]
+}
+
+impl Scenario {
+    /// One command more, and one fault at most.
+    fn twice(mut self) -> Scenario {
+        self.asked += 1;
+        self.faults = self.faults.min(1);
+        self
+    }
 }
 
 #[test]
@@ -80,8 +90,28 @@ fn nothing_is_forgotten_lost_or_stuck() {
     println!("{states} states, {transitions} transitions, {:.1?}", began.elapsed());
 }
 
+/// Deadlines, and the scenario in which one of them is missed.
+const SEEDED: [(Timer, &str); 8] = [
+    (Timer::Load, "phased restart"),
+    (Timer::SpawnerSilence, "phased restart"),
+    (Timer::Boot, "phased restart"),
+    (Timer::Settle, "phased restart"),
+    (Timer::Silence, "phased restart"),
+    (Timer::WorkerEnd, "phased restart"),
+    (Timer::Promotion, "refork"),
+    (Timer::Adopt, "hot restart, 2 to 1"),
+];
+
 #[test]
 fn a_missing_deadline_is_found() {
-    let missed: Vec<Timer> = [].into_iter().collect();
-    assert_eq!(missed, []);
+    for (timer, title) in SEEDED {
+        let scenario = scenarios().into_iter().find(|scenario| scenario.title == title);
+        let scenario = scenario.map(|scenario| Scenario {
+            without: Some(timer),
+            faults: 1,
+            ..scenario
+        });
+        let found = scenario.is_some_and(|scenario| Search::new(&scenario).run().is_err());
+        assert!(found, "nothing goes wrong without {timer:?}");
+    }
 }

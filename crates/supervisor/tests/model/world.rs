@@ -352,7 +352,12 @@ impl World {
         let process = self.processes.get_mut(&id)?;
         match fault {
             Fault::Die => self.die(id, End::Killed(11)),
-            Fault::Hang => self.change(id, |process| process.hung = true),
+            Fault::Hang => {
+                process.hung = true;
+                // A sole process that cannot be killed stays under both names.
+                let twin = process.parent.filter(|_| process.half && process.dead());
+                twin.and_then(|twin| self.change(twin, |process| process.hung = true))
+            }
             Fault::Repeat if process.phase == Phase::Ready => {
                 Some(Event::SpawnerReady(id, self.limits_of(id, scenario)))
             }
@@ -411,10 +416,13 @@ impl World {
                 }
                 Action::Fork { spawner, worker, .. } => {
                     let sole = self.limits_of(*spawner, scenario).workers == 0;
-                    let phase = if sole { Phase::Booting } else { Phase::Forking };
-                    // A sole process that hangs does so under its other name, too.
-                    let parent = self.processes.get_mut(spawner).filter(|_| sole);
-                    let hung = parent.is_some_and(|parent| std::mem::take(&mut parent.hung));
+                    let mut phase = if sole { Phase::Booting } else { Phase::Forking };
+                    let mut hung = false;
+                    // A sole process that hangs or has ended does so under its other name, too.
+                    if let Some(parent) = self.processes.get_mut(spawner).filter(|_| sole) {
+                        hung = std::mem::take(&mut parent.hung);
+                        phase = if parent.dead() { parent.phase } else { phase };
+                    }
                     let process = Process {
                         phase,
                         parent: Some(*spawner),
