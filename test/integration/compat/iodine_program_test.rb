@@ -66,7 +66,7 @@ class IodineProgramTest < Minitest::Test
     socket.close(1000).receive_close
     assert_predicate server.stop, :success?
     assert_includes server.stdout, "and after that"
-    assert_equal [[server.serving_pid, %w[pre_start on_start start_shutdown on_finish]]], states(server)
+    assert_equal [[server.pid, %w[pre_start on_start start_shutdown on_finish]]], states(server)
   end
 
   def test_workers
