@@ -7,6 +7,18 @@ use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+/// A search that has found so many states has no end.
+const MOST_STATES: usize = 2_000_000;
+
+/// So many steps lead from every state to one that is in order.
+const MOST_STEPS: usize = 300;
+
+/// The rule that a search has an end.
+pub(crate) const TOO_MANY: &str = "too many states";
+
+/// The rule that a server gets in order, or ends.
+const STUCK: &str = "it never gets in order";
+
 /// How far a story goes on after the rule was broken.
 const CALM_STEPS: usize = 40;
 
@@ -18,6 +30,7 @@ pub(crate) struct Search<'a> {
     nodes: Vec<Node>,
     stack: Vec<(usize, World)>,
     pub(crate) transitions: usize,
+    most: usize,
 }
 
 struct Node {
@@ -58,12 +71,18 @@ pub(crate) struct Violation {
 
 impl<'a> Search<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Search<'a> {
+        Search::with_most(scenario, MOST_STATES)
+    }
+
+    /// One that gives up after so many states.
+    pub(crate) fn with_most(scenario: &'a Scenario, most: usize) -> Search<'a> {
         let mut search = Search {
             scenario,
             numbers: HashMap::new(),
             nodes: Vec::new(),
             stack: Vec::new(),
             transitions: 0,
+            most,
         };
         search.number(World::new(scenario), 0, None);
         search
@@ -77,8 +96,12 @@ impl<'a> Search<'a> {
     pub(crate) fn run(&mut self) -> Result<(), Violation> {
         while let Some((number, world)) = self.stack.pop() {
             self.expand(number, &world)?;
-            if self.nodes.len() > 400_000 {
-                panic!("{:?} {:#?}", self.way(number), world);
+            if self.nodes.len() > self.most {
+                self.check_progress()?;
+                return Err(Violation {
+                    rule: TOO_MANY.to_owned(),
+                    way: self.way(number),
+                });
             }
         }
         self.check_progress()
@@ -125,7 +148,8 @@ impl<'a> Search<'a> {
         number
     }
 
-    /// From every state, the server gets in order, or ends, if nothing goes wrong any more.
+    /// From every state, the server gets in order, or ends, within so many steps, if nothing goes wrong any more. Nothing is said
+    /// of a way that leads to a state that was not explored.
     fn check_progress(&self) -> Result<(), Violation> {
         let mut good: Vec<bool> = self.nodes.iter().map(|node| node.goal).collect();
         for start in 0..self.nodes.len() {
@@ -133,18 +157,27 @@ impl<'a> Search<'a> {
             let mut at = start;
             while !good[at] {
                 way.push(at);
+                if way.len() > MOST_STEPS {
+                    return Err(Violation {
+                        rule: STUCK.to_owned(),
+                        way: self.way(start),
+                    });
+                }
                 match self.nodes[at].calm {
-                    Some(next) if way.len() <= self.nodes.len() => at = next,
-                    _ => {
+                    Some(next) => at = next,
+                    None if self.stack.is_empty() => {
                         return Err(Violation {
-                            rule: "it never gets in order".to_owned(),
+                            rule: STUCK.to_owned(),
                             way: self.way(start),
-                        })
+                        });
                     }
+                    None => break,
                 }
             }
-            for passed in way {
-                good[passed] = true;
+            if good[at] {
+                for passed in way {
+                    good[passed] = true;
+                }
             }
         }
         Ok(())
