@@ -134,6 +134,11 @@ impl Machine {
         })
     }
 
+    /// The restart that begins when the one that runs is over.
+    pub fn pending(&self) -> Option<RestartKind> {
+        self.pending
+    }
+
     /// Whether nothing is under way: all workers of the current generation serve and have settled, its spawner is ready, no restart
     /// runs or is asked for, and no other process is left, but for killed ones that do not end.
     pub fn at_rest(&self) -> bool {

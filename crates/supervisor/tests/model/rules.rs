@@ -1,7 +1,7 @@
 //! The rules that hold in every state and for every step.
 
 use crate::world::{Move, Phase, World, BASE};
-use fairlead_supervisor::machine::{Action, Command, Event, Server};
+use fairlead_supervisor::machine::{Action, Command, Server};
 use std::collections::BTreeSet;
 
 /// Checks a step. `most`: the most workers that any configuration asks for; `least`: the fewest.
@@ -99,12 +99,8 @@ fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> R
     let refused = actions.iter().any(|action| matches!(action, Action::Refuse(_)));
     let repeated = match command {
         Command::Stop { .. } | Command::Halt(_) => before.end_by.is_some(),
-        // It is asked for already.
-        Command::Restart(_) => before
-            .machine
-            .clone()
-            .step(BASE, Event::Asked(command.clone()))
-            .is_empty(),
+        // It is kept already, or a greater one.
+        Command::Restart(kind) => before.machine.pending() >= Some(*kind),
         _ => false,
     };
     if refused || repeated || before.machine != after.machine {

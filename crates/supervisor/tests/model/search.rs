@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
     fn expand(&mut self, number: usize, world: &World) -> Result<(), Violation> {
         let most = self.scenario.workers.max(self.scenario.next).max(1) + self.added();
         let least = self.scenario.workers.min(self.scenario.next).max(1);
-        for (position, made) in world.moves(self.scenario).into_iter().enumerate() {
+        for made in world.moves(self.scenario) {
             let mut next = world.clone();
             let actions = next.make(&made, self.scenario);
             self.transitions += 1;
@@ -119,8 +119,9 @@ impl<'a> Search<'a> {
                 way.push(made);
                 return Err(Violation { rule, way });
             }
+            let calm = made.calm() && self.nodes[number].calm.is_none();
             let follower = self.number(next, number, Some(made));
-            if position == 0 {
+            if calm {
                 self.nodes[number].calm = Some(follower);
             }
         }

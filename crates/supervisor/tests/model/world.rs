@@ -88,6 +88,13 @@ pub(crate) enum Move {
     Time,
 }
 
+impl Move {
+    /// Whether it happens without a fault, a command, or a process that comes back by itself.
+    pub(crate) fn calm(&self) -> bool {
+        matches!(self, Move::Answer(_) | Move::Adopt(Ok(())) | Move::Time)
+    }
+}
+
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
