@@ -40,17 +40,6 @@ class BlockedLogsTest < Minitest::Test
       assert_ends(server)
       assert_match(/fairlead stopped\n\z/, server.stdout)
     end
-
-    define_method(:"test_errors_are_told_while_nobody_reads_the_requests_#{name}") do
-      server = prepared(workers, "-v", "--max-connections", 1, kind: Fairlead::Test::BlockedOutput, &:start)
-      server.block(:stdout)
-      client = connect(server)
-      5.times { client.get }
-      pass_time(0.5) # until the first line about a request waits for the pipe
-      connect(server)
-
-      wait_for_line(server, /refused 503 a connection/)
-    end
   end
 
   private
