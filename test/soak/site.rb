@@ -57,7 +57,7 @@ module Fairlead
       def port = @port ||= server.port
 
       # The processes that serve.
-      def serving = server.worker_pids.then { |pids| pids.empty? ? [server.pid] : pids }
+      def serving = server.serving_pids
 
       def running? = @lock.synchronize { server.running? }
 
