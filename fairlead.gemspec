@@ -11,7 +11,7 @@ Gem::Specification.new do |spec|
   spec.version = Fairlead::VERSION
   spec.summary = "A fair Ruby application server with a Rust core"
   spec.description = "Runs Rack applications a request at a time, so that no client waits while another one is served " \
-                     "again and again. Sockets, HTTP and scheduling are Rust; processes and the application are Ruby."
+                     "again and again. Sockets, HTTP, scheduling and the supervisor are Rust; the application runs in Ruby processes."
   spec.authors = ["The Fairlead authors"]
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"

@@ -129,7 +129,7 @@ module Fairlead
       PubSub.registry.unsubscribe(PubSub::Subscription.parse(name, nil, keywords).channel)
     end
 
-    # Publishes a message from anywhere: requests, threads, timers, the supervisor. Also `publish(to:, message:, engine:)`.
+    # Publishes a message from anywhere: requests, threads, timers, the spawner. Also `publish(to:, message:, engine:)`.
     #
     # @param to [String, Symbol] the channel
     # @param message [String]

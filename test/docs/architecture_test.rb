@@ -17,13 +17,24 @@ class ArchitectureTest < Minitest::Test
   end
 
   def test_no_crate_knows_ruby
-    %w[wire engine load].each { |crate| assert_empty dependencies(crate).grep(RUBY), crate }
+    %w[wire engine shared-memory supervisor load acme].each { |crate| assert_empty dependencies(crate).grep(RUBY), crate }
     assert_includes dependencies("../ext/fairlead").grep(RUBY), "magnus"
   end
 
-  def test_wire_and_load_know_none_of_the_others
-    %w[wire load].each { |crate| assert_empty dependencies(crate).grep(/\Afairlead/), crate }
+  def test_wire_load_and_acme_know_none_of_the_others
+    %w[wire load acme].each { |crate| assert_empty dependencies(crate).grep(/\Afairlead/), crate }
     assert_includes dependencies("engine"), "fairlead-wire"
+  end
+
+  def test_the_supervisor_knows_the_shared_memory_and_the_engine
+    assert_equal %w[fairlead-engine], dependencies("shared-memory").grep(/\Afairlead/)
+    assert_equal %w[fairlead-engine fairlead-shared-memory], dependencies("supervisor").grep(/\Afairlead/)
+  end
+
+  def test_unsafe_code_is_in_the_extension_and_in_the_shared_memory
+    crates = Dir.glob("crates/*/src/**/*.rs", base: ROOT).select { |path| read(path).match?(/^\s*(?!\/\/).*\bunsafe (?:\{|impl|fn|trait)/) }
+
+    assert_equal %w[crates/shared-memory/src/memory_file.rs], crates
   end
 
   private

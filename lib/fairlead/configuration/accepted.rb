@@ -47,7 +47,7 @@ module Fairlead
       accept :max_io_threads, "every request needs one of the threads that max_threads allows (puma_env offers puma.mark_as_io_bound)",
              same: [0]
       accept :mutate_stdout_and_stderr_to_sync_on_write, "standard output and standard error are always written at once", same: [true]
-      accept :nakayoshi_fork, "the supervisor always collects garbage between preloading and forking", same: [true]
+      accept :nakayoshi_fork, "the spawner always collects garbage between preloading and forking", same: [true]
       accept :persistent_connections, "connections are kept alive anyway, for up to keep_alive_timeout", flags: ["--persistent-connections"]
       accept :queue_requests, "a request is always read before a thread runs it", same: [true]
       accept :silence_single_worker_warning, nil
