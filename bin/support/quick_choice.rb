@@ -9,7 +9,10 @@ module Fairlead
   # documents and the smoke tests always run; so do test files that have changed. The rest follows from TESTS and CRATES.
   class QuickChoice
     # The crates, each with those that have to be tested when it changes.
-    CRATES = { "wire" => %w[wire engine], "engine" => %w[engine], "load" => %w[load], "acme" => %w[acme] }.freeze
+    CRATES = {
+      "wire" => %w[wire engine], "engine" => %w[engine], "load" => %w[load], "acme" => %w[acme], "supervisor" => %w[supervisor],
+      "shared-memory" => %w[supervisor]
+    }.freeze
 
     # What can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
@@ -116,7 +119,7 @@ module Fairlead
     end
 
     def crates
-      return CRATES.keys if @changed.intersect?(WORKSPACE)
+      return CRATES.values.flatten.uniq if @changed.intersect?(WORKSPACE)
 
       CRATES.select { |name, _| changed_in?("crates/#{name}") }.values.flatten.uniq
     end
@@ -131,7 +134,7 @@ module Fairlead
     # In words.
     def left_out
       all = files_in("test/integration")
-      crates = CRATES.keys - self.crates
+      crates = CRATES.values.flatten.uniq - self.crates
       ["#{(all - integration).size} of #{all.size} files in test/integration", *crates.map { |name| "the crate #{name}" }, *SLOW]
     end
 

@@ -36,7 +36,7 @@ class QuickChoiceTest < Minitest::Test
     assert_equal %w[engine], choice("crates/engine/tests/files.rs").crates
     assert_equal %w[load], choice("crates/load/src/main.rs").crates
     assert_equal %w[acme], choice("crates/acme/src/main.rs").crates
-    assert_equal %w[wire engine load acme], choice("Cargo.lock").crates
+    assert_equal %w[wire engine load acme supervisor], choice("Cargo.lock").crates
     assert_empty choice("ext/fairlead/src/lib.rs").crates
   end
 
@@ -67,6 +67,6 @@ class QuickChoiceTest < Minitest::Test
   def test_what_is_left_out_is_said
     left_out = choice("crates/load/src/main.rs").left_out.join(", ")
 
-    assert_match(/\A\d+ of \d+ files in test\/integration, the crate wire, the crate engine, the crate acme, clippy, /, left_out)
+    assert_match(/\A\d+ of \d+ files in test\/integration, the crate wire, the crate engine, the crate acme, the crate supervisor, clippy, /, left_out)
   end
 end

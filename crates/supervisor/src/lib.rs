@@ -1,6 +1,8 @@
 //! The supervisor of a server: it starts, watches and replaces spawners and workers, holds what they share, and answers the
 //! control and health servers. It loads neither Ruby nor the application.
 
+#![forbid(unsafe_code)]
+
 pub mod adoption;
 pub mod asks;
 pub mod background;
