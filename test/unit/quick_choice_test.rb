@@ -67,6 +67,7 @@ class QuickChoiceTest < Minitest::Test
   def test_what_is_left_out_is_said
     left_out = choice("crates/load/src/main.rs").left_out.join(", ")
 
-    assert_match(/\A\d+ of \d+ files in test\/integration, the crate wire, the crate engine, the crate acme, the crate supervisor, clippy, /, left_out)
+    assert_match(/\A\d+ of \d+ files in test\/integration, the crate wire, the crate engine, the crate acme, the crate supervisor, clippy, /,
+                 left_out)
   end
 end
