@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// What the workers of a server share. A process makes it, or adopts it by its descriptors; forked processes inherit it.
+/// The scoreboard, the waiting room and the mailboxes of one server. A process makes them, or adopts them by their descriptors; forked processes inherit them.
 pub struct SharedMemory {
     scoreboard: &'static Scoreboard,
     waiting_room: Arc<WaitingRoom>,
@@ -37,7 +37,7 @@ impl SharedMemory {
         SharedMemory::of(file, scoreboard, room, workers)
     }
 
-    /// Adopts that of another process with the same [`SharedMemory::layout`], by its descriptors. Its mailboxes follow one by one.
+    /// Adopts the memory of another process with the same [`SharedMemory::layout`], by its descriptors. Mailboxes follow one by one.
     ///
     /// # Errors
     /// If the file has another size, or memory is short.

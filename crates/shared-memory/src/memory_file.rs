@@ -37,7 +37,7 @@ impl<T: Shareable> MemoryFile<T> {
         MemoryFile::adopt(file)
     }
 
-    /// One that another process has made.
+    /// Adopts the file of another process.
     ///
     /// # Errors
     /// EINVAL if it has another size.

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// How long a worker may take to use new certificates.
+/// Longest time for a worker to use new certificates.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time after which a process that could not use an offer gets it again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// What one `ssl://` address offers.
+/// The certificates of one `ssl://` address.
 #[derive(Debug)]
 struct Offer {
     /// The address without its query, for people.
@@ -27,7 +27,7 @@ struct Offer {
     announced: bool,
     /// Why the process could not use it; nothing if it could.
     answers: BTreeMap<ProcessId, Option<String>>,
-    /// When those that could not get it again.
+    /// Next time to send it to processes that could not use it.
     again_at: Moment,
 }
 

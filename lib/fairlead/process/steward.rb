@@ -147,7 +147,10 @@ module Fairlead
 
     # --- questions
 
+    # Without a free descriptor there is no pipe, and nobody to answer.
     def answer(what, pipe)
+      return unless pipe
+
       case what
       when "gc" then GC.start
       when "gc-stats" then stats = GC.stat
