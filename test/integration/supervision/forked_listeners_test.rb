@@ -10,7 +10,7 @@ class ForkedListenersTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
 
-  # /fork leaves a process behind, /slow waits for a file.
+  # /fork leaves a process behind, /slow waits for a file, /shut shuts the listeners down.
   APP = <<~'RUBY'
     run lambda { |env|
       case env["PATH_INFO"]
@@ -18,6 +18,9 @@ class ForkedListenersTest < Minitest::Test
         pid = fork { Process.setsid; sleep }
         Process.detach(pid)
         next [200, {}, ["1 #{pid}"]]
+      when "/shut"
+        sockets = Dir.children("/proc/self/fd").filter_map { |fd| Socket.for_fd(fd.to_i).tap { |one| one.autoclose = false } rescue nil }
+        sockets.each { |one| one.shutdown if one.getsockopt(:SOCKET, :ACCEPTCONN).bool }
       when "/slow"
         File.write("slow", "")
         sleep 0.01 until File.exist?("go")
@@ -110,6 +113,18 @@ class ForkedListenersTest < Minitest::Test
       assert_restarts(server)
       assert_ends(server)
       assert_all_left
+    end
+  end
+
+  # Each worker is told by the kernel, again and again, that such a listener can be read.
+  SHAPES.each do |name, workers|
+    define_method(:"test_a_listener_that_another_process_has_shut_down_uses_no_processor_time_#{name}") do
+      server = supervised(workers, app: APP, config: %(bind "unix://socket"\n))
+      assert reply(server, "/shut")
+      assert closed?(server.port) && refuses?(server.path("socket"))
+
+      server.serving_pids.each { |pid| Fairlead::Test::Processes.wait_for_idle_second(pid) }
+      assert_ends(server)
     end
   end
 

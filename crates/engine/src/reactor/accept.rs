@@ -97,13 +97,15 @@ impl Accepting {
         }
     }
 
-    /// Accepts connections that wait at a listener.
-    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: Millis) {
-        if handler.has_siblings() {
-            self.accept_some(handler, index, 1, now);
+    /// Accepts connections that wait at a listener. `ended`: it was shut down elsewhere.
+    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, ended: bool, now: Millis) {
+        let has_siblings = handler.has_siblings();
+        let most = if has_siblings { 1 } else { ACCEPTS_ALONE };
+        let is_empty = self.accept_some(handler, index, most, now);
+        if ended && is_empty {
+            self.forget(handler, index);
+        } else if has_siblings {
             self.step_out(handler, index);
-        } else {
-            self.accept_some(handler, index, ACCEPTS_ALONE, now);
         }
     }
 
@@ -125,10 +127,6 @@ impl Accepting {
                     }
                 }
                 Incoming::Nobody => return true,
-                Incoming::Over => {
-                    self.forget(handler, index);
-                    return true;
-                }
                 Incoming::OutOfResources(error) => {
                     if !self.reserve.refuse_one(listener) {
                         self.pause(handler, now);

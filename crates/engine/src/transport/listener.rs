@@ -83,8 +83,6 @@ pub(crate) enum Incoming {
     Connection(OwnedFd, Option<SocketAddr>),
     /// No connection is waiting (any more).
     Nobody,
-    /// Another process, or another worker, has shut it down.
-    Over,
     /// This process or the machine is out of descriptors or memory.
     OutOfResources(Errno),
 }
@@ -178,7 +176,6 @@ impl Listener {
                 Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
                     Incoming::OutOfResources(error)
                 }
-                Err(Errno::INVAL) => Incoming::Over,
                 Err(_) => Incoming::Nobody,
             };
         }
@@ -249,7 +246,7 @@ mod tests {
         let _client = TcpStream::connect(address).expect("it listens");
         assert!(matches!(listener.accept(), Incoming::Connection(_, Some(_))));
         listener.abort();
-        assert!(matches!(listener.accept(), Incoming::Over));
+        assert!(matches!(listener.accept(), Incoming::Nobody));
         TcpStream::connect(address).expect_err("it does not listen any more");
     }
 
@@ -264,7 +261,6 @@ mod tests {
         UnixStream::connect(&path).expect_err("it does not listen any more");
         assert!(matches!(listener.accept(), Incoming::Connection(..)));
         listener.abort();
-        assert!(matches!(listener.accept(), Incoming::Over));
         assert!(
             matches!(aborted.read(&mut [0]), Ok(0) | Err(_)),
             "it is not left waiting"
