@@ -124,9 +124,11 @@ module Fairlead
       return if draining? || !@idleness.over?
 
       @log.idle(idle_timeout)
-      @service.listeners.close
-      drain
+      drain(ending: close_listeners)
     end
+
+    # Leaves them to the engine. Returns those that end with it.
+    def close_listeners = @service.listeners.ending.tap { @service.listeners.close }
 
     # The terminal has been closed, unless HUP means the logs or the certificates, or nohup has taken it away.
     def hang_up
@@ -135,20 +137,24 @@ module Fairlead
     end
 
     def stop_or_hurry(event)
-      @service.listeners.close
       @ended_by ||= event
       hurries = @insistence.hurries?(event)
       @insistence.begin
-      return @restarting = false if @restarting # it is draining already, and now it ends
-      return drain_on(event) unless draining?
+      return end_restart if @restarting
+      return drain_on(event, delay: @service.configuration.drain_delay, ending: close_listeners) unless draining?
 
       stop_on(event) if hurries
     end
 
-    def drain_on(signal)
-      delay = @restarting ? 0 : @service.configuration.drain_delay
+    # It is draining already, and now it ends.
+    def end_restart
+      @restarting = false
+      @service.listeners.remove
+    end
+
+    def drain_on(signal, delay: 0, ending: [])
       @log.draining(signal, @service.configuration.shutdown_timeout, delay: delay)
-      drain(delay: delay)
+      drain(delay: delay, ending: ending)
     end
 
     def stop_on(signal)
