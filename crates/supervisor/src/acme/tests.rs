@@ -602,7 +602,8 @@ fn an_order_goes_on_in_the_former_generation_and_is_not_placed_twice() {
     world.look();
     assert_eq!(world.waiting(Task::Order), ["a", "b"]);
     world.answer(Task::Order, issued(good("2", START, START + 90 * DAY)));
-    assert_eq!(world.report(1).error, None);
+    let renewed = world.report(1).expires_at;
+    assert_eq!(renewed, Some(date::wall(START + 90 * DAY)), "the answer still counts");
     world.look();
     assert_eq!(world.waiting(Task::Order), ["b"]);
     world.adopt(&["a"]);

@@ -34,8 +34,11 @@ impl Certifying {
 }
 
 impl Supervisor {
-    /// A spawner that has become the current one names its orders.
+    /// A spawner that has become the current one names its orders. It may have been late, and be the current one no more.
     pub(super) fn hear_orders(&mut self, spawner: ProcessId, message: Message) {
+        if self.machine.current_spawner() != Some(spawner) {
+            return;
+        }
         let file = message.descriptors.into_iter().next();
         let orders: Orders = file.and_then(|file| read(file).ok()).unwrap_or_default();
         self.certifying.clerk = Some(spawner);
