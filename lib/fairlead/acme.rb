@@ -3,8 +3,11 @@
 module Fairlead
   # Certificates that come by themselves, from an authority that speaks ACME (RFC 8555), such as Let's Encrypt.
   #
-  #   Keeper ── in the supervisor, or the only process: knows when something is due, and tells about it
-  #     │ starts a Job
+  #   the schedule ── in the supervisor (crates/supervisor/src/acme): knows when something is due, and tells about it
+  #     │ asks for work
+  #     ▼
+  #   Clerk ── in the current spawner, or the sole process: looks at files (Kept), starts a Job or a Question, answers with facts
+  #     │     A Single has no supervisor, and a Keeper in place of both.
   #     ▼
   #   Issuance ── one order ── Program ── a native process that speaks with the authority (crates/acme), and ends with the order
   #     │ writes
@@ -23,6 +26,8 @@ module Fairlead
     autoload :Suggestion, "fairlead/acme/suggestion"
     autoload :Question, "fairlead/acme/question"
     autoload :Schedule, "fairlead/acme/schedule"
+    autoload :Clerk, "fairlead/acme/clerk"
+    autoload :Kept, "fairlead/acme/kept"
     autoload :Keeper, "fairlead/acme/keeper"
     autoload :Job, "fairlead/acme/job"
     autoload :Program, "fairlead/acme/program"

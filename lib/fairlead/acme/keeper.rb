@@ -2,9 +2,9 @@
 
 module Fairlead
   module Acme
-    # Sees to it that there is a certificate for each order, and that it is renewed in time. It lives in the supervisor, or in
-    # the only process. Each order that is due has a thread and a Job of its own, so that one which hangs delays no other. Files
-    # are read on such threads only, because a disk can hang, and nothing about them ends the server.
+    # Sees to it that there is a certificate for each order of a Single, and that it is renewed in time. Servers with a supervisor have
+    # the schedule there (crates/supervisor/src/acme), and a Clerk. Each order that is due has a thread and a Job of its own, so that one
+    # which hangs delays no other. Files are read on such threads only, because a disk can hang, and nothing about them ends the server.
     class Keeper
       # The states of a server in which somebody serves, and so can answer challenges.
       SERVING = %i[ready restarting].freeze
@@ -157,7 +157,7 @@ module Fairlead
         @server.ask(:reload_certificates) if schedule.lost? && schedule.restore
         return unless schedule.wanted?
 
-        result = job.run { @log.acme_ordering(schedule, challenge(schedule.order)) }
+        result = job.run { @log.acme_ordering(schedule.order, challenge(schedule.order)) }
         take(schedule, result) unless job.stopped?
       rescue StandardError => e
         failed(schedule, Problem.new("failure", Error.sum_up(e)))

@@ -2,10 +2,10 @@
 
 module Fairlead
   class EventLog
-    # The messages about certificates that come by themselves. Those about `acme` take an Acme::Schedule.
+    # The messages about certificates that come by themselves. Those about `acme` take an Acme::Schedule, or an Acme::Order.
     module Certificates
-      def acme_ordering(schedule, challenge)
-        info("acme: ordering a certificate for #{schedule.order} from #{schedule.order.authority} (#{challenge})")
+      def acme_ordering(order, challenge)
+        info("acme: ordering a certificate for #{order} from #{order.authority} (#{challenge})")
       end
 
       # +store+: the Acme::Store whose locks they are.
