@@ -77,8 +77,8 @@ fn option(kind: Kind) -> &'static str {
 }
 
 impl Engine {
-    /// Called after unsent bytes were counted: they were there already.
-    /// Whether somebody has given way.
+    /// Called after unsent bytes were counted: they were there already. Returns whether somebody has given way. If too many would have to at
+    /// once, the next turn of the poller goes on: perhaps nothing else happens that leads here.
     pub(super) fn keep_to_response_memory(&self) -> bool {
         let mut have_given_way = 0;
         while have_given_way < MOST_AT_A_TIME && self.services.spool.is_memory_exceeded(self.comes_back()) {
@@ -86,6 +86,9 @@ impl Engine {
                 break;
             }
             have_given_way += 1;
+        }
+        if have_given_way == MOST_AT_A_TIME {
+            self.worker.expect(Millis::now());
         }
         have_given_way > 0
     }
