@@ -52,6 +52,7 @@ class BlockedLogsTest < Minitest::Test
         refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET /#{round} HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
 
         assert_equal 400, refused.answer.status
+        refused.close # the server waits for that, also when it drains
         wait_until("an error line for each") { server.stderr.scan("refused 400").size == round + 1 }
       end
       assert_ends(server)
@@ -64,6 +65,7 @@ class BlockedLogsTest < Minitest::Test
         refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
 
         assert_equal 400, refused.answer.status
+        refused.close
         assert reply(server, "/#{round}")
         wait_until("an access line") { server.stdout.include?("GET /#{round} ") }
       end
