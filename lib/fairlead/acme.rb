@@ -3,8 +3,10 @@
 module Fairlead
   # Certificates that come by themselves, from an authority that speaks ACME (RFC 8555), such as Let's Encrypt.
   #
-  #   Keeper ── in the supervisor, or the only process: knows when something is due, and tells about it
-  #     │ starts a Job
+  #   the schedule ── in the supervisor (crates/supervisor/src/acme): knows when something is due, and tells about it
+  #     │ asks for work
+  #     ▼
+  #   Clerk ── in the current spawner, or the sole process: looks at files (Kept), starts a Job or a Question, answers with facts
   #     ▼
   #   Issuance ── one order ── Program ── a native process that speaks with the authority (crates/acme), and ends with the order
   #     │ writes
@@ -20,10 +22,9 @@ module Fairlead
     autoload :Shown, "fairlead/acme/shown"
     autoload :Failure, "fairlead/acme/failure"
     autoload :Problem, "fairlead/acme/problem"
-    autoload :Suggestion, "fairlead/acme/suggestion"
     autoload :Question, "fairlead/acme/question"
-    autoload :Schedule, "fairlead/acme/schedule"
-    autoload :Keeper, "fairlead/acme/keeper"
+    autoload :Clerk, "fairlead/acme/clerk"
+    autoload :Kept, "fairlead/acme/kept"
     autoload :Job, "fairlead/acme/job"
     autoload :Program, "fairlead/acme/program"
     autoload :Issuance, "fairlead/acme/issuance"

@@ -60,9 +60,12 @@ module Fairlead
     # requests that still run. Returns false if requests were aborted.
     #
     # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
-    # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections.
-    def drain(seconds, delay: 0, retire: false)
+    # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections. +ending+: the
+    # inodes of the listeners that end with this engine (Listener#ending).
+    def drain(seconds, delay: 0, retire: false, ending: [])
       return true unless own_process?
+
+      @native.end_listeners(ending) if ending.any?
       return false unless delay.zero? || leave(delay)
 
       @ending = true

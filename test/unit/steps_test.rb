@@ -54,7 +54,7 @@ class StepsTest < Minitest::Test
       File.write("test", script)
       output, = Open3.capture2e(environment, "bash", "test", "--no-setup", "--only", "rust")
 
-      assert_equal "5 passed, 0 failed", output.lines.last.chomp, output
+      assert_equal "6 passed, 0 failed", output.lines.last.chomp, output
     end
   end
 

@@ -11,10 +11,12 @@ use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};
 use crate::home::Home;
 use crate::observe::log_writer::LogWriter;
+use crate::transport::listener::Listener;
 use crate::transport::poller::Poller;
 use crate::transport::timer::Timer;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub(crate) struct Worker {
@@ -29,6 +31,8 @@ pub(crate) struct Worker {
     drain_deadline: AtomicMillis,
     /// Whether others are to go on when this worker drains, so that it hands its connections to them.
     retires: AtomicBool,
+    /// The inodes of the listeners that end with this worker.
+    ending: OnceLock<Box<[u64]>>,
     /// Whether the poller should be woken when a connection is closed.
     is_place_wanted: AtomicBool,
     home: Home,
@@ -69,6 +73,7 @@ impl Worker {
             phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicMillis::new(Millis::NEVER),
             retires: AtomicBool::new(false),
+            ending: OnceLock::new(),
             is_place_wanted: AtomicBool::new(false),
             home: Home::here(),
             #[cfg(test)]
@@ -135,6 +140,17 @@ impl Worker {
         self.retires.store(retires, SeqCst);
         self.counters().serving.store(0, SeqCst);
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
+    }
+
+    /// These listeners, given by their inodes, end with this worker. The first call counts.
+    pub(crate) fn end_listeners(&self, inodes: &[u64]) {
+        let _ = self.ending.set(inodes.into());
+    }
+
+    /// Whether a listener ends with this worker, so that it is shut down.
+    pub(crate) fn ends_listener(&self, listener: &Listener) -> bool {
+        let ending = self.ending.get().map_or(&[][..], |inodes| inodes);
+        !ending.is_empty() && listener.inode().is_some_and(|inode| ending.contains(&inode))
     }
 
     /// Whether this worker drains, and another one can take over its connections.

@@ -11,7 +11,7 @@
 
 use crate::background::Background;
 use crate::configuration::Configuration;
-use crate::listeners::{Listener, SocketFile};
+use crate::listeners::Listener;
 use crate::machine::Generation;
 use crate::pid_file::PidFile;
 use crate::settings::{LogSettings, Settings};
@@ -27,8 +27,6 @@ pub struct Adoption {
     /// Of the generations that have loaded the application.
     reported: BTreeMap<Generation, Configuration>,
     adopted: Option<(Generation, Prepared)>,
-    /// The files of Unix sockets that are closed here.
-    closed: Vec<SocketFile>,
     /// Nothing comes of what is only removed.
     files: Background<Option<(Generation, Result<Prepared, String>)>>,
 }
@@ -60,7 +58,6 @@ impl Adoption {
             current,
             reported: BTreeMap::new(),
             adopted: None,
-            closed: Vec::new(),
             files: Background::new("fairlead files").map_err(|error| error.to_string())?,
         })
     }
@@ -147,17 +144,23 @@ impl Adoption {
         });
     }
 
-    /// The server ends: leaves the listeners to the workers, which close them when they have emptied them.
+    /// The inodes of the listeners that end with the server: the last worker that has emptied one shuts it down.
+    pub fn ending_listeners(&self) -> Vec<u64> {
+        let all = self.reported.values().chain([&self.current]);
+        let listeners = all.flat_map(|configuration| &configuration.listeners);
+        listeners.filter_map(Listener::ending).collect()
+    }
+
+    /// The server ends, and no worker accepts any more.
     pub fn close_listeners(&mut self) {
         for configuration in self.reported.values_mut().chain([&mut self.current]) {
             let listeners = std::mem::take(&mut configuration.listeners);
-            self.closed.extend(listeners.into_iter().filter_map(Listener::close));
+            listeners.iter().for_each(Listener::remove);
         }
     }
 
     /// The server has ended: removes all files.
     pub fn end(&self) {
-        self.closed.iter().for_each(SocketFile::remove);
         for configuration in self.reported.values().chain([&self.current]) {
             configuration.remove_listeners_but(None);
             Files::of(&configuration.settings).remove();

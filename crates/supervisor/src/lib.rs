@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acme;
 pub mod adoption;
 pub mod asks;
 pub mod background;

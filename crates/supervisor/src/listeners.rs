@@ -79,9 +79,10 @@ impl Listener {
         let _ = shutdown(&*self.socket, Shutdown::Both);
     }
 
-    /// Closes it in this process, where others go on accepting. Returns the file to delete in the end.
-    pub fn close(self) -> Option<SocketFile> {
-        self.file
+    /// Its inode, if it ends with the server.
+    pub fn ending(&self) -> Option<u64> {
+        let stat = fstat(&*self.socket).ok().filter(|_| !self.settings.kept)?;
+        Some(stat.st_ino)
     }
 
     /// A copy of the descriptor.

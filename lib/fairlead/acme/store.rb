@@ -74,9 +74,9 @@ module Fairlead
       # The path of the certificate, whether it is there or not.
       def path_of(order) = folder.join(*certificate(order))
 
-      # What tells one state of this file from another one, without reading it.
-      def state_of_certificate(order)
-        stat = File.stat(path_of(order))
+      # What tells one state of the file called +name+ from another one, without reading it.
+      def state_of(name)
+        stat = File.stat(folder.join(*name))
         [stat.dev, stat.ino, stat.mtime, stat.size]
       rescue SystemCallError => e
         e.class

@@ -110,6 +110,9 @@ module Fairlead
       "#{address[:scheme]}://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
     end
 
+    # The inode of the socket, by which other processes know it; nil if #remove would only close it.
+    def ending = (@socket.stat.ino unless @socket.closed? || outlives?)
+
     # Closes the socket in this process. Other processes can still accept.
     def close
       @socket.close unless @socket.closed?
@@ -118,7 +121,7 @@ module Fairlead
     # Stops listening in all processes, even if some still hold the socket open. One that is kept is only closed, as is a copy in
     # a forked process, and one of another process.
     def remove
-      return close if kept? || @owner != Process.pid
+      return close if outlives?
 
       unlink
       @socket.shutdown unless @socket.closed?
@@ -128,6 +131,8 @@ module Fairlead
     end
 
     private
+
+    def outlives? = kept? || @owner != Process.pid
 
     # Deletes the file of the socket, if this process has made it and it has not been replaced.
     def unlink

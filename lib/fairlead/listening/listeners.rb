@@ -55,6 +55,9 @@ module Fairlead
       end
     end
 
+    # The inodes of those that end with this process: see Listener#ending.
+    def ending = filter_map(&:ending)
+
     # Closes the sockets in this process.
     def close = each(&:close)
 

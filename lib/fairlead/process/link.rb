@@ -10,6 +10,9 @@ module Fairlead
     # +kind+: a Symbol. +fields+: Strings. +ios+: what was sent as descriptors.
     Message = Struct.new(:kind, :fields, :ios) do
       def number(index = 0) = Integer(fields.fetch(index), 10)
+
+      # +range+: of the fields.
+      def numbers(range) = fields[range].to_a.map { |text| Integer(text, 10) }
     end
 
     # The other end is closed.

@@ -24,7 +24,7 @@ module Fairlead
     def draining? = @draining == true
 
     # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled; if the system
-    # has no room for one, this one does. +delay+, +retire+: see Engine#drain.
+    # has no room for one, this one does. +how+: see Engine#drain.
     def drain(**how)
       return if draining?
 

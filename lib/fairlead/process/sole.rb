@@ -109,7 +109,7 @@ module Fairlead
       when :booted then booted
       when :restarting then restarting
       when :drain then leave
-      when :end then end_server { leave(delay: Float(message.fields.first || 0)) }
+      when :end then end_server { leave(delay: Float(message.fields.first || 0), ending: message.numbers(1..)) }
       when :stop then end_server { halt }
       when :close_listeners then @service.listeners.close
       when :gone then supervisor_gone
@@ -128,8 +128,9 @@ module Fairlead
       yield
     end
 
-    def leave(delay: 0)
-      @engine ? drain(delay: delay) : @ended = true
+    # See Engine#drain.
+    def leave(**how)
+      @engine ? drain(**how) : @ended = true
     end
 
     def halt

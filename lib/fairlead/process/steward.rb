@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
-require "json"
-require "time"
-
 module Fairlead
   # What a process with the application does for its server, beside forking or serving: a Spawner and a Sole each have one. It reports
   # the configuration, shows signs of life, answers questions about Ruby, and, as long as its generation is the current one, looks
-  # after certificates.
+  # after the files of certificates and has certificates ordered.
   class Steward
     # How often it shows that it is alive, in seconds.
     INTERVAL = 1.0
@@ -15,10 +12,6 @@ module Fairlead
     PATIENCE = 30
     PAUSE = 0.05
 
-    # The states of a server for an Acme::Keeper.
-    SERVING = :ready
-    STARTING = :starting
-
     # +joining+: nil in the first process of a server, and in one that was a worker.
     def initialize(service, link, joining: nil)
       @service = service
@@ -26,7 +19,6 @@ module Fairlead
       @link = link
       @joining = joining
       @follower = Tls::Follower.new(service.tls) { |key, reason| link.send(:certified, key, *reason) }
-      @serves = joining&.replacement? || false
       @reported = false
     end
 
@@ -62,34 +54,28 @@ module Fairlead
       return unless @current
 
       @service.tls.tend
-      look_after_acme if @acme
+      introduce_orders unless @introduced
     end
 
     # Acts on a message; returns false if it is none for a steward.
     def act_on(message)
       case message.kind
       when :current then become_current
-      when :booted then @serves = true
       when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
       when :reload_certificates then reload_certificates
+      when :acme then @clerk&.act_on(message)
       when :reopen_logs then @service.reopen_logs
       when :log then @log.pass_on(*message.fields)
       when :ask_ruby then answer(message.fields.first, message.ios.first)
       when :backtraces then tell_backtraces(message.ios.first)
       else return false
       end
-      message.kind != :booted
-    end
-
-    # For the Acme::Keeper, on any thread: asks the supervisor for something. What people are told has changed then.
-    def ask(request)
-      tell_of_acme
-      @link.send(:ask, request)
+      true
     end
 
     # Ends what runs beside the application.
     def close
-      @acme&.close
+      @clerk&.close
       @service.tls.stop
     end
 
@@ -115,7 +101,7 @@ module Fairlead
 
       @current = true
       @joining&.adopted
-      @acme = Acme::Keeper.new(self, @service) if @service.configuration.acme.any?
+      @clerk = Acme::Clerk.new(@service, @link) if @service.configuration.acme.any?
       @service.tls.take_read.each { |offer, settings| send_certificates(:kept, offer, settings) }
       @service.tls.start { |offer| pass_on(offer) }
       @service.tls.ask if @joining&.replacement? # the files may have changed since others have read them
@@ -132,17 +118,9 @@ module Fairlead
       @service.tls.ask
     end
 
-    def look_after_acme
-      @acme.look(@serves ? SERVING : STARTING)
-      tell_of_acme
-    end
-
-    # Tells what has changed.
-    def tell_of_acme
-      report = @acme.report.map { |order| order.transform_values { |value| value.is_a?(Time) ? value.getutc.iso8601(3) : value } }
-      return if report == @told
-
-      @told = report if @link.send(:acme, *JSON.generate(report).b.scan(/.{1,#{Link::LONGEST_FIELD}}/mno))
+    # The supervisor may have orders of a former generation.
+    def introduce_orders
+      @introduced = @clerk ? @clerk.introduce : @link.send(:acme_orders)
     end
 
     # --- questions

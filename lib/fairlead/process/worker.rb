@@ -94,7 +94,7 @@ module Fairlead
     def obey(message)
       case message.kind
       when :drain then retire
-      when :end then leave(delay: Float(message.fields.first))
+      when :end then leave(delay: Float(message.fields.first), ending: message.numbers(1..))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
       when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
@@ -105,10 +105,10 @@ module Fairlead
       end
     end
 
-    # Ends with the whole server. +delay+: see Engine#drain.
-    def leave(delay: 0)
+    # Ends with the whole server. See Engine#drain.
+    def leave(**how)
       @promotion = nil
-      drain(delay: delay)
+      drain(**how)
     end
 
     # Ends while the others go on.

@@ -43,6 +43,7 @@ module Fairlead
           @begun = true
           started = @engine.start
           @service.tls.start
+          @ending_listeners = @service.listeners.ending
           @service.listeners.close
         ensure
           close unless started
@@ -54,7 +55,7 @@ module Fairlead
       def finish(seconds)
         @lock.synchronize { @endings += 1 }
         @beginning.synchronize { nil } # a start that has begun is not disturbed
-        drained = over? || !@begun || @engine.drain(seconds)
+        drained = over? || !@begun || @engine.drain(seconds, ending: @ending_listeners)
         ended(drained)
         wait
         @drained

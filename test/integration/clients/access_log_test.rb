@@ -172,7 +172,7 @@ class AccessLogTest < Minitest::Test
       server.wait_for_output(/reopened the access log/)
       wait_until("a line") { client.get("/after") && lines(server, 0).any? }
 
-      assert_logged(/\d+ lines of the logs \(\d+ bytes\) could not be written in time and are lost$/, server)
+      assert_logged(/\d+ lines of the access log \(\d+ bytes\) could not be written in time and are lost$/, server)
       assert_match(%r{\A127\.0\.0\.1 .*GET /}, lines(server, 1).first)
     end
   end

@@ -42,6 +42,35 @@ class BlockedLogsTest < Minitest::Test
     end
   end
 
+  # An access line that nobody reads holds up its own log only.
+  SHAPES.each do |name, workers|
+    define_method(:"test_error_lines_are_written_while_nobody_reads_the_access_log_#{name}") do
+      server = prepared(workers, "--log-requests", kind: Fairlead::Test::BlockedOutput, &:start)
+      server.block(:stdout)
+      3.times do |round|
+        assert reply(server)
+        refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET /#{round} HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+
+        assert_equal 400, refused.answer.status
+        wait_until("an error line for each") { server.stderr.scan("refused 400").size == round + 1 }
+      end
+      assert_ends(server)
+    end
+
+    define_method(:"test_access_lines_are_written_while_nobody_reads_the_error_log_#{name}") do
+      server = prepared(workers, "--log-requests", kind: Fairlead::Test::BlockedOutput, &:start)
+      server.block(:stderr)
+      3.times do |round|
+        refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+
+        assert_equal 400, refused.answer.status
+        assert reply(server, "/#{round}")
+        wait_until("an access line") { server.stdout.include?("GET /#{round} ") }
+      end
+      assert_ends(server)
+    end
+  end
+
   private
 
   def unread(workers)

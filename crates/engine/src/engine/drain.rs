@@ -8,7 +8,8 @@
 //! ```
 //! An engine that leaves still accepts, but each response ends its connection, so that clients go elsewhere.
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
-//! moment, in which a request on its way may still arrive. An engine that retires answers without that, and hands its
+//! moment, in which a request on its way may still arrive. Listeners that end with the engine are shut down, because processes that the
+//! app has forked have copies. An engine that retires answers without that, and hands its
 //! connections to other workers (`handoff.rs`). Both end when it has no connection any more.
 //!
 //! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
@@ -43,6 +44,15 @@ impl Engine {
     pub fn leave(&self) {
         if self.is_at_home() {
             self.worker.begin_leave();
+        }
+    }
+
+    /// Names the listeners, by their inodes, that end with this engine: nobody is to accept there any more. They are shut down when they
+    /// have been emptied, or the engine is stopped, so that processes that the app has forked do not keep them open. Called before [`Engine::drain`]
+    /// or [`Engine::stop`], if at all.
+    pub fn end_listeners(&self, inodes: &[u64]) {
+        if self.is_at_home() {
+            self.worker.end_listeners(inodes);
         }
     }
 

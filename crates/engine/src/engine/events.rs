@@ -96,6 +96,7 @@ impl Handler for Engine {
             let happened = Happened {
                 readable: true,
                 writable: false,
+                ended: false,
             };
             self.step_client(&client, happened, scratch, now);
         }

@@ -111,6 +111,7 @@ impl StreamSocket {
         let happened = Happened {
             readable: watched.reads && has_some || is_gone && !watched.is_told,
             writable: watched.writes && (is_gone || has_room),
+            ended: is_gone,
         };
         watched.is_told |= is_gone;
         (happened.readable || happened.writable).then_some((key, happened))

@@ -1,114 +1,95 @@
-//! The logs: lines are queued in memory and written by a native thread, so that neither a slow disk nor a full pipe
-//! delays a request. The thread starts with the first line. Lines that cannot be written, or not in time, are lost and
-//! counted; when lines are written again, one says how many were lost.
+//! The logs of an engine, each with a thread of its own (`log_stream.rs`): access lines, and error lines. The latter also say what of
+//! both was lost, and what was left out about peers.
 
 use super::excess::{About, Bounded, Excess};
+use super::log_stream::{LogFile, LogStream, Losses, Lost, Notes, Nothing};
 use crate::clock::{Millis, FAREWELL};
 use crate::config::{Format, Logs};
-use crate::sync::{Condvar, Mutex};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use std::fmt::{Arguments, Write as _};
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Most bytes that may wait for the writer; further lines are dropped.
-const MOST_PENDING: usize = 1024 * 1024;
-
-/// Lines are written in batches, delayed by at most this time.
-const BATCH_TIME: Duration = Duration::from_millis(20);
+/// For how long no more lines have to be lost until one says how many, and how long one waits for that.
+const QUIET: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct LogWriter {
-    shared: Arc<WriterState>,
-    /// What the thread takes when it starts.
-    files: Mutex<Option<LogFiles>>,
-    access: Option<Format>,
+    access: Arc<LogStream<Nothing>>,
+    errors: Arc<LogStream<ErrorNotes>>,
+    losses: [Arc<Losses>; 2],
+    format: Option<Format>,
     prefix: String,
 }
 
-struct LogFiles {
-    access: LogFile,
-    errors: LogFile,
+/// What the error log says about both logs.
+struct ErrorNotes {
     prefix: String,
-}
-
-/// Where the lines of one kind go.
-struct LogFile {
-    fd: Option<BorrowedFd<'static>>,
-    /// Whether the file ends in the middle of a line, because the rest could not be written.
-    is_torn: bool,
-}
-
-#[derive(Default)]
-struct WriterState {
-    pending: Mutex<Pending>,
-    changed: Condvar,
-    written: Condvar,
-    lost_lines: AtomicU64,
-    lost_bytes: AtomicU64,
-}
-
-/// What could not be written so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    pub(crate) lines: u64,
-    pub(crate) bytes: u64,
-}
-
-#[derive(Default)]
-struct Pending {
-    access: Vec<u8>,
-    errors: Vec<u8>,
     excess: Excess,
-    /// Whether the writer sleeps until the next line.
-    asleep: bool,
-    closed: bool,
-    /// Whether somebody waits until everything is written, also about what was left out.
-    flushes: bool,
-    /// Whether the writer has taken lines and not yet written them.
-    writing: bool,
+    reports: [Report; 2],
+    /// Whether the last error lines could be written. If not, nobody would read a report.
+    works: bool,
+}
+
+/// What was said of the losses of a log.
+struct Report {
+    /// "access log"
+    name: &'static str,
+    losses: Arc<Losses>,
+    told: Lost,
+    /// When it was said, or when lines began to be lost afterwards.
+    since: Millis,
+    seen: Lost,
+    seen_at: Millis,
+    /// When to look next.
+    due: Millis,
 }
 
 impl LogWriter {
     pub(crate) fn new(logs: Logs) -> LogWriter {
         let (access, format) = logs.access.unzip();
+        let losses: [Arc<Losses>; 2] = Default::default();
+        let [access_file, errors_file] = LogFile::pair([access, logs.errors]);
+        let [of_access, of_errors] = losses.clone();
+        let notes = ErrorNotes::new(logs.prefix.clone(), &losses);
+        let errors = LogStream::new(errors_file, notes, of_errors, || {});
+        let told = Arc::clone(&errors);
+        let access = LogStream::new(access_file, Nothing, of_access, move || {
+            told.note(|notes| notes.see(Millis::now()));
+        });
         LogWriter {
-            shared: Arc::default(),
-            files: Mutex::new(Some(LogFiles {
-                access: LogFile::new(access),
-                errors: LogFile::new(logs.errors),
-                prefix: logs.prefix.clone(),
-            })),
-            access: format,
+            access,
+            errors,
+            losses,
+            format,
             prefix: logs.prefix,
         }
     }
 
     /// The format of access lines, if there is an access log.
     pub(crate) fn access_format(&self) -> Option<&Format> {
-        self.access.as_ref()
+        self.format.as_ref()
     }
 
+    /// What was lost of both logs.
     pub(crate) fn lost(&self) -> Lost {
-        self.shared.lost()
+        let [access, errors] = self.losses.each_ref().map(|losses| losses.so_far());
+        Lost {
+            lines: access.lines + errors.lines,
+            bytes: access.bytes + errors.bytes,
+        }
     }
 
     /// Adds an access line, which `write` writes.
     pub(crate) fn access(&self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.add(|pending| &mut pending.access, write);
+        self.access.add(write);
     }
 
     /// Adds an error line.
     pub(crate) fn error(&self, message: Arguments<'_>) {
         let mut line = String::with_capacity(120);
         let _ = writeln!(line, "{}{message}", self.prefix);
-        self.add(
-            |pending| &mut pending.errors,
-            |buffer| buffer.extend_from_slice(line.as_bytes()),
-        );
+        self.errors.add(|lines| lines.extend_from_slice(line.as_bytes()));
     }
 
     /// Adds an error line about what a peer has done, unless there are too many of its kind or about its address.
@@ -117,17 +98,9 @@ impl LogWriter {
     }
 
     fn about_peer_bounded(&self, about: About, peer: Option<SocketAddr>, message: Arguments<'_>) {
-        let mut pending = self.shared.pending.lock();
-        let was_due = pending.excess.due();
-        let is_admitted = pending
-            .excess
-            .admit(about, peer.map(|peer| peer.ip()), message, Millis::now());
-        if pending.excess.due() != was_due {
-            // The writer sleeps until then.
-            self.shared.changed.notify_one();
-        }
-        drop(pending);
-        if is_admitted {
+        let address = peer.map(|peer| peer.ip());
+        let admit = |notes: &mut ErrorNotes| notes.excess.admit(about, address, message, Millis::now());
+        if self.errors.note(admit) {
             self.error(message);
         }
     }
@@ -135,185 +108,119 @@ impl LogWriter {
     /// Waits until every line is written, but for a limited time; later lines are lost. True if no line is being written,
     /// so that the descriptors may be closed.
     pub(crate) fn close(&self) -> bool {
-        let is_closed = self.shared.close();
-        // The thread, if it has not been started yet, never is.
-        self.files.lock().take();
-        is_closed
-    }
-
-    fn add(&self, which: impl FnOnce(&mut Pending) -> &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut pending = self.shared.pending.lock();
-        let is_closed = pending.closed;
-        let buffer = which(&mut pending);
-        let length = buffer.len();
-        write(buffer);
-        if length >= MOST_PENDING || is_closed {
-            self.shared.lose(&buffer[length..]);
-            buffer.truncate(length);
-            return;
-        }
-        if pending.asleep {
-            pending.asleep = false;
-            self.shared.changed.notify_one();
-        }
-        drop(pending);
-        self.start_thread();
-    }
-
-    fn start_thread(&self) {
-        if let Some(mut files) = self.files.try_lock() {
-            if let Some(files) = files.take() {
-                let shared = Arc::clone(&self.shared);
-                let named = std::thread::Builder::new().name("fairlead log".into());
-                let _ = named.spawn(move || write_lines(&shared, files));
-            }
-        }
+        let start = Instant::now();
+        self.access.close();
+        // The error log says what is lost by then.
+        self.access.wait(start + FAREWELL / 2);
+        self.errors.close();
+        let is_closed = self.errors.wait(start + FAREWELL);
+        self.access.wait(start + FAREWELL) && is_closed
     }
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.shared.close();
+        self.close();
     }
 }
 
-impl WriterState {
-    fn lost(&self) -> Lost {
-        Lost {
-            lines: self.lost_lines.load(Relaxed),
-            bytes: self.lost_bytes.load(Relaxed),
+impl ErrorNotes {
+    fn new(prefix: String, [access, errors]: &[Arc<Losses>; 2]) -> ErrorNotes {
+        ErrorNotes {
+            prefix,
+            excess: Excess::default(),
+            reports: [Report::new("access log", access), Report::new("error log", errors)],
+            works: true,
         }
     }
 
-    /// Counts lines that were not written, or the rest of them.
-    fn lose(&self, bytes: &[u8]) {
-        let lines = memchr::memchr_iter(b'\n', bytes).count();
-        self.lost_lines.fetch_add(lines as u64, Relaxed);
-        self.lost_bytes.fetch_add(bytes.len() as u64, Relaxed);
-    }
-
-    /// False if lines are still being written after a limited time.
-    fn close(&self) -> bool {
-        let mut pending = self.pending.lock();
-        pending.closed = true;
-        pending.flushes = true;
-        self.changed.notify_one();
-        let unwritten =
-            |pending: &mut Pending| pending.writing || !pending.is_empty() || pending.excess.due().is_some();
-        let still_unwritten = self.written.wait_while_for(&mut pending, unwritten, FAREWELL);
-        !still_unwritten
+    /// Looks for losses.
+    fn see(&mut self, now: Millis) {
+        self.reports.iter_mut().for_each(|report| report.see(now));
     }
 }
 
-impl Pending {
-    /// Adds the lines about what was left out, if it is time or there will be none later.
-    fn summarize(&mut self, prefix: &str) {
-        let is_last = std::mem::take(&mut self.flushes) || self.closed;
-        let until = if is_last { Millis::NEVER } else { Millis::now() };
-        for line in self.excess.take(until) {
-            self.errors.extend_from_slice(format!("{prefix}{line}\n").as_bytes());
-        }
+impl Notes for ErrorNotes {
+    fn due(&self) -> Option<Millis> {
+        let reports = self.reports.iter().filter(|_| self.works);
+        reports.filter_map(Report::due).chain(self.excess.due()).min()
     }
 
-    fn is_empty(&self) -> bool {
-        self.access.is_empty() && self.errors.is_empty()
-    }
-}
-
-fn write_lines(shared: &WriterState, mut files: LogFiles) {
-    let mut reported = Lost::default();
-    loop {
-        let mut pending = shared.pending.lock();
-        pending.summarize(&files.prefix);
-        while pending.is_empty() {
-            if pending.closed {
-                return;
-            }
-            pending.asleep = true;
-            match pending.excess.due() {
-                None => shared.changed.wait(&mut pending),
-                Some(due) => _ = shared.changed.wait_for(&mut pending, due - Millis::now()),
-            }
-            pending.summarize(&files.prefix);
-        }
-        let access = std::mem::take(&mut pending.access);
-        let errors = std::mem::take(&mut pending.errors);
-        pending.writing = true;
-        drop(pending);
-        let before = shared.lost();
-        for (file, lines) in [(&mut files.access, &access), (&mut files.errors, &errors)] {
-            shared.lose(file.write(lines));
-        }
-        let lost = shared.lost();
-        if lost == before && lost != reported {
-            files.report(reported, lost);
-            reported = lost;
-        }
-        let mut pending = shared.pending.lock();
-        pending.writing = false;
-        shared.written.notify_all();
-        if !pending.closed {
-            shared.changed.wait_for(&mut pending, BATCH_TIME);
-        }
-    }
-}
-
-impl LogFiles {
-    /// Says, among the errors, what was lost since the last report.
-    fn report(&mut self, reported: Lost, lost: Lost) {
-        let (lines, bytes) = (lost.lines - reported.lines, lost.bytes - reported.bytes);
+    fn take(&mut self, now: Millis, is_last: bool, lines: &mut Vec<u8>) {
+        self.see(now);
         let prefix = &self.prefix;
-        let line =
-            format!("{prefix}{lines} lines of the logs ({bytes} bytes) could not be written in time and are lost\n");
-        let _ = self.errors.write(line.as_bytes());
+        let mut add = |line: String| lines.extend_from_slice(format!("{prefix}{line}\n").as_bytes());
+        self.excess
+            .take(if is_last { Millis::NEVER } else { now })
+            .into_iter()
+            .for_each(&mut add);
+        if self.works {
+            let reports = self.reports.iter_mut();
+            reports.filter_map(|report| report.take(now, is_last)).for_each(add);
+        }
+    }
+
+    fn note_write(&mut self, is_whole: bool) {
+        self.works = is_whole;
     }
 }
 
-impl LogFile {
-    fn new(fd: Option<BorrowedFd<'static>>) -> LogFile {
-        LogFile { fd, is_torn: false }
+impl Report {
+    fn new(name: &'static str, losses: &Arc<Losses>) -> Report {
+        Report {
+            name,
+            losses: Arc::clone(losses),
+            told: Lost::default(),
+            since: Millis::LONG_AGO,
+            seen: Lost::default(),
+            seen_at: Millis::LONG_AGO,
+            due: Millis::NEVER,
+        }
     }
 
-    /// Writes lines; returns those that could not be written.
-    fn write<'a>(&mut self, lines: &'a [u8]) -> &'a [u8] {
-        let Some(fd) = self.fd.filter(|_| !lines.is_empty()) else {
-            return &[];
-        };
-        if self.is_torn && write_all(fd, b"\n").is_empty() {
-            self.is_torn = false;
+    fn see(&mut self, now: Millis) {
+        let lost = self.losses.so_far();
+        if lost == self.seen {
+            return;
         }
-        if self.is_torn {
-            return lines;
+        if self.seen == self.told {
+            (self.since, self.due) = (now, now + QUIET);
         }
-        let rest = write_all(fd, lines);
-        self.is_torn =
-            !rest.is_empty() && !lines[..lines.len() - rest.len()].ends_with(b"\n") && rest.len() < lines.len();
-        rest
+        (self.seen, self.seen_at) = (lost, now);
     }
-}
 
-/// Returns what could not be written. Waits for a pipe that takes nothing now, even if another process has made it
-/// non-blocking.
-fn write_all<'a>(fd: BorrowedFd<'_>, mut bytes: &'a [u8]) -> &'a [u8] {
-    while !bytes.is_empty() {
-        match rustix::io::write(fd, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => _ = poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None),
-            Err(_) => break,
-        }
+    /// When it may be time to say what was lost. It does not change while more is lost, so that the thread need not wake each time.
+    fn due(&self) -> Option<Millis> {
+        (self.seen != self.told).then_some(self.due)
     }
-    bytes
+
+    fn take(&mut self, now: Millis, is_last: bool) -> Option<String> {
+        if self.seen == self.told {
+            return None;
+        }
+        let is_over = now - self.seen_at >= QUIET || now - self.since >= PATIENCE;
+        if !is_over && !is_last {
+            self.due = self.due.max(now + QUIET);
+            return None;
+        }
+        let (lines, bytes) = (self.seen.lines - self.told.lines, self.seen.bytes - self.told.bytes);
+        self.told = self.seen;
+        Some(format!(
+            "{lines} lines of the {} ({bytes} bytes) could not be written in time and are lost",
+            self.name
+        ))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::log_stream::MOST_PENDING;
     use super::*;
     use crate::support::eventually;
     use rustix::pipe::{pipe_with, PipeFlags};
     use std::fs::File;
     use std::io::{BufRead, BufReader, Read};
-    use std::os::fd::AsFd;
+    use std::os::fd::{AsFd, BorrowedFd};
 
     /// A descriptor for as long as the process lives.
     fn kept(fd: impl AsFd + 'static) -> BorrowedFd<'static> {
@@ -345,7 +252,7 @@ mod tests {
         eventually("a loss", || log.lost() == Lost { lines: 2, bytes: 8 });
         log.error(format_args!("next"));
         assert_eq!(line(&mut errors), "[7] next\n");
-        let expected = "[7] 2 lines of the logs (8 bytes) could not be written in time and are lost\n";
+        let expected = "[7] 2 lines of the access log (8 bytes) could not be written in time and are lost\n";
         assert_eq!(line(&mut errors), expected);
         log.error(format_args!("after"));
         assert_eq!(line(&mut errors), "[7] after\n");
@@ -367,7 +274,8 @@ mod tests {
         let mut got = vec![0; (sent - lost.lines as usize) * text.len()];
         reader.read_exact(&mut got).expect("the other lines");
         assert!(got.chunks(text.len()).all(|line| line == text));
-        assert!(line(&mut errors).contains(&format!("] {} lines of the logs ({} bytes)", lost.lines, lost.bytes)));
+        let expected = format!("] {} lines of the access log ({} bytes)", lost.lines, lost.bytes);
+        assert!(line(&mut errors).contains(&expected));
     }
 
     #[test]
@@ -383,18 +291,98 @@ mod tests {
         let last = errors.lines().nth(100).expect("a line").expect("text");
         assert_eq!(last, "[7] 100, and 899 more like this");
     }
+    /// A pipe that is full until it is read.
+    fn full_pipe() -> (File, BorrowedFd<'static>) {
+        let (reader, writer) = pipe_with(PipeFlags::empty()).expect("a pipe");
+        rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
+        while rustix::io::write(&writer, &[b'x'; 4096]).is_ok() {}
+        rustix::io::ioctl_fionbio(&writer, false).expect("a pipe");
+        (reader.into(), kept(writer))
+    }
 
     #[test]
-    fn a_torn_line_ends_before_the_next_one_begins() {
-        let file = tempfile::tempfile().expect("a file");
-        let mut log = LogFile {
-            fd: Some(kept(file.try_clone().expect("a descriptor"))),
-            is_torn: true,
-        };
-        assert!(log.write(b"one\n").is_empty() && log.write(b"two\n").is_empty());
-        let mut text = String::new();
-        std::io::Seek::rewind(&mut &file).expect("a file");
-        (&file).read_to_string(&mut text).expect("text");
-        assert_eq!(text, "\none\ntwo\n");
+    fn a_log_that_nobody_reads_holds_up_no_other_one_and_that_says_what_is_lost() {
+        let (_reader, access) = full_pipe();
+        let (log, mut errors) = writer(access, PipeFlags::empty());
+        log.access(|out| out.extend_from_slice(b"blocked\n"));
+        for number in 0..3 {
+            log.error(format_args!("{number}"));
+            assert_eq!(line(&mut errors), format!("[7] {number}\n"));
+        }
+        let text = [b"x".repeat(99), b"\n".to_vec()].concat();
+        (0..2 * MOST_PENDING / text.len()).for_each(|_| log.access(|out| out.extend_from_slice(&text)));
+        let lost = log.lost();
+        let expected = format!(
+            "[7] {} lines of the access log ({} bytes) could",
+            lost.lines, lost.bytes
+        );
+        assert!(line(&mut errors).starts_with(&expected));
+        log.error(format_args!("last"));
+        assert!(!log.close(), "its thread still writes");
+        assert_eq!(line(&mut errors), "[7] last\n");
+    }
+
+    #[test]
+    fn error_lines_that_nobody_reads_hold_up_no_access_line_and_are_told_of_later() {
+        let (reader, access) = pipe_with(PipeFlags::empty()).expect("a pipe");
+        let (mut blocked, errors) = full_pipe();
+        let log = LogWriter::new(Logs {
+            access: Some((kept(access), Format::Json)),
+            errors: Some(errors),
+            prefix: String::new(),
+        });
+        let text = "x".repeat(99);
+        (0..2 * MOST_PENDING / text.len()).for_each(|_| log.error(format_args!("{text}")));
+        log.access(|out| out.extend_from_slice(b"one\n"));
+        assert_eq!(line(&mut BufReader::new(File::from(reader))), "one\n");
+        let lost = log.lost();
+        let expected = format!("{} lines of the error log ({} bytes) could", lost.lines, lost.bytes);
+        let mut filling = vec![0; 64 * 1024];
+        blocked.read_exact(&mut filling).expect("what fills it");
+        let mut others = BufReader::new(blocked).lines().map(|line| line.expect("text"));
+        let report = others.find(|line| *line != text).expect("a report");
+        assert!(report.starts_with(&expected), "{report}");
+    }
+
+    #[test]
+    fn two_logs_in_the_same_pipe_keep_their_lines_whole() {
+        let (reader, pipe) = pipe_with(PipeFlags::empty()).expect("a pipe");
+        let pipe = kept(pipe);
+        let log = LogWriter::new(Logs {
+            access: Some((pipe, Format::Json)),
+            errors: Some(pipe.try_clone_to_owned().map(kept).expect("a descriptor")),
+            prefix: String::new(),
+        });
+        let texts = ["a", "e"].map(|text| text.repeat(199));
+        let reading = std::thread::spawn(|| {
+            BufReader::new(File::from(reader))
+                .lines()
+                .take(8_000)
+                .collect::<Vec<_>>()
+        });
+        for _ in 0..4_000 {
+            log.access(|out| out.extend_from_slice(format!("{}\n", texts[0]).as_bytes()));
+            log.error(format_args!("{}", texts[1]));
+        }
+        let lines = reading.join().expect("lines");
+        let is_whole = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| texts.contains(line));
+        assert!(lines.iter().all(is_whole));
+    }
+
+    #[test]
+    fn losses_that_go_on_are_told_of_now_and_then() {
+        let losses: [Arc<Losses>; 2] = Default::default();
+        let mut report = Report::new("access log", &losses[0]);
+        let mut told = Vec::new();
+        for half_second in 0..50 {
+            let now = Millis::START + QUIET / 2 * half_second;
+            losses[0].add(b"x\n");
+            report.see(now);
+            assert!(report.due() <= Some(now + QUIET), "it is looked at again");
+            told.extend(report.take(now, false).map(|_| half_second));
+        }
+        assert_eq!(told, [20, 41]);
+        assert!(report.take(Millis::START, true).is_some(), "the rest at the end");
+        assert_eq!((report.due(), report.take(Millis::NEVER, true)), (None, None));
     }
 }

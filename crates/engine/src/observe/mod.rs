@@ -2,4 +2,5 @@
 
 pub(crate) mod access_log;
 pub(crate) mod excess;
+mod log_stream;
 pub(crate) mod log_writer;

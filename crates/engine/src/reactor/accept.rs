@@ -6,6 +6,9 @@ use crate::clock::{Millis, Nanos};
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -20,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const QUIET: Duration = Duration::from_secs(1);
 
 pub(super) struct Accepting {
-    /// Empty once draining has begun.
-    listeners: Vec<Listener>,
+    /// Empty once draining has begun. `None` for one that was shut down elsewhere.
+    listeners: Vec<Option<Listener>>,
     /// Indices of the listeners that are not in the poll set.
     resting: Vec<usize>,
     accept_order: AcceptOrder,
@@ -37,7 +40,7 @@ impl Accepting {
     pub(super) fn new(listeners: Vec<Listener>) -> Accepting {
         Accepting {
             resting: (0..listeners.len()).collect(),
-            listeners,
+            listeners: listeners.into_iter().map(Some).collect(),
             accept_order: AcceptOrder::default(),
             paused_until: None,
             reserve: Reserve::default(),
@@ -68,7 +71,7 @@ impl Accepting {
 
     /// Puts a listener into the poll set. If that fails, logs it and lets the listener rest for a while.
     fn watch(&mut self, handler: &impl Handler, index: usize) {
-        let Some(listener) = self.listeners.get(index) else {
+        let Some(listener) = self.listener(index) else {
             return;
         };
         let watched = if handler.worker().fault("watch a listener") {
@@ -94,58 +97,58 @@ impl Accepting {
         }
     }
 
-    /// Accepts connections that wait at a listener.
-    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, now: Millis) {
-        if handler.has_siblings() {
-            self.accept_some(handler, index, 1, now);
+    /// Accepts connections that wait at a listener. `ended`: it was shut down elsewhere.
+    pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, ended: bool, now: Millis) {
+        let has_siblings = handler.has_siblings();
+        let most = if has_siblings { 1 } else { ACCEPTS_ALONE };
+        let is_empty = self.accept_some(handler, index, most, now);
+        if ended && is_empty {
+            self.forget(handler, index);
+        } else if has_siblings {
             self.step_out(handler, index);
-        } else {
-            self.accept_some(handler, index, ACCEPTS_ALONE, now);
         }
     }
 
-    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: Millis) {
+    fn listener(&self, index: usize) -> Option<&Listener> {
+        self.listeners.get(index)?.as_ref()
+    }
+
+    /// Accepts connections, at most so many. True if no more are waiting.
+    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: Millis) -> bool {
         for _ in 0..most {
-            let Some(listener) = self.listeners.get(index) else {
-                return;
+            let Some(listener) = self.listeners.get(index).and_then(Option::as_ref) else {
+                return true;
             };
             handler.worker().fault("accept");
             match listener.accept() {
                 Incoming::Connection(socket, peer) => {
-                    let permit = match handler.permit() {
-                        Ok(permit) => permit,
-                        Err(reason) => {
-                            refuse(&socket, listener.refusal());
-                            self.complain(handler, now, reason);
-                            continue;
-                        }
-                    };
-                    let (endpoint, refusal) = (listener.endpoint(), listener.refusal());
-                    let accepted = Accepted {
-                        socket,
-                        permit,
-                        peer,
-                        endpoint,
-                    };
-                    if let Err((transport, error)) = handler.admit(accepted, now) {
-                        refuse(&transport, refusal);
-                        self.complain(handler, now, &error.to_string());
+                    if let Err(reason) = welcome(handler, listener, socket, peer, now) {
+                        self.complain(handler, now, &reason);
                     }
                 }
-                Incoming::Nobody => return,
+                Incoming::Nobody => return true,
                 Incoming::OutOfResources(error) => {
                     if !self.reserve.refuse_one(listener) {
                         self.pause(handler, now);
                     }
-                    return self.complain(handler, now, &error.to_string());
+                    self.complain(handler, now, &error.to_string());
+                    return false;
                 }
             }
+        }
+        false
+    }
+
+    /// Closes a listener that was shut down elsewhere: it would be reported as readable for ever.
+    fn forget(&mut self, handler: &impl Handler, index: usize) {
+        if let Some(listener) = self.listeners.get_mut(index).and_then(Option::take) {
+            handler.worker().poller.remove(listener.socket());
         }
     }
 
     /// Removes a listener from the poll set, so that this worker loses its place among those that wait for it.
     fn step_out(&mut self, handler: &impl Handler, index: usize) {
-        let Some(listener) = self.listeners.get(index) else {
+        let Some(listener) = self.listener(index) else {
             return;
         };
         if self.paused_until.is_none() {
@@ -176,9 +179,8 @@ impl Accepting {
     /// Takes all listeners out of the poll set for a while.
     pub(super) fn pause(&mut self, handler: &impl Handler, now: Millis) {
         self.paused_until = Some(now + PAUSE);
-        self.listeners
-            .iter()
-            .for_each(|listener| handler.worker().poller.remove(listener.socket()));
+        let open = self.listeners.iter().flatten();
+        open.for_each(|listener| handler.worker().poller.remove(listener.socket()));
         self.resting = (0..self.listeners.len()).collect();
     }
 
@@ -189,18 +191,64 @@ impl Accepting {
             return false;
         }
         if !handler.worker().is_stopped() {
-            (0..self.listeners.len()).for_each(|index| self.accept_some(handler, index, usize::MAX, now));
+            (0..self.listeners.len()).for_each(|index| self.empty(handler, index, now));
         }
         self.close(handler);
         true
     }
 
-    /// Closes this worker's copies of the listening sockets; other workers continue with theirs.
+    /// Accepts all connections in the backlog of a listener. One that ends with this worker is shut down. If connections are left in it, that
+    /// is up to those that can accept them.
+    fn empty(&mut self, handler: &impl Handler, index: usize, now: Millis) {
+        let Some(listener) = self.listener(index) else {
+            return;
+        };
+        let ends = handler.worker().ends_listener(listener);
+        if ends && listener.keeps_backlog() {
+            listener.shut_down();
+        }
+        let is_empty = self.accept_some(handler, index, usize::MAX, now);
+        if let Some(listener) = self.listener(index).filter(|_| ends) {
+            if is_empty || !handler.has_siblings() {
+                listener.abort();
+            }
+        }
+    }
+
+    /// Closes this worker's copies of the listening sockets; other workers continue with theirs. In an engine that was stopped, those
+    /// that end with it are shut down.
     pub(super) fn close(&mut self, handler: &impl Handler) {
         self.resting.clear();
         self.paused_until = None;
-        for listener in self.listeners.drain(..) {
+        for listener in self.listeners.drain(..).flatten() {
             handler.worker().poller.remove(listener.socket());
+            if handler.worker().is_stopped() && handler.worker().ends_listener(&listener) {
+                listener.abort();
+            }
         }
     }
+}
+
+/// Takes over a connection that has just been accepted, or refuses it. The error: why.
+fn welcome(
+    handler: &impl Handler,
+    listener: &Listener,
+    socket: OwnedFd,
+    peer: Option<SocketAddr>,
+    now: Millis,
+) -> Result<(), Cow<'static, str>> {
+    let permit = handler.permit().map_err(|reason| {
+        refuse(&socket, listener.refusal());
+        reason
+    })?;
+    let accepted = Accepted {
+        socket,
+        permit,
+        peer,
+        endpoint: listener.endpoint(),
+    };
+    handler.admit(accepted, now).map_err(|(transport, error)| {
+        refuse(&transport, listener.refusal());
+        error.to_string().into()
+    })
 }

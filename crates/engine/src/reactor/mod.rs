@@ -179,7 +179,8 @@ impl Reactor {
             token::SIGNAL => handler.transfer_waits(true),
             token::HANDOFF => self.handoffs.arrived(handler, now),
             token::LAST_LISTENER..=token::LISTENER => {
-                self.accepting.accept(handler, (token::LISTENER - event) as usize, now);
+                self.accepting
+                    .accept(handler, (token::LISTENER - event) as usize, happened.ended, now);
             }
             key => handler.happened(key, happened, &mut self.scratch, now),
         }

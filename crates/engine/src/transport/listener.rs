@@ -131,6 +131,29 @@ impl Listener {
         &self.socket
     }
 
+    /// The number by which all processes know the socket.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.socket).ok().map(|stat| stat.st_ino)
+    }
+
+    /// Whether connections in the backlog can still be accepted after the socket has been shut down. Those of TCP get a reset.
+    pub(crate) fn keeps_backlog(&self) -> bool {
+        self.endpoint.origin.unix
+    }
+
+    /// Stops listening in all processes that have the socket.
+    pub(crate) fn shut_down(&self) {
+        let _ = net::shutdown(&self.socket, net::Shutdown::Both);
+    }
+
+    /// The same, and ends the connections in the backlog.
+    pub(crate) fn abort(&self) {
+        self.shut_down();
+        if self.keeps_backlog() {
+            while let Incoming::Connection(..) = self.accept() {}
+        }
+    }
+
     /// What a connection is sent for which there is no place.
     pub(crate) fn refusal(&self) -> &'static [u8] {
         match self.endpoint.tls {
@@ -195,4 +218,52 @@ pub(crate) fn refuse(socket: impl AsFd, response: &[u8]) {
     let _ = io::read(&socket, &mut sent);
     let _ = net::send(&socket, response, net::SendFlags::NOSIGNAL);
     let _ = net::shutdown(&socket, net::Shutdown::Write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    fn listener(socket: OwnedFd, unix: bool) -> Listener {
+        let origin = Origin {
+            scheme: "http".into(),
+            host: "localhost".into(),
+            port: 0,
+            unix,
+        };
+        Listener::new(socket, origin).expect("a listener")
+    }
+
+    #[test]
+    fn a_listener_is_shut_down_although_there_are_copies() {
+        let copy = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listener = listener(copy.try_clone().expect("a descriptor").into(), false);
+        let address = listener.address().expect("an address");
+        assert!(matches!(listener.accept(), Incoming::Nobody));
+        let _client = TcpStream::connect(address).expect("it listens");
+        assert!(matches!(listener.accept(), Incoming::Connection(_, Some(_))));
+        listener.abort();
+        assert!(matches!(listener.accept(), Incoming::Nobody));
+        TcpStream::connect(address).expect_err("it does not listen any more");
+    }
+
+    #[test]
+    fn what_waits_at_a_unix_socket_is_accepted_after_it_was_shut_down_or_aborted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let copy = UnixListener::bind(&path).expect("a socket");
+        let listener = listener(copy.try_clone().expect("a descriptor").into(), true);
+        let [_accepted, mut aborted] = [(); 2].map(|()| UnixStream::connect(&path).expect("it listens"));
+        listener.shut_down();
+        UnixStream::connect(&path).expect_err("it does not listen any more");
+        assert!(matches!(listener.accept(), Incoming::Connection(..)));
+        listener.abort();
+        assert!(
+            matches!(aborted.read(&mut [0]), Ok(0) | Err(_)),
+            "it is not left waiting"
+        );
+    }
 }

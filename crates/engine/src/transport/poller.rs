@@ -58,6 +58,8 @@ pub(crate) mod token {
 pub(crate) struct Happened {
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// Hung up, or failed.
+    pub(crate) ended: bool,
 }
 
 impl From<EventFlags> for Happened {
@@ -66,6 +68,7 @@ impl From<EventFlags> for Happened {
         Happened {
             readable: ended || flags.contains(EventFlags::IN),
             writable: flags.contains(EventFlags::OUT),
+            ended,
         }
     }
 }

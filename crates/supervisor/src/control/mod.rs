@@ -9,7 +9,7 @@ mod commands;
 mod connection;
 mod connections;
 mod counts;
-mod date;
+pub(crate) mod date;
 mod health;
 mod host;
 mod inspect;

@@ -31,7 +31,7 @@ pub struct Status {
     pub version: String,
     /// The Ruby that runs the application.
     pub ruby: RubySettings,
-    /// The report of the keeper of ACME, if there is one.
+    /// The certificates that are ordered, if there are any.
     pub acme: Option<Box<RawValue>>,
 }
 

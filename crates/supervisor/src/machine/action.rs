@@ -37,7 +37,8 @@ pub enum Action {
     },
     /// Ask a worker to finish what has arrived and to end, while others go on.
     Drain(ProcessId),
-    /// Ask a worker to accept for so long and then to finish what has arrived: the whole server ends.
+    /// Ask a worker to accept for so long, then to empty the listeners and shut them down, and to finish what has arrived: the whole
+    /// server ends.
     EndWorker(ProcessId, Duration),
     /// Ask a worker to abort its requests and to end.
     StopWorker(ProcessId),
@@ -60,7 +61,7 @@ pub enum Action {
     /// Kill a process. One that has no process id yet loses its link, so that it ends as soon as it is forked; then its end is told
     /// at once.
     Kill(ProcessId),
-    /// Stop listening, in all processes: the server ends.
+    /// Stop listening, in all processes: the server ends, and no worker is there that empties the listeners.
     CloseListeners,
     /// All workers serve for the first time.
     Announce,

@@ -117,6 +117,9 @@ impl Machine {
     }
 
     fn worker_ended(&mut self, worker: Worker, end: End) {
+        if self.server.ends() && self.workers.is_empty() {
+            self.push(Action::CloseListeners);
+        }
         if !worker.stays() || self.server.ends() {
             return;
         }

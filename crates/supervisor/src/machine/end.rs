@@ -2,6 +2,7 @@
 
 use super::spawner::SpawnerState;
 use super::state::State;
+use super::worker::Worker;
 use super::{Action, Machine, Moment, Notice, ProcessId, Seat, Server, StopReason, EXIT_GRACE};
 use std::time::Duration;
 
@@ -46,9 +47,10 @@ impl Machine {
         self.begin_end(self.now + EXIT_GRACE, Action::StopWorker);
     }
 
-    /// Spawners that load are not waited for. The others end after the workers, which may need them.
+    /// The workers that accept empty the listeners and shut them down. Spawners that load are not waited for. The others end after the workers, which may need them.
     fn begin_end(&mut self, kill_at: Moment, how: impl Fn(ProcessId) -> Action) {
         self.forget_restart();
+        let is_emptied = self.server == Server::Draining && self.workers.values().any(Worker::accepts);
         let workers: Vec<ProcessId> = self.workers.values().map(|one| one.id).collect();
         for id in workers {
             self.end_worker(id, kill_at, how(id));
@@ -65,7 +67,9 @@ impl Machine {
                 _ => {}
             }
         }
-        self.push(Action::CloseListeners);
+        if !is_emptied {
+            self.push(Action::CloseListeners);
+        }
     }
 
     fn end_ending_spawner(&mut self, id: ProcessId, kill_at: Moment) {

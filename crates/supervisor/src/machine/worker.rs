@@ -83,6 +83,11 @@ impl Worker {
         matches!(self.state, WorkerState::Serving { .. })
     }
 
+    /// Whether it accepts connections, or will do so.
+    pub(super) fn accepts(&self) -> bool {
+        self.stays() && !matches!(self.state, WorkerState::Promoting { .. })
+    }
+
     /// When its start began, as long as it does not count.
     pub(super) fn attempt(&self) -> Option<Moment> {
         match self.state {

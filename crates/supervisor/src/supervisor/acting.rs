@@ -7,6 +7,7 @@ use crate::machine::notice::{self, Names};
 use crate::machine::{Action, Event, Generation, Notice, ProcessId};
 use crate::native_threads;
 use crate::wording::shortage;
+use std::time::Duration;
 
 impl Supervisor {
     pub(super) fn act(&mut self, action: Action) {
@@ -35,10 +36,7 @@ impl Supervisor {
             Action::Commit(generation) => self.commit(generation),
             Action::Revert(generation) => self.adoption.revert(generation),
             Action::Drain(worker) => self.fleet.end(worker, "drain", &[]),
-            Action::EndWorker(worker, delay) => {
-                self.fleet
-                    .end(worker, "end", &[delay.as_secs_f64().to_string().as_bytes()]);
-            }
+            Action::EndWorker(worker, delay) => self.end_worker(worker, delay),
             Action::StopWorker(worker) => self.fleet.end(worker, "stop", &[]),
             Action::GiveUp(worker) => self.fleet.give_up(worker),
             Action::Promote(worker, generation) => self.fleet.promote(worker, generation, self.adoption.current()),
@@ -77,6 +75,17 @@ impl Supervisor {
         if let Err(reason) = self.fleet.fork(spawner, worker, place, is_sole) {
             self.events.push_back(Event::NotForked(worker, reason));
         }
+    }
+
+    fn end_worker(&mut self, worker: ProcessId, delay: Duration) {
+        let inodes = self
+            .adoption
+            .ending_listeners()
+            .into_iter()
+            .map(|inode| inode.to_string());
+        let fields: Vec<String> = [delay.as_secs_f64().to_string()].into_iter().chain(inodes).collect();
+        let fields: Vec<&[u8]> = fields.iter().map(String::as_bytes).collect();
+        self.fleet.end(worker, "end", &fields);
     }
 
     fn adopt(&mut self, generation: Generation) {

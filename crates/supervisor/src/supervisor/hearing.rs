@@ -136,7 +136,7 @@ impl Supervisor {
     }
 
     /// Returns false if there are no certificates.
-    fn reload_certificates(&mut self) -> bool {
+    pub(super) fn reload_certificates(&mut self) -> bool {
         let spawner = self
             .machine
             .current_spawner()
@@ -169,7 +169,11 @@ impl Supervisor {
         for (number, end) in ends {
             let (ended, names) = self.fleet.ended(number, end);
             self.tell_of_end(ended);
-            names.into_iter().for_each(|name| self.happen(Event::Ended(name, end)));
+            for name in names {
+                let planned = self.fleet.children.find(name).is_some_and(|child| child.is_ending);
+                self.happen(Event::Ended(name, end));
+                self.lose_tasks(name, planned);
+            }
         }
         self.fleet.children.remove_ended();
     }
@@ -207,7 +211,8 @@ impl Supervisor {
             // A signal that asks a process to end can reach it when it takes signals for requests to the server.
             ("ask", ..) if is_ending => return,
             ("ask", ..) => return self.hear_ask(&message.text(0)),
-            ("acme", Some(_), _) => return self.watch.keep_acme(&message.fields.concat()),
+            ("acme_orders", Some(spawner), _) => return self.hear_orders(spawner, message),
+            ("acme", Some(_), _) => return self.hear_task_done(message),
             ("kept" | "certificates", Some(_), _) => return self.hear_certificates(message),
             ("certified", ..) => return self.hear_certified(name, &message),
             _ => return,

@@ -32,7 +32,7 @@ impl Host for Supervisor {
             max_threads: settings.max_threads,
             version: settings.version.clone(),
             ruby: settings.ruby.clone(),
-            acme: self.watch.acme(),
+            acme: self.certifying.report(),
         }
     }
 
@@ -163,6 +163,7 @@ impl Supervisor {
     pub(super) fn tend(&mut self) {
         self.note_restart();
         self.tend_certificates();
+        self.tend_orders();
         let board = self.fleet.memory().scoreboard();
         for event in self.watch.look(self.now, self.machine.generation(), board) {
             self.happen(event);

@@ -2,6 +2,7 @@
 //! ends the loop.
 
 mod acting;
+mod certifying;
 mod hearing;
 mod hosting;
 mod services;
@@ -20,6 +21,7 @@ use crate::running_time::RunningTime;
 use crate::signals::Signals;
 use crate::standard_streams::{Reopened, StandardStreams};
 use crate::start::Start;
+use certifying::Certifying;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use services::Services;
@@ -59,6 +61,7 @@ pub struct Supervisor {
     fleet: Fleet,
     adoption: Adoption,
     certificates: Certificates,
+    certifying: Certifying,
     strangers: Strangers,
     streams: StandardStreams,
     reopenings: Background<Reopened>,
@@ -111,6 +114,7 @@ impl Supervisor {
             fleet,
             adoption,
             certificates: Certificates::default(),
+            certifying: Certifying::default(),
             strangers: Strangers::default(),
             streams: StandardStreams::default(),
             reopenings: Background::new("fairlead logs").map_err(text)?,

@@ -6,7 +6,6 @@ use crate::idleness::Idleness;
 use crate::machine::{Event, Generation, Moment};
 use crate::restart_file::{self, RestartFile};
 use fairlead_engine::{Scoreboard, Stats};
-use serde_json::value::RawValue;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -28,7 +27,6 @@ pub(super) struct Watch {
     looked_at: Moment,
     due_at: Moment,
     orphans_at: Moment,
-    acme: Option<Box<RawValue>>,
 }
 
 impl Watch {
@@ -42,7 +40,6 @@ impl Watch {
             looked_at: now,
             due_at: now,
             orphans_at: now,
-            acme: None,
         };
         watch.adopt(configuration, now);
         watch
@@ -56,7 +53,6 @@ impl Watch {
             _ => None,
         };
         self.refork_after = settings.refork_after;
-        self.acme = None;
         let path = settings.restart_file.as_ref().map(|file| file.path().to_path_buf());
         if path.as_ref() != self.restart_file.as_ref().map(|(path, _)| path) {
             self.touches = path
@@ -69,15 +65,6 @@ impl Watch {
     /// Time until the next look.
     pub(super) fn pause(&self) -> Option<Duration> {
         self.idleness.as_ref().map(Idleness::pause)
-    }
-
-    /// The report of the keeper of ACME, for `/status`.
-    pub(super) fn keep_acme(&mut self, json: &[u8]) {
-        self.acme = serde_json::from_slice(json).ok();
-    }
-
-    pub(super) fn acme(&self) -> Option<Box<RawValue>> {
-        self.acme.clone()
     }
 
     /// True if it is time to look for orphans.

@@ -66,6 +66,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("initial_threads", method!(NativeEngine::initial_threads, 0))?;
     class.define_method("replace_thread", method!(NativeEngine::replace_thread, 0))?;
     class.define_method("cancel_thread", method!(NativeEngine::cancel_thread, 0))?;
+    class.define_method("end_listeners", method!(NativeEngine::end_listeners, 1))?;
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("retire", method!(NativeEngine::retire, 0))?;
@@ -226,6 +227,10 @@ impl NativeEngine {
 
     fn cancel_thread(&self) {
         self.at_home().inspect(|engine| engine.cancel_thread());
+    }
+
+    fn end_listeners(&self, inodes: Vec<u64>) {
+        self.at_home().inspect(|engine| engine.end_listeners(&inodes));
     }
 
     fn leave(&self) {

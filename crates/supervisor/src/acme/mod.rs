@@ -1,0 +1,451 @@
+//! The schedule of certificates that an authority issues: when which one is ordered, renewed or tried again.
+//!
+//! No I/O, no clock, no threads: [`Renewals::step`] is a function of the state, the time and an event. The work (files, keys, the
+//! program that speaks with the authority) is done by the current spawner, or the sole process, which answers with facts.
+//!
+//! ```text
+//! idle ──look, order or ask──▶ asked ──answer──▶ idle
+//!                                │ no answer in time, or the process has ended
+//!                                └──▶ idle: an order has failed, anything else is asked again
+//! ```
+//!
+//! Each order has one task at a time. It looks at its files once a second, and nothing is ordered but after such a look. Two
+//! generations cannot order the same certificate, because there is one schedule.
+
+mod failure;
+pub mod message;
+pub mod notice;
+mod order;
+mod suggestion;
+#[cfg(test)]
+mod tests;
+
+pub use failure::Failure;
+
+use crate::control::date;
+use crate::machine::Moment;
+use message::{Answer, Orders, Outcome, Restored, Task, Text, Wish};
+use notice::Line;
+use order::Order;
+use serde::Serialize;
+use std::time::Duration;
+
+/// A time of the clock, in milliseconds since 1970.
+pub type Wall = i64;
+
+const MINUTE: Wall = 60 * 1000;
+const HOUR: Wall = 60 * MINUTE;
+
+/// Orders that an authority gets at a time.
+const AT_ONCE: usize = 4;
+
+/// Time between two looks at the files of an order.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time for which orders wait for the looks at others, so that those that have failed least are the first.
+const LOOK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// For people, as long as nothing can be ordered because of that.
+const BUSY: &str = "another process has locked the order";
+
+/// The time of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// By the clock, which can be set.
+    pub wall: Wall,
+    /// Running time, for the deadlines of tasks.
+    pub running: Moment,
+    /// A random number from 0 to 1.
+    pub random: f64,
+}
+
+/// One thing that has happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A spawner has become the current one. These are the orders of its configuration.
+    Orders(Orders),
+    /// Time has passed. `serves`: whether somebody serves, and so can answer challenges.
+    Tick {
+        /// See above.
+        serves: bool,
+    },
+    /// The answer to the task of that number.
+    Answered(u64, Box<Answer>),
+    /// The process that had the task of that number has ended.
+    Lost {
+        /// The number of the task.
+        number: u64,
+        /// Whether the process was to end, or has not got the task at all.
+        planned: bool,
+    },
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Ask the current spawner for work. Answer: `Answered` or `Lost`.
+    Ask {
+        /// The number of the task; never used twice.
+        number: u64,
+        /// The key of the order.
+        key: String,
+        /// The work.
+        task: Task,
+        /// Its details.
+        wish: Wish,
+        /// The text that goes with it, if there is one.
+        text: Text,
+    },
+    /// Have the current spawner read the certificates again.
+    Reload,
+    /// Write a line.
+    Log(Line),
+}
+
+/// An order for people and programs.
+#[derive(Debug, Serialize)]
+pub struct OrderReport {
+    hosts: Vec<String>,
+    directory: String,
+    expires_at: Option<String>,
+    next_attempt_at: String,
+    failures: u32,
+    error: Option<String>,
+}
+
+/// All certificates of the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Renewals {
+    folder: String,
+    entries: Vec<Entry>,
+    /// Why nothing can be kept in the folder.
+    unusable: Option<String>,
+    serves: bool,
+    last_number: u64,
+    actions: Vec<Action>,
+}
+
+/// An order and its task.
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    order: Order,
+    asked: Option<Asked>,
+    /// The last look; nothing if there is to be one at once.
+    looked_at: Option<Moment>,
+    /// Nothing has been asked for since that look.
+    is_fresh: bool,
+    /// The first line about it has been written.
+    is_told: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Asked {
+    number: u64,
+    task: Task,
+    since: Moment,
+}
+
+impl Renewals {
+    /// Takes note of an event and of the time, and returns what is to be done.
+    pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
+        for entry in &mut self.entries {
+            entry.order.bound(now.wall);
+        }
+        match event {
+            Event::Orders(orders) => self.adopt(orders),
+            Event::Tick { serves } => {
+                self.serves = serves;
+                self.expire(now);
+            }
+            Event::Answered(number, answer) => self.answered(now, number, *answer),
+            Event::Lost { number, planned } => self.lost(now, number, planned),
+        }
+        if self.serves {
+            self.look(now);
+            self.start(now);
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    /// The keys of all orders.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.order.settings.key.as_str())
+    }
+
+    /// For people and programs.
+    pub fn report(&self) -> Vec<OrderReport> {
+        let orders = self.entries.iter().map(|entry| &entry.order);
+        let reports = orders.map(|order| OrderReport {
+            hosts: order.settings.hosts.clone(),
+            directory: order.settings.directory.clone(),
+            expires_at: order
+                .certificate
+                .as_ref()
+                .map(|certificate| date::wall(certificate.expires_at)),
+            next_attempt_at: date::wall(order.at()),
+            failures: order.failure.as_ref().map_or(0, |failure| failure.count),
+            error: self.error(order),
+        });
+        reports.collect()
+    }
+
+    fn error(&self, order: &Order) -> Option<String> {
+        let failure = order.failure.as_ref().map(|failure| failure.reason.clone());
+        failure
+            .or_else(|| self.unusable.clone())
+            .or_else(|| order.is_busy.then(|| BUSY.into()))
+    }
+
+    /// Goes on with the orders that were there before. The log of each generation begins anew.
+    fn adopt(&mut self, orders: Orders) {
+        let mut former = std::mem::take(&mut self.entries);
+        if orders.folder != self.folder {
+            former.clear();
+        }
+        self.folder = orders.folder;
+        self.unusable = None;
+        for settings in orders.orders {
+            let known = former.iter().position(|entry| entry.order.settings == settings);
+            let entry = known.map_or_else(|| Entry::new(settings), |index| former.swap_remove(index));
+            self.entries.push(Entry {
+                is_told: false,
+                looked_at: None,
+                ..entry
+            });
+        }
+    }
+
+    // --- tasks
+
+    /// Looks at the files of the orders that have nothing else to do.
+    fn look(&mut self, now: Now) {
+        for index in 0..self.entries.len() {
+            let entry = &self.entries[index];
+            let recent = entry.looked_at.is_some_and(|at| now.running < at + LOOK_PAUSE);
+            if entry.asked.is_none() && !recent {
+                self.ask(index, Task::Look, now);
+            }
+        }
+    }
+
+    /// Starts what is due: first the orders that have failed least.
+    fn start(&mut self, now: Now) {
+        if self.unusable.is_some() || self.entries.iter().any(|entry| entry.is_awaited(now.running)) {
+            return;
+        }
+        let idle = |entry: &Entry| entry.asked.is_none() && entry.is_fresh;
+        let mut due: Vec<(u32, usize)> = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| idle(entry)) {
+            if entry.order.is_due(now.wall) {
+                due.push((entry.order.failure.as_ref().map_or(0, |failure| failure.count), index));
+            }
+        }
+        due.sort_unstable();
+        let due = due.into_iter().map(|(_, index)| (Task::Order, index));
+        let others = self.entries.iter().enumerate().filter(|(_, entry)| idle(entry));
+        let others = others.filter(|(_, entry)| !entry.order.is_due(now.wall) && entry.order.is_to_ask(now.wall));
+        let others = others.map(|(index, _)| (Task::Ask, index));
+        let tasks: Vec<(Task, usize)> = due.chain(others).collect();
+        for (task, index) in tasks {
+            if self.has_room(&self.entries[index].order.settings.directory) {
+                self.ask(index, task, now);
+            }
+        }
+    }
+
+    /// The first order of an authority makes the account, on which the others depend.
+    fn has_room(&self, directory: &str) -> bool {
+        let beside = || {
+            self.entries
+                .iter()
+                .filter(|entry| entry.order.settings.directory == directory)
+        };
+        let busy = beside().filter(|entry| entry.asked.as_ref().is_some_and(|asked| asked.task != Task::Look));
+        let most = if beside().any(|entry| entry.order.has_account) {
+            AT_ONCE
+        } else {
+            1
+        };
+        busy.count() < most
+    }
+
+    fn ask(&mut self, index: usize, task: Task, now: Now) {
+        self.last_number += 1;
+        let (number, entry) = (self.last_number, &mut self.entries[index]);
+        entry.is_fresh = false;
+        entry.asked = Some(Asked {
+            number,
+            task,
+            since: now.running,
+        });
+        self.actions.push(Action::Ask {
+            number,
+            key: entry.order.settings.key.clone(),
+            task,
+            wish: entry.order.wish(task, now.wall),
+            text: entry.order.text(task),
+        });
+    }
+
+    /// Gives up what was not answered in time.
+    fn expire(&mut self, now: Now) {
+        for index in 0..self.entries.len() {
+            let Some(asked) = &self.entries[index].asked else {
+                continue;
+            };
+            let limit = asked.task.limit();
+            if now.running < asked.since + limit {
+                continue;
+            }
+            match asked.task {
+                Task::Look => {}
+                Task::Order => self.failed(
+                    index,
+                    format!(
+                        "the process that orders it has not answered within {} s",
+                        limit.as_secs()
+                    ),
+                    None,
+                    now,
+                ),
+                Task::Ask => _ = self.entries[index].order.suggest(None, now.wall),
+            }
+            self.entries[index].asked = None;
+        }
+    }
+
+    fn lost(&mut self, now: Now, number: u64, planned: bool) {
+        let Some(index) = self.index_of(number) else { return };
+        let task = self.entries[index].asked.take().map(|asked| asked.task);
+        self.entries[index].looked_at = Some(now.running);
+        if task == Some(Task::Order) && !planned {
+            self.failed(index, "the process that ordered it has ended".into(), None, now);
+        }
+    }
+
+    fn index_of(&self, number: u64) -> Option<usize> {
+        let is_it = |entry: &Entry| entry.asked.as_ref().is_some_and(|asked| asked.number == number);
+        self.entries.iter().position(is_it)
+    }
+
+    // --- answers
+
+    fn answered(&mut self, now: Now, number: u64, answer: Answer) {
+        let Some(index) = self.index_of(number) else { return };
+        let entry = &mut self.entries[index];
+        let task = entry.asked.take().map(|asked| asked.task);
+        if let Some(facts) = answer.facts.clone() {
+            entry.order.take(facts, now.wall);
+        }
+        match task {
+            Some(Task::Look) => self.looked(index, answer, now),
+            Some(Task::Order) => self.ordered(index, answer, now),
+            Some(Task::Ask) => {
+                let earlier = entry.order.suggest(answer.window, now.wall);
+                let line = earlier.map(|at| notice::suggested(&entry.order, at));
+                self.log(line);
+            }
+            None => {}
+        }
+    }
+
+    fn looked(&mut self, index: usize, answer: Answer, now: Now) {
+        let entry = &mut self.entries[index];
+        entry.looked_at = Some(now.running);
+        entry.is_fresh = entry.order.is_known();
+        let mut lines = Vec::new();
+        if !entry.is_told {
+            entry.is_told = true;
+            lines.extend(notice::first(&entry.order, now.wall));
+        }
+        if entry.order.kept(answer.unwritten.is_some()) {
+            let reason = answer.unwritten.as_deref().unwrap_or_default();
+            lines.push(notice::failure_unwritten(&entry.order, reason));
+        }
+        if let Some(restored) = &answer.restore {
+            let news = entry.order.restored(restored, now.wall);
+            lines.extend(news.map(|reason| notice::not_restored(&entry.order, &reason, now.wall)));
+            if *restored == Restored::Written {
+                lines.push(notice::restored(&entry.order));
+                self.actions.push(Action::Reload);
+            }
+        }
+        if answer.unusable.is_some() && answer.unusable != self.unusable {
+            lines.extend(answer.unusable.as_deref().map(notice::dir_unusable));
+        }
+        self.unusable = answer.unusable;
+        self.log(lines);
+    }
+
+    fn ordered(&mut self, index: usize, answer: Answer, now: Now) {
+        let entry = &mut self.entries[index];
+        entry.looked_at = None;
+        if answer.held {
+            entry.order.hold();
+        }
+        match answer.outcome {
+            Some(Outcome::Issued) => {
+                let problem = entry.order.succeeded(now.wall);
+                let line = notice::present(&entry.order);
+                self.log(line);
+                self.actions.push(Action::Reload);
+                if let Some(problem) = problem {
+                    self.failed(index, problem, None, now);
+                }
+            }
+            Some(Outcome::Busy) => {
+                let line = (!entry.order.is_busy).then(|| notice::busy(&entry.order, &self.folder));
+                entry.order.put_off(now.wall);
+                self.log(line);
+            }
+            Some(Outcome::Failed { message, retry_after }) => self.failed(index, message, retry_after, now),
+            None => self.failed(
+                index,
+                "the process that orders it has not said how it went".into(),
+                None,
+                now,
+            ),
+        }
+    }
+
+    fn failed(&mut self, index: usize, reason: String, retry_after: Option<f64>, now: Now) {
+        let entry = &mut self.entries[index];
+        entry.order.failed(reason, retry_after, now);
+        entry.looked_at = None; // the failure is written at once
+        let line = notice::failed(&entry.order, now.wall);
+        self.log([line]);
+    }
+
+    fn log(&mut self, lines: impl IntoIterator<Item = Line>) {
+        self.actions.extend(lines.into_iter().map(Action::Log));
+    }
+}
+
+impl Entry {
+    fn new(settings: message::OrderSettings) -> Entry {
+        Entry {
+            order: Order::new(settings),
+            asked: None,
+            looked_at: None,
+            is_fresh: false,
+            is_told: false,
+        }
+    }
+
+    /// A look is under way that is not late.
+    fn is_awaited(&self, now: Moment) -> bool {
+        let is_look = |asked: &&Asked| asked.task == Task::Look && now < asked.since + LOOK_PATIENCE;
+        self.asked.as_ref().filter(is_look).is_some()
+    }
+}
+
+impl Task {
+    /// The time for an answer. The program has limits of its own, which are shorter (`Program::LIMIT`, `Question::LIMIT`).
+    fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            Task::Look => 60,
+            Task::Order => 12 * 60,
+            Task::Ask => 2 * 60,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Certificates from an authority: has the current spawner do what the schedule asks for, and keeps their texts.
+
+use super::Supervisor;
+use crate::acme::message::{Answer, Orders, Task, Text, Wish};
+use crate::acme::{Action, Event, Now, Renewals};
+use crate::link::Message;
+use crate::machine::{ProcessId, ServerStatus};
+use serde::de::DeserializeOwned;
+use serde_json::value::{to_raw_value, RawValue};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The schedule, and what belongs to it outside.
+#[derive(Default)]
+pub(super) struct Certifying {
+    renewals: Renewals,
+    /// The spawner whose orders these are. Others do not know them.
+    clerk: Option<ProcessId>,
+    /// Tasks that have no answer yet: their numbers, the processes that have them, and the keys of their orders.
+    tasks: BTreeMap<u64, (ProcessId, String)>,
+    /// Texts of certificates with their keys, in files in memory.
+    texts: BTreeMap<(String, Text), OwnedFd>,
+}
+
+impl Certifying {
+    /// The orders, for `/status`.
+    pub(super) fn report(&self) -> Option<Box<RawValue>> {
+        let report = self.renewals.report();
+        (!report.is_empty()).then(|| to_raw_value(&report).ok()).flatten()
+    }
+}
+
+impl Supervisor {
+    /// A spawner that has become the current one names its orders. It may have been late, and be the current one no more.
+    pub(super) fn hear_orders(&mut self, spawner: ProcessId, message: Message) {
+        if self.machine.current_spawner() != Some(spawner) {
+            return;
+        }
+        let file = message.descriptors.into_iter().next();
+        let orders: Orders = file.and_then(|file| read(file).ok()).unwrap_or_default();
+        self.certifying.clerk = Some(spawner);
+        self.schedule(Event::Orders(orders));
+        let keys: Vec<&str> = self.certifying.renewals.keys().collect();
+        self.certifying.texts.retain(|(key, _), _| keys.contains(&key.as_str()));
+    }
+
+    /// A process has done a task.
+    pub(super) fn hear_task_done(&mut self, message: Message) {
+        let Some((number, (_, key))) = message
+            .number(0)
+            .and_then(|number| self.certifying.tasks.remove_entry(&number))
+        else {
+            return;
+        };
+        let json = message.fields[1..].concat();
+        let mut answer: Answer = serde_json::from_slice(&json).unwrap_or_default();
+        let text = message.descriptors.into_iter().next(); // missing if descriptors are short
+        answer.held &= text.is_some();
+        let name = (key, if answer.held { Text::Held } else { Text::Used });
+        let is_new = answer.facts.as_ref().is_some_and(|facts| facts.certificate.is_some());
+        match text {
+            Some(text) => _ = self.certifying.texts.insert(name, text),
+            None if is_new => _ = self.certifying.texts.remove(&name),
+            None => {}
+        }
+        self.schedule(Event::Answered(number, Box::new(answer)));
+    }
+
+    /// A process has ended. `planned`: it was asked to.
+    pub(super) fn lose_tasks(&mut self, name: ProcessId, planned: bool) {
+        let tasks = self.certifying.tasks.iter();
+        let lost: Vec<u64> = tasks
+            .filter(|(_, (process, _))| *process == name)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in lost {
+            self.certifying.tasks.remove(&number);
+            self.schedule(Event::Lost { number, planned });
+        }
+    }
+
+    /// Starts what is due.
+    pub(super) fn tend_orders(&mut self) {
+        let serves = matches!(self.machine.state(), ServerStatus::Ready | ServerStatus::Restarting);
+        let is_there = self.certifying.clerk.is_some() && self.certifying.clerk == self.machine.current_spawner();
+        self.schedule(Event::Tick {
+            serves: serves && is_there,
+        });
+    }
+
+    fn schedule(&mut self, event: Event) {
+        let now = self.time_of_event();
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for action in self.certifying.renewals.step(now, event) {
+                match action {
+                    Action::Ask {
+                        number,
+                        key,
+                        task,
+                        wish,
+                        text,
+                    } => {
+                        if !self.ask_clerk(number, &key, task, &wish, text) {
+                            events.push_back(Event::Lost { number, planned: true });
+                        }
+                    }
+                    Action::Reload => _ = self.reload_certificates(),
+                    Action::Log(line) => self.log.write(line.level, line.event, &line.text),
+                }
+            }
+        }
+    }
+
+    /// Returns false if the spawner takes no message.
+    fn ask_clerk(&mut self, number: u64, key: &str, task: Task, wish: &Wish, text: Text) -> bool {
+        let Some(clerk) = self.certifying.clerk else {
+            return false;
+        };
+        let (Ok(json), Some(child)) = (serde_json::to_vec(wish), self.fleet.children.find(clerk)) else {
+            return false;
+        };
+        let text = self.certifying.texts.get(&(key.to_string(), text));
+        let descriptors: Vec<_> = text.iter().map(|text| text.as_fd()).collect();
+        let number_text = number.to_string();
+        let fields = [number_text.as_bytes(), task.name().as_bytes(), key.as_bytes(), &json];
+        let sent = child.send("acme", &fields, &descriptors);
+        if sent {
+            self.certifying.tasks.insert(number, (clerk, key.to_string()));
+        }
+        sent
+    }
+
+    fn time_of_event(&self) -> Now {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut random = [0; 4];
+        let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
+        Now {
+            wall: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
+            running: self.now,
+            random: f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
+        }
+    }
+}
+
+/// Reads JSON from a file in memory.
+fn read<T: DeserializeOwned>(file: OwnedFd) -> io::Result<T> {
+    let (mut file, mut text) = (File::from(file), Vec::new());
+    file.rewind()?; // the writer has left the offset at the end
+    file.read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
