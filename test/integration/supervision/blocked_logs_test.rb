@@ -40,19 +40,14 @@ class BlockedLogsTest < Minitest::Test
       assert_ends(server)
       assert_match(/fairlead stopped\n\z/, server.stdout)
     end
-  end
 
-  # An access line that nobody reads holds up its own log only.
-  SHAPES.each do |name, workers|
+    # An access line that nobody reads holds up its own log only.
     define_method(:"test_error_lines_are_written_while_nobody_reads_the_access_log_#{name}") do
       server = prepared(workers, "--log-requests", kind: Fairlead::Test::BlockedOutput, &:start)
       server.block(:stdout)
       3.times do |round|
         assert reply(server)
-        refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET /#{round} HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
-
-        assert_equal 400, refused.answer.status
-        refused.close # the server waits for that, also when it drains
+        assert_equal 400, refused(server)
         wait_until("an error line for each") { server.stderr.scan("refused 400").size == round + 1 }
       end
       assert_ends(server)
@@ -62,10 +57,7 @@ class BlockedLogsTest < Minitest::Test
       server = prepared(workers, "--log-requests", kind: Fairlead::Test::BlockedOutput, &:start)
       server.block(:stderr)
       3.times do |round|
-        refused = adopt(TCPSocket.new("127.0.0.1", server.port)).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
-
-        assert_equal 400, refused.answer.status
-        refused.close
+        assert_equal 400, refused(server)
         assert reply(server, "/#{round}")
         wait_until("an access line") { server.stdout.include?("GET /#{round} ") }
       end
@@ -74,6 +66,14 @@ class BlockedLogsTest < Minitest::Test
   end
 
   private
+
+  # The status of a request of which the error log tells.
+  def refused(server)
+    client = connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+    client.answer.status
+  ensure
+    client&.close
+  end
 
   def unread(workers)
     server = prepared(workers, kind: Fairlead::Test::BlockedOutput, &:start)

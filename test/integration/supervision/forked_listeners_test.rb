@@ -114,10 +114,8 @@ class ForkedListenersTest < Minitest::Test
       assert_ends(server)
       assert_all_left
     end
-  end
 
-  # Each worker is told by the kernel, again and again, that such a listener can be read.
-  SHAPES.each do |name, workers|
+    # Each worker is told by the kernel, again and again, that such a listener can be read.
     define_method(:"test_a_listener_that_another_process_has_shut_down_uses_no_processor_time_#{name}") do
       server = supervised(workers, app: APP, config: %(bind "unix://socket"\n))
       assert reply(server, "/shut")
@@ -146,7 +144,8 @@ class ForkedListenersTest < Minitest::Test
   def test_rackup_without_and_with_workers
     [0, 2].each do |workers|
       rackup = Gem.bin_path("rack", "rackup")
-      server = own(Fairlead::Test::LaunchedBy.new(rackup, APP, "-s", "fairlead", "-o", "127.0.0.1", "-p", 0, "-E", "none", "-O", "workers=#{workers}"))
+      flags = ["-s", "fairlead", "-o", "127.0.0.1", "-p", 0, "-E", "none", "-O", "workers=#{workers}"]
+      server = own(Fairlead::Test::LaunchedBy.new(rackup, APP, *flags))
       leave_processes(server.start)
       server.stop
 

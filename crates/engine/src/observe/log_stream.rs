@@ -174,6 +174,10 @@ impl<N: Notes> LogStream<N> {
         self.file.lock().take();
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.pending.lock().closed
+    }
+
     /// Waits until every line is written. False if some are not at the deadline.
     pub(super) fn wait(&self, deadline: Instant) -> bool {
         let mut pending = self.pending.lock();

@@ -120,7 +120,10 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.close();
+        // If they were closed before, that has waited already.
+        if !(self.access.is_closed() && self.errors.is_closed()) {
+            self.close();
+        }
     }
 }
 

@@ -237,10 +237,7 @@ fn welcome(
     peer: Option<SocketAddr>,
     now: Millis,
 ) -> Result<(), Cow<'static, str>> {
-    let permit = handler.permit().map_err(|reason| {
-        refuse(&socket, listener.refusal());
-        reason
-    })?;
+    let permit = handler.permit().inspect_err(|_| refuse(&socket, listener.refusal()))?;
     let accepted = Accepted {
         socket,
         permit,
