@@ -15,14 +15,19 @@ class LauncherTest < Minitest::Test
     $stdout.sync = true
     trap("TERM") { $told = "my own TERM" }
     program = Process.pid
-    logger = Logger.new($stdout, formatter: ->(level, _, _, text) { "#{level} #{text.sub(/:\d+\z/, "")}\n" })
+    ready = 0
+    logger = Logger.new($stdout, formatter: lambda { |level, _, _, text|
+      ready += 1 if text.include?(" ready in ")
+      "#{level} #{text.sub(/:\d+\z/, "")}\n"
+    })
     app = ->(_) { [200, {}, ["in the program: #{Process.pid == program}\n"]] }
     flags = Fairlead::Configuration::Layer.from({ bind: "tcp://127.0.0.1:0", workers: Integer(ARGV[0]) }, origin: "the program")
-    2.times do
+    1.upto(2) do |number|
       launcher = Fairlead::Launcher.new(Fairlead::Configuration.load(flags), app: app, log: logger)
       running = Thread.new { launcher.run }
       sleep 0.01 until launcher.connected_ports.any?
       puts Net::HTTP.get(URI("http://127.0.0.1:#{launcher.connected_ports.first}/"))
+      sleep 0.01 until ready == number || ARGV[0] != "0" # of workers, another process says it
       Thread.new { launcher.stop }.join
       puts running.value
     end
