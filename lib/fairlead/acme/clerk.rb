@@ -11,10 +11,6 @@ module Fairlead
       # Seconds for which #close waits for the threads. A disk that hangs may keep them longer.
       END_LIMIT = 5
 
-      # How long an answer may wait for room in the link, and how often that is tried, in seconds.
-      PATIENCE = 30
-      PAUSE = 0.05
-
       # +service+: a Service, which is open. +link+: to the supervisor.
       def initialize(service, link)
         @service = service
@@ -159,12 +155,7 @@ module Fairlead
       def answer(number, answer)
         file = memory_file(answer[:text]) if answer[:text]
         fields = JSON.generate(answer.except(:text)).b.scan(/.{1,#{Link::LONGEST_FIELD}}/mno)
-        deadline = now + PATIENCE
-        until @link.send(:acme, number, *fields, ios: [file].compact)
-          return if @link.closed? || now > deadline
-
-          sleep(PAUSE)
-        end
+        @link.send_soon(:acme, number, *fields, ios: [file].compact)
       ensure
         file&.close
       end
@@ -179,8 +170,6 @@ module Fairlead
       ensure
         io.close
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -26,6 +26,10 @@ module Fairlead
     # The longest message that can be received, in bytes.
     LONGEST_MESSAGE = 64 * 1024
 
+    # How long a message may wait for room, and how often that is tried, in seconds.
+    PATIENCE = 30
+    PAUSE = 0.05
+
     # The number of listeners that one message carries; the system allows 253 descriptors.
     PART = 200
 
@@ -62,6 +66,16 @@ module Fairlead
       false
     end
 
+    # Sends a message as soon as there is room for it, and waits for that no longer than PATIENCE. Not for a main loop. Returns false as
+    # #send does.
+    def send_soon(kind, *fields, ios: [])
+      deadline = now + PATIENCE
+      until (sent = send(kind, *fields, ios: ios)) || closed? || now > deadline
+        sleep(PAUSE)
+      end
+      sent
+    end
+
     # Sends listeners, in as many messages as they take. Returns false as #send does.
     def send_listeners(ios) = ios.each_slice(PART).all? { |part| send(:listeners, ios: part) }
 
@@ -89,6 +103,8 @@ module Fairlead
     end
 
     private
+
+    def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
     def clean(field) = field.to_s.b.byteslice(0, LONGEST_FIELD).delete(SEPARATOR)
 

@@ -8,10 +8,6 @@ module Fairlead
     # How often it shows that it is alive, in seconds.
     INTERVAL = 1.0
 
-    # How long a message may wait for room in the link, and how often that is tried, in seconds.
-    PATIENCE = 30
-    PAUSE = 0.05
-
     # +joining+: nil in the first process of a server, and in one that was a worker.
     def initialize(service, link, joining: nil)
       @service = service
@@ -86,12 +82,7 @@ module Fairlead
     # +kind+: :kept for what the workers of this generation have from the start, or :certificates.
     def send_certificates(kind, offer, settings)
       file = Tls::HandedOver.write(settings)
-      deadline = now + PATIENCE
-      until @link.send(kind, offer.key, offer.location, offer.fingerprint, ios: [file])
-        return if @link.closed? || now > deadline
-
-        sleep(PAUSE)
-      end
+      @link.send_soon(kind, offer.key, offer.location, offer.fingerprint, ios: [file])
     ensure
       file&.close
     end
@@ -140,7 +131,5 @@ module Fairlead
     def tell_backtraces(pipe)
       pipe ? Backtraces.write(Backtraces.all, pipe) : Backtraces.print(@log)
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

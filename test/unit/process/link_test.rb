@@ -49,6 +49,20 @@ class LinkTest < Minitest::Test
     refute @ours.send(:end)
   end
 
+  def test_a_message_waits_for_room
+    nil while @ours.send(:alive, "x" * 1000)
+    reader = Thread.new { Thread.pass until @theirs.messages.map(&:kind).include?(:last) }
+
+    assert @ours.send_soon(:last)
+    assert reader.join(5)
+  end
+
+  def test_a_message_does_not_wait_for_a_closed_link
+    @ours.close
+
+    refute @ours.send_soon(:last)
+  end
+
   def test_a_text_of_any_length_and_encoding_is_one_message
     @ours.send(:failed, "é" * 50_000)
     @ours.send(:failed, "\xFF\0x")
