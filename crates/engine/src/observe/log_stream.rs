@@ -26,7 +26,7 @@ pub(super) trait Notes: Send + 'static {
     /// Adds the lines that are due. `is_last`: there may be no later call.
     fn take(&mut self, now: Millis, is_last: bool, lines: &mut Vec<u8>);
 
-    /// Whether the last lines could be written.
+    /// Takes note of a write, which may have been cut off.
     fn note_write(&mut self, _is_whole: bool) {}
 }
 
@@ -42,7 +42,7 @@ impl Notes for Nothing {
     fn take(&mut self, _: Millis, _: bool, _: &mut Vec<u8>) {}
 }
 
-/// What could not be written so far.
+/// Lines and bytes that were lost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     pub(crate) lines: u64,
@@ -80,17 +80,17 @@ pub(super) struct LogStream<N> {
     losses: Arc<Losses>,
     /// Called after lines were lost.
     lost: Box<dyn Fn() + Send + Sync>,
-    /// What the thread takes when it starts.
+    /// The file, until the thread takes it at its start.
     file: Mutex<Option<LogFile>>,
 }
 
 struct Pending<N> {
     lines: Vec<u8>,
     notes: N,
-    /// Whether the writer sleeps until the next line.
+    /// The writer sleeps until the next line.
     asleep: bool,
     closed: bool,
-    /// Whether the writer has taken lines and not yet written them.
+    /// The writer has taken lines and not yet written them.
     writing: bool,
 }
 
@@ -247,7 +247,7 @@ pub(super) struct LogFile {
     common_end: Arc<Mutex<End>>,
 }
 
-/// How a file ends.
+/// The end of a file.
 #[derive(Default)]
 pub(super) struct End {
     /// In the middle of a line, because the rest could not be written.

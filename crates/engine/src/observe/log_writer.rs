@@ -1,5 +1,5 @@
-//! The logs of an engine, each with a thread of its own (`log_stream.rs`): access lines, and error lines. The latter also say what of
-//! both was lost, and what was left out about peers.
+//! The logs of an engine, each with a thread of its own (`log_stream.rs`): access lines, and error lines. The error log also
+//! names the losses of both, and counts the lines about peers that were left out.
 
 use super::excess::{About, Bounded, Excess};
 use super::log_stream::{LogFile, LogStream, Losses, Lost, Notes, Nothing};
@@ -22,16 +22,16 @@ pub(crate) struct LogWriter {
     prefix: String,
 }
 
-/// What the error log says about both logs.
+/// Lines of the error log about both logs.
 struct ErrorNotes {
     prefix: String,
     excess: Excess,
     reports: [Report; 2],
-    /// Whether the last error lines could be written. If not, nobody would read a report.
+    /// The last error lines could be written. If not, nobody would read a report.
     works: bool,
 }
 
-/// What was said of the losses of a log.
+/// Losses of a log, and the last line about them.
 struct Report {
     /// "access log"
     name: &'static str,
@@ -71,7 +71,7 @@ impl LogWriter {
         self.format.as_ref()
     }
 
-    /// What was lost of both logs.
+    /// Losses of both logs.
     pub(crate) fn lost(&self) -> Lost {
         let [access, errors] = self.losses.each_ref().map(|losses| losses.so_far());
         Lost {
