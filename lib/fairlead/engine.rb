@@ -82,7 +82,7 @@ module Fairlead
 
     # Closes all connections now.
     def stop
-      return unless own_process? && @native
+      return unless own_process?
 
       tell_of_aborted
       @ending = true

@@ -12,9 +12,13 @@ use crate::spawning::{self, Started};
 use crate::wording::shortage;
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::{kill_process, Signal};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
+
+/// The variable that tells a spawner the address of the control server, and the token.
+const CONTROL: &str = "FAIRLEAD_CONTROL";
 
 /// The processes of the server, and the memory that they share.
 pub struct Fleet {
@@ -72,9 +76,9 @@ impl Fleet {
             certificates.each(|[key, ..], bytes| _ = ours.send("kept", &[key], &[bytes]));
         }
         ours.send("kept_end", &[], &[]);
-        let command = from.settings.command.clone();
+        let (command, variables) = (from.settings.command.clone(), variables(from));
         self.spawns
-            .run(move || (name, spawning::start(&command, theirs.into_socket())))?;
+            .run(move || (name, spawning::start(&command, theirs.into_socket(), &variables)))?;
         self.children.add(Child::spawner(name, generation, ours));
         Ok(())
     }
@@ -201,26 +205,17 @@ impl Fleet {
         heard
     }
 
-    /// The workers that have beaten since the last call. A resident counts as alive as long as this process is: what would end it
-    /// is the end of the whole program.
+    /// The workers that have beaten since the last call.
     pub fn beats(&mut self) -> Vec<Event> {
         let board = self.memory.scoreboard();
-        let mut events = Vec::new();
-        for child in self.children.iter_mut() {
-            if let (true, Some(spawner)) = (child.is_resident(), child.spawner) {
-                events.push(Event::SpawnerAlive(spawner));
-            }
-            let (Some(worker), Some(place)) = (child.worker, child.place) else {
-                continue;
-            };
+        let workers = self.children.iter_mut().filter_map(|child| {
+            let (worker, place) = (child.worker?, child.place?);
             let beat = board.slot(place.slot).beat.load(Relaxed);
             let is_new = beat != 0 && beat != child.beat;
             child.beat = beat;
-            if is_new || child.is_resident() {
-                events.push(Event::WorkerAlive(worker));
-            }
-        }
-        events
+            is_new.then_some(Event::WorkerAlive(worker))
+        });
+        workers.collect()
     }
 
     /// A process that has ended, and its names. Its last messages must have been read.
@@ -285,6 +280,12 @@ fn lend(link: &Link, listeners: &[Listener]) -> bool {
         .collect();
     let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
     link.send("listeners", &bindings, &descriptors)
+}
+
+fn variables(from: &Configuration) -> Vec<(OsString, OsString)> {
+    let control = from.settings.control.as_ref();
+    let told = control.map(|control| format!("{}\n{}", control.url, control.token.as_deref().unwrap_or_default()));
+    told.into_iter().map(|told| (CONTROL.into(), told.into())).collect()
 }
 
 /// A pipe: the end to read, and the end to give to a process.

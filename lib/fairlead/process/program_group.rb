@@ -19,23 +19,29 @@ module Fairlead
       @ended ? waiter.value : :late
     end
 
-    # Kills all of them, unless the program has ended by itself.
-    def stop
+    # Ends all of them, unless the program has ended by itself. +grace+: how long the program may take to clean up after TERM, in
+    # seconds; nil: it is not asked.
+    def stop(grace: nil)
       return if @ended
 
-      kill
-      waiter.join(PATIENCE)
-    rescue ThreadError
-      nil # there is no room for another thread
+      signal(:TERM) && await_end(grace) if grace
+      signal(:KILL)
+      await_end(PATIENCE)
     end
 
     private
 
+    def await_end(seconds)
+      waiter.join(seconds)
+    rescue ThreadError
+      nil # there is no room for another thread
+    end
+
     # Begins late: as long as nobody has waited for the program, the system gives its id to no other one.
     def waiter = @waiter ||= Process.detach(@pid)
 
-    def kill
-      Process.kill(:KILL, -@pid)
+    def signal(name)
+      Process.kill(name, -@pid)
     rescue Errno::ESRCH, Errno::EPERM
       nil
     end

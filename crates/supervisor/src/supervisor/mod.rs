@@ -90,6 +90,7 @@ impl Supervisor {
     pub fn new(start: Start, signals: Option<Signals>) -> Result<Supervisor, String> {
         let text = |error: io::Error| error.to_string();
         raise_descriptor_limit();
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let settings = &start.configuration.settings;
         let log = Log::new(&settings.log);
         let ruby_log = RubyLog::new(&start.link, &log);
@@ -97,12 +98,9 @@ impl Supervisor {
         let now = clock.look(Duration::ZERO);
         let machine = Machine::new(settings.limits.clone(), FirstSpawner { started: now });
         let mut fleet = Fleet::new(start.memory).map_err(text)?;
-        if start.resident.is_none() {
-            Strangers::adopt();
-        }
-        fleet
-            .children
-            .add(Child::first(start.first, start.link, start.resident));
+        let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, start.link);
+        first.is_process(start.first, None);
+        fleet.children.add(first);
         let watch = Watch::new(&start.configuration, now);
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;
