@@ -19,6 +19,7 @@ pub mod log;
 pub mod machine;
 pub mod native_threads;
 pub mod pid_file;
+pub mod program;
 pub mod restart_file;
 pub mod running_time;
 pub mod settings;
