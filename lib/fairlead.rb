@@ -50,6 +50,7 @@ module Fairlead
   autoload :EmbeddedSupervisor, "fairlead/process/embedded_supervisor"
   autoload :SupervisorSettings, "fairlead/process/supervisor_settings"
   autoload :Joining, "fairlead/process/joining"
+  autoload :OtherSupervisor, "fairlead/process/other_supervisor"
   autoload :Spawner, "fairlead/process/spawner"
   autoload :Sole, "fairlead/process/sole"
   autoload :Steward, "fairlead/process/steward"

@@ -54,12 +54,25 @@ impl Adoption {
     /// If a file cannot be written: a sentence. No file is left then.
     pub fn begin(current: Configuration) -> Result<Adoption, String> {
         Files::of(&current.settings).write()?;
+        Adoption::resume(current)
+    }
+
+    /// Goes on with the configuration of another program of the supervisor, whose files are written.
+    ///
+    /// # Errors
+    /// If descriptors are short: a sentence.
+    pub fn resume(current: Configuration) -> Result<Adoption, String> {
         Ok(Adoption {
             current,
             reported: BTreeMap::new(),
             adopted: None,
             files: Background::new("fairlead files").map_err(|error| error.to_string())?,
         })
+    }
+
+    /// True if no file is being written.
+    pub fn is_idle(&self) -> bool {
+        self.files.is_idle()
     }
 
     /// The configuration that counts.

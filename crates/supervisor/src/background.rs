@@ -19,6 +19,8 @@ pub struct Background<T: Send + 'static> {
     bell: Arc<OwnedFd>,
     /// Jobs without a result, of the present thread.
     open: usize,
+    /// The same, of all threads.
+    under_way: usize,
 }
 
 impl<T: Send + 'static> Background<T> {
@@ -34,6 +36,7 @@ impl<T: Send + 'static> Background<T> {
             results: channel(),
             bell: Arc::new(bell),
             open: 0,
+            under_way: 0,
         };
         let _ = background.start();
         Ok(background)
@@ -49,6 +52,7 @@ impl<T: Send + 'static> Background<T> {
             match jobs.send(job) {
                 Ok(()) => {
                     self.open += 1;
+                    self.under_way += 1;
                     return Ok(());
                 }
                 Err(unsent) => job = unsent.0,
@@ -56,6 +60,7 @@ impl<T: Send + 'static> Background<T> {
         }
         let jobs = self.start()?;
         self.open = 1;
+        self.under_way += 1;
         jobs.send(job).map_err(|_| io::Error::other("the thread has ended"))
     }
 
@@ -73,7 +78,13 @@ impl<T: Send + 'static> Background<T> {
         let _ = rustix::io::read(&*self.bell, &mut count);
         let results: Vec<T> = self.results.1.try_iter().collect();
         self.open = self.open.saturating_sub(results.len());
+        self.under_way = self.under_way.saturating_sub(results.len());
         results
+    }
+
+    /// True if no job is under way, nor its result.
+    pub fn is_idle(&self) -> bool {
+        self.under_way == 0
     }
 
     fn start(&mut self) -> io::Result<Sender<Job<T>>> {

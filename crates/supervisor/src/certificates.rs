@@ -3,8 +3,11 @@
 //! "Reloaded" is logged when every serving worker has answered. A worker that still has not after [`PATIENCE`] is replaced, if its
 //! spawner has the new ones: a copy of that process has them, too.
 
+use crate::handover::{Luggage, Package};
 use crate::machine::{Moment, ProcessId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -147,6 +150,46 @@ impl Certificates {
             outcomes.extend(late.map(|one| Outcome::Behind(one.worker, location())));
         }
         outcomes
+    }
+}
+
+/// An offer, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct SavedOffer {
+    key: Vec<u8>,
+    location: Vec<u8>,
+    fingerprint: Vec<u8>,
+    bytes: usize,
+}
+
+impl Certificates {
+    /// Describes all offers. Their descriptors go into the luggage.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub fn save(&self, luggage: &mut Luggage) -> io::Result<Vec<SavedOffer>> {
+        let saved = self.offers.iter().map(|(key, offer)| {
+            Ok(SavedOffer {
+                key: key.clone(),
+                location: offer.location.clone(),
+                fingerprint: offer.fingerprint.clone(),
+                bytes: luggage.add(offer.bytes.as_fd())?,
+            })
+        });
+        saved.collect()
+    }
+
+    /// The offers again; no worker is asked whether it has them.
+    ///
+    /// # Errors
+    /// If descriptors are short: a sentence.
+    pub fn restore(saved: &[SavedOffer], package: &Package, now: Moment) -> Result<Certificates, String> {
+        let mut certificates = Certificates::default();
+        for offer in saved {
+            let words = [offer.key.as_slice(), &offer.location, &offer.fingerprint];
+            certificates.keep(now, words, package.descriptor(offer.bytes)?, false);
+        }
+        Ok(certificates)
     }
 }
 

@@ -1,19 +1,22 @@
 //! The processes of the server: their links, their ids, and their ends.
 
+use crate::handover::{Luggage, Package, Program};
 use crate::link::{Link, Message, Received};
 use crate::machine::{End, Generation, Moment, ProcessId};
 use rustix::process::{
     kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
     WaitOptions,
 };
+use serde::{Deserialize, Serialize};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Messages of one process that are read in one turn of the loop.
 const TURN: usize = 64;
 
 /// The place of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Its number among the workers. A worker that replaces it has the same.
     pub index: usize,
@@ -44,6 +47,12 @@ pub struct Child {
     pub is_ending: bool,
     /// The moment from which it has been ready.
     pub since: Moment,
+    /// The program that can supervise it, if it has another version.
+    pub other: Option<Program>,
+    /// What it has reported then, which only that program can read: settings first, then shared memory.
+    pub report: Vec<OwnedFd>,
+    /// True if another version has started it, and shares its memory.
+    pub is_foreign: bool,
     link: Option<Link>,
     pid: Option<Pid>,
     pidfd: Option<OwnedFd>,
@@ -67,6 +76,9 @@ impl Child {
             beat: 0,
             began_at: SystemTime::now(),
             since: Moment::ZERO,
+            other: None,
+            report: Vec::new(),
+            is_foreign: false,
             link: Some(link),
             pid: None,
             pidfd: None,
@@ -179,6 +191,86 @@ impl Child {
             // No child: not yet, if the process that has forked it still runs; or other code has taken its status.
             Err(_) => self.link.is_none().then_some(End::Unknown),
         }
+    }
+}
+
+/// A process, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct SavedChild {
+    spawner: Option<ProcessId>,
+    worker: Option<ProcessId>,
+    generation: Generation,
+    place: Option<Place>,
+    ready: bool,
+    is_ending: bool,
+    /// Seconds since 1970.
+    began_at: f64,
+    link: Option<usize>,
+    pid: Option<i32>,
+    /// The number of a signal for a process whose id is not known yet.
+    signal: Option<i32>,
+}
+
+impl Child {
+    /// Describes it. Its descriptors go into the luggage.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub fn save(&self, luggage: &mut Luggage) -> io::Result<SavedChild> {
+        let link = self.link.as_ref().map(|link| luggage.add(link.as_fd()));
+        let began_at = self.began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(SavedChild {
+            spawner: self.spawner,
+            worker: self.worker,
+            generation: self.generation,
+            place: self.place,
+            ready: self.ready,
+            is_ending: self.is_ending,
+            began_at: began_at.as_secs_f64(),
+            link: link.transpose()?,
+            pid: self.pid(),
+            signal: self.signal.map(Signal::as_raw),
+        })
+    }
+}
+
+impl SavedChild {
+    /// Its names.
+    pub fn names(&self) -> impl Iterator<Item = ProcessId> {
+        self.worker.into_iter().chain(self.spawner)
+    }
+
+    /// The process again. `now`: the moment.
+    ///
+    /// # Errors
+    /// If descriptors are short: a sentence.
+    pub fn restore(&self, package: &Package, now: Moment) -> Result<Child, String> {
+        let link = self.link.map(|index| package.descriptor(index)).transpose()?;
+        let mut child = Child {
+            spawner: self.spawner,
+            worker: self.worker,
+            generation: self.generation,
+            place: self.place,
+            ready: self.ready,
+            is_ending: self.is_ending,
+            listeners: Vec::new(),
+            beat: 0,
+            began_at: UNIX_EPOCH + Duration::try_from_secs_f64(self.began_at).unwrap_or_default(),
+            since: now,
+            other: None,
+            report: Vec::new(),
+            is_foreign: false,
+            link: link.map(Link::new),
+            pid: None,
+            pidfd: None,
+            signal: self.signal.and_then(Signal::from_named_raw),
+            starting: false,
+            ended: false,
+        };
+        if let Some(pid) = self.pid.and_then(Pid::from_raw) {
+            child.is_process(pid, None);
+        }
+        Ok(child)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The configuration that a process of the server has reported: its settings, and the descriptors that they name.
 
-use crate::listeners::Listener;
-use crate::settings::{ListenerSettings, Settings, PROTOCOL};
+use crate::handover::{Luggage, Package};
+use crate::listeners::{Identity, Listener};
+use crate::settings::{ListenerSettings, Settings};
+use crate::versions::versions;
 use std::fs::File;
-use std::io::{Read, Seek};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Longest settings, in bytes: an environment is 2 MiB at most.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -46,6 +48,61 @@ impl Configuration {
             present,
         };
         let mut listener = |settings: &ListenerSettings| descriptors.listener(settings);
+        Ok(Configuration {
+            listeners: settings.listeners.iter().map(&mut listener).collect::<Result<_, _>>()?,
+            control: settings
+                .control
+                .as_ref()
+                .map(|control| listener(&control.listener))
+                .transpose()?,
+            health: settings.health.as_ref().map(&mut listener).transpose()?,
+            settings,
+        })
+    }
+
+    /// Describes it for another program of the supervisor: its settings, and the identities of the files of its listeners. Their
+    /// descriptors go into the luggage.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub fn save(&self, luggage: &mut Luggage) -> io::Result<(Settings, Vec<Option<Identity>>)> {
+        let mut add = |listener: &Listener| {
+            let descriptor = Some(luggage.add(listener.as_fd())?);
+            Ok::<_, io::Error>(ListenerSettings {
+                descriptor,
+                ..listener.settings.clone()
+            })
+        };
+        let mut settings = self.settings.clone();
+        settings.listeners = self.listeners.iter().map(&mut add).collect::<Result<_, _>>()?;
+        if let (Some(settings), Some(listener)) = (&mut settings.control, &self.control) {
+            settings.listener = add(listener)?;
+        }
+        settings.health = self.health.as_ref().map(&mut add).transpose()?;
+        Ok((settings, self.all_listeners().map(Listener::identity).collect()))
+    }
+
+    /// The configuration again.
+    ///
+    /// # Errors
+    /// If a descriptor is missing, or descriptors are short: a sentence.
+    pub fn restore(
+        settings: Settings,
+        identities: &[Option<Identity>],
+        package: &Package,
+    ) -> Result<Configuration, String> {
+        let mut identities = identities.iter().copied();
+        let mut listener = |settings: &ListenerSettings| {
+            let index = settings
+                .descriptor
+                .ok_or("the state of the supervisor lacks a listener")?;
+            let identity = identities.next().flatten();
+            Ok::<_, String>(Listener::restored(
+                package.descriptor(index)?,
+                settings.clone(),
+                identity,
+            ))
+        };
         Ok(Configuration {
             listeners: settings.listeners.iter().map(&mut listener).collect::<Result<_, _>>()?,
             control: settings
@@ -106,10 +163,11 @@ fn read_settings(file: OwnedFd) -> Result<Settings, String> {
         .map_err(|error| format!("the settings cannot be read: {error}"))?;
     let unusable = |error: serde_json::Error| format!("the settings cannot be used: {error}");
     let version: Version = serde_json::from_slice(&text).map_err(unusable)?;
-    if version.protocol != PROTOCOL {
+    let own = versions().protocol;
+    if version.protocol != own {
+        let other = version.protocol;
         return Err(format!(
-            "the new code speaks protocol {} and this supervisor {PROTOCOL}",
-            version.protocol
+            "the new code speaks protocol {other} and this supervisor {own}"
         ));
     }
     serde_json::from_slice(&text).map_err(unusable)

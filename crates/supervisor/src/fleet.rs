@@ -7,8 +7,8 @@ use crate::configuration::Configuration;
 use crate::link::{Link, Message, PART};
 use crate::listeners::Listener;
 use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
-use crate::settings::PROTOCOL;
 use crate::spawning::{self, Started};
+use crate::versions::versions;
 use crate::wording::shortage;
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::{kill_process, Signal};
@@ -144,7 +144,12 @@ impl Fleet {
     pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
         let Some(child) = self.children.get(name) else { return };
         child.is_ending = true;
-        let told = child.send(how, fields, &[]);
+        // One that has been lost in a memory which this program does not know still counts there as one to hand connections to.
+        let alone = child.is_foreign && child.spawner.is_none() && how == "drain";
+        let told = match alone {
+            true => child.send("end", &[b"0"], &[]),
+            false => child.send(how, fields, &[]),
+        };
         if !(told && child.ready) {
             child.signal(if how == "stop" { Signal::QUIT } else { Signal::TERM });
         }
@@ -187,7 +192,8 @@ impl Fleet {
 
     /// Tells the native threads of a worker that it is going to be killed.
     pub fn give_up(&mut self, name: ProcessId) {
-        if let Some(place) = self.children.find(name).and_then(|child| child.place) {
+        let child = self.children.find(name).filter(|child| !child.is_foreign);
+        if let Some(place) = child.and_then(|child| child.place) {
             self.memory.scoreboard().slot(place.slot).give_up();
         }
     }
@@ -205,11 +211,14 @@ impl Fleet {
         heard
     }
 
-    /// The workers that have beaten since the last call.
+    /// The workers that have beaten since the last call, and those of another version, which beat in a memory of their own.
     pub fn beats(&mut self) -> Vec<Event> {
         let board = self.memory.scoreboard();
         let workers = self.children.iter_mut().filter_map(|child| {
             let (worker, place) = (child.worker?, child.place?);
+            if child.is_foreign {
+                return Some(Event::WorkerAlive(worker));
+            }
             let beat = board.slot(place.slot).beat.load(Relaxed);
             let is_new = beat != 0 && beat != child.beat;
             child.beat = beat;
@@ -227,10 +236,15 @@ impl Fleet {
             index: place.map(|place| place.index),
             end,
         };
-        if let Some(place) = place {
+        if let (Some(place), false) = (place, child.is_foreign) {
             self.memory.reset(place.slot);
         }
         (ended, names)
+    }
+
+    /// True if no process is being started.
+    pub fn is_idle(&self) -> bool {
+        self.spawns.is_idle()
     }
 
     /// Looks after what workers share: call it once a second.
@@ -261,8 +275,8 @@ fn inherit(link: &Link, generation: Generation, kind: SpawnKind, from: &Configur
     let control = from.settings.control.as_ref();
     let texts = [
         generation.to_string(),
-        PROTOCOL.to_string(),
-        SharedMemory::layout(),
+        versions().protocol.to_string(),
+        versions().layout.clone(),
         kind.to_string(),
         std::process::id().to_string(),
         control.map_or_else(String::new, |control| control.url.clone()),
@@ -297,4 +311,68 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reader, true)?;
     Ok((reader, writer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any settings.
+    fn configuration() -> Configuration {
+        let settings = serde_json::from_str(include_str!("../tests/handover/settings.json")).expect("settings");
+        Configuration {
+            settings,
+            listeners: Vec::new(),
+            control: None,
+            health: None,
+        }
+    }
+
+    /// The bytes of the next message.
+    fn bytes(link: &Link) -> Vec<u8> {
+        let mut bytes = vec![0; 1000];
+        let count = rustix::io::read(link, &mut bytes).expect("a message");
+        bytes.truncate(count);
+        bytes
+    }
+
+    #[test]
+    fn the_first_message_to_a_spawner_is_as_every_version_reads_it() {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let memory = SharedMemory::new(0).expect("memory");
+        let kind = SpawnKind::Restart(RestartKind::Hot);
+        assert!(inherit(&ours, 7, kind, &configuration(), &memory));
+        let (protocol, layout, pid) = (versions().protocol, &versions().layout, std::process::id());
+        let expected = format!("inherit\x007\0{protocol}\0{layout}\0hot\0{pid}\0\0");
+        assert_eq!(String::from_utf8_lossy(&bytes(&theirs)), expected);
+    }
+
+    #[test]
+    fn a_worker_is_asked_to_end_as_every_version_understands_it() {
+        let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
+        let (ours, theirs) = Link::pair().expect("a pair");
+        fleet
+            .children
+            .add(Child::worker(2, Place { index: 0, slot: 0 }, 1, ours));
+        fleet.end(2, "drain", &[]);
+        assert_eq!(bytes(&theirs), b"drain");
+        fleet.end(2, "end", &[b"1.5"]);
+        assert_eq!(bytes(&theirs), b"end\x001.5");
+        fleet.end(2, "stop", &[]);
+        assert_eq!(bytes(&theirs), b"stop");
+    }
+
+    #[test]
+    fn a_worker_of_another_version_drains_alone_and_counts_as_alive() {
+        let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
+        let (ours, theirs) = Link::pair().expect("a pair");
+        fleet
+            .children
+            .add(Child::worker(2, Place { index: 0, slot: 0 }, 1, ours));
+        assert_eq!(fleet.beats(), []);
+        fleet.children.get(2).expect("the worker").is_foreign = true;
+        assert_eq!(fleet.beats(), [Event::WorkerAlive(2)]);
+        fleet.end(2, "drain", &[]);
+        assert_eq!(bytes(&theirs), b"end\x000");
+    }
 }

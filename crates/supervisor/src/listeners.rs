@@ -7,12 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Device and inode of a file.
+pub type Identity = (u64, u64);
+
 /// The file of a Unix socket that this server has made.
 #[derive(Clone, Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode.
-    identity: (u64, u64),
+    identity: Identity,
 }
 
 impl SocketFile {
@@ -49,6 +51,21 @@ impl Listener {
             socket: Arc::new(socket),
             settings,
         }
+    }
+
+    /// One that another program of the supervisor had. `identity`: of its file.
+    pub fn restored(socket: OwnedFd, settings: ListenerSettings, identity: Option<Identity>) -> Listener {
+        let path = settings.file.as_ref().map(|file| file.path().to_path_buf());
+        Listener {
+            file: path.zip(identity).map(|(path, identity)| SocketFile { path, identity }),
+            socket: Arc::new(socket),
+            settings,
+        }
+    }
+
+    /// The identity of its file.
+    pub fn identity(&self) -> Option<Identity> {
+        self.file.as_ref().map(|file| file.identity)
     }
 
     /// The same socket under other addresses. The new code knows neither who has made its file nor whether systemd keeps it.

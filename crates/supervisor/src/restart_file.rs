@@ -24,6 +24,11 @@ impl RestartFile {
         RestartFile { touched_at }
     }
 
+    /// When the file was touched last.
+    pub fn touched_at(&self) -> SystemTime {
+        self.touched_at
+    }
+
     /// Takes another look; returns true if the file was touched meanwhile.
     pub fn is_touched(&mut self, touched_at: SystemTime) -> bool {
         let is_newer = touched_at > self.touched_at;

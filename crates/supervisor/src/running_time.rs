@@ -59,6 +59,14 @@ impl RunningTime {
     pub fn begin() -> RunningTime {
         RunningTime::with(SystemClocks)
     }
+
+    /// Goes on at that time.
+    pub fn resume(now: Moment) -> RunningTime {
+        RunningTime {
+            now,
+            ..RunningTime::begin()
+        }
+    }
 }
 
 impl<C: Clocks> RunningTime<C> {

@@ -4,11 +4,46 @@
 //! their numbers. The first message has the real standard input.
 
 use crate::configuration::Configuration;
+use crate::handover::{Arrival, Comeback};
 use crate::link::{Link, Message, Received};
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::Pid;
 use rustix::stdio::{dup2_stdin, stdin};
 use std::os::fd::OwnedFd;
+
+/// What this program begins with.
+pub enum Beginning {
+    /// A server that the command starts.
+    Command(Box<Start>),
+    /// A server that a program of another version has supervised.
+    Arrival(Arrival),
+    /// A server that this program has supervised before another one.
+    Comeback(Comeback),
+}
+
+impl Beginning {
+    /// Reads the messages on standard input, and puts the real one in its place.
+    ///
+    /// # Errors
+    /// A sentence, if this program was not started by the command.
+    pub fn receive() -> Result<Beginning, String> {
+        let link = Link::new(stdin().try_clone_to_owned().map_err(|error| error.to_string())?);
+        let input = next(&link, "stdin")?;
+        if let Some(input) = input.descriptors.first() {
+            dup2_stdin(input).map_err(|error| error.to_string())?;
+        }
+        match link.receive() {
+            Received::Message(first) if first.kind == "handover" => {
+                Arrival::receive(first, &link).map(Beginning::Arrival)
+            }
+            Received::Message(first) if first.kind == "returned" => {
+                Comeback::receive(first, &link).map(Beginning::Comeback)
+            }
+            Received::Message(first) => Start::read(first, &link).map(|start| Beginning::Command(Box::new(start))),
+            _ => Err(foreign()),
+        }
+    }
+}
 
 /// Everything that a supervisor begins with.
 pub struct Start {
@@ -23,25 +58,19 @@ pub struct Start {
 }
 
 impl Start {
-    /// Reads the messages of the command from standard input, and puts the real one in its place.
-    ///
-    /// # Errors
-    /// A sentence, if this program was not started by the command.
-    pub fn receive() -> Result<Start, String> {
-        let link = Link::new(stdin().try_clone_to_owned().map_err(|error| error.to_string())?);
-        let input = next(&link, "stdin")?;
-        if let Some(input) = input.descriptors.first() {
-            dup2_stdin(input).map_err(|error| error.to_string())?;
-        }
-        Start::receive_from(&link)
-    }
-
-    /// Reads the messages that follow from a link.
+    /// Reads the messages of the command from a link.
     ///
     /// # Errors
     /// A sentence, if a message is missing or damaged.
     pub fn receive_from(link: &Link) -> Result<Start, String> {
         let settings = next(link, "settings")?;
+        Start::read(settings, link)
+    }
+
+    fn read(settings: Message, link: &Link) -> Result<Start, String> {
+        if settings.kind != "settings" {
+            return Err(foreign());
+        }
         let (listeners, shared) = listeners(link)?;
         let first = next(link, "first")?;
         let pid = first.number(0).and_then(Pid::from_raw).ok_or_else(damaged)?;
@@ -71,8 +100,12 @@ fn listeners(link: &Link) -> Result<(Vec<OwnedFd>, Message), String> {
 fn next(link: &Link, kind: &str) -> Result<Message, String> {
     match link.receive() {
         Received::Message(message) if message.kind == kind => Ok(message),
-        _ => Err("this program is started by the command `fairlead`".into()),
+        _ => Err(foreign()),
     }
+}
+
+fn foreign() -> String {
+    "this program is started by the command `fairlead`".into()
 }
 
 fn damaged() -> String {

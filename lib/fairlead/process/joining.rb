@@ -20,10 +20,9 @@ module Fairlead
       raise Error, "the supervisor is gone" unless message&.kind == :inherit
 
       @number, protocol, layout, kind, @supervisor, url, token = message.fields
-      refuse_other_version(protocol, layout)
       @kind = kind.to_sym
       @url, @token = [url, token].map { |text| text unless text.empty? }
-      @shared = Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno))
+      @shared = same_version?(protocol, layout) ? Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno)) : introduce_other_version
       @descriptors = []
       @bindings = []
       kept = take_rest
@@ -73,6 +72,9 @@ module Fairlead
     # The settings for the supervisor.
     def settings = SupervisorSettings.new(@service, pid: Integer(@supervisor, 10), sockets: @sockets)
 
+    # What the supervisor needs to adopt the memory that was made here; nothing if it shares its own.
+    def shared_descriptors = @other ? @shared.descriptors : []
+
     # The supervisor has taken over what was opened. The processes that are forked from this one must not have it.
     def reported = @sockets&.close
 
@@ -92,10 +94,16 @@ module Fairlead
       @link.receive
     end
 
-    def refuse_other_version(protocol, layout)
-      return if protocol == SupervisorSettings::PROTOCOL.to_s && layout == Native::Shared::LAYOUT
+    def same_version?(protocol, layout) = protocol == SupervisorSettings::PROTOCOL.to_s && layout == Native::Shared::LAYOUT
 
-      raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; stop the server and start it again"
+    # Tells a supervisor of another version which program can supervise this process and its workers. Returns the memory for them.
+    # A process in the place of a lost one would have to share with others.
+    def introduce_other_version
+      raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; use a hot restart (USR2)" if replacement?
+
+      @other = true
+      @link.send(:other_version, VERSION, SupervisorSettings::PROTOCOL, Native::Shared::LAYOUT, OtherSupervisor.find)
+      Native::Shared.new(Worker::MOST, 0)
     end
 
     # Takes the listeners. Returns the settings of the certificates that the processes of the server have, by the keys of the addresses.

@@ -22,7 +22,9 @@ module Fairlead
     def report(pid)
       settings = @joining ? @joining.settings : SupervisorSettings.new(@service, pid: pid)
       file = settings.file
-      (@link.send_listeners(settings.ios) && @link.send(:ready, ios: [file])) || raise(Error, "the supervisor takes no message")
+      Native.outlive_parent! # from now on its end shows in the link; another program may take its place
+      ready = [file, *@joining&.shared_descriptors]
+      (@link.send_listeners(settings.ios) && @link.send(:ready, ios: ready)) || raise(Error, "the supervisor takes no message")
       @reported = true
       @joining&.reported
     ensure

@@ -14,7 +14,7 @@ pub struct Orders {
 }
 
 /// A certificate that a configuration asks for.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct OrderSettings {
     /// A digest of all its settings.
     pub key: String,
@@ -27,7 +27,7 @@ pub struct OrderSettings {
 }
 
 /// The work that a spawner is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Task {
     /// Look at the files, and keep what has to be kept in them.
     Look,
@@ -66,7 +66,7 @@ pub struct Wish {
 }
 
 /// Texts of a certificate that the supervisor keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Text {
     /// That of the certificate in use.
     Used,
@@ -110,7 +110,7 @@ pub struct Facts {
 }
 
 /// A certificate that was issued.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Certificate {
     /// The beginning of its life.
     pub begins_at: Wall,

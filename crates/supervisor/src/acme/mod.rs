@@ -27,7 +27,7 @@ use crate::machine::Moment;
 use message::{Answer, Orders, Outcome, Restored, Task, Text, Wish};
 use notice::Line;
 use order::Order;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A time of the clock, in milliseconds since 1970.
@@ -113,20 +113,22 @@ pub struct OrderReport {
     error: Option<String>,
 }
 
-/// All certificates of the configuration.
-#[derive(Clone, Debug, Default)]
+/// All certificates of the configuration. Another version of the supervisor may read it; what it cannot read begins anew.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Renewals {
     folder: String,
     entries: Vec<Entry>,
     /// Why nothing can be kept in the folder.
     unusable: Option<String>,
+    #[serde(skip)]
     serves: bool,
     last_number: u64,
+    #[serde(skip)]
     actions: Vec<Action>,
 }
 
 /// An order and its task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Entry {
     order: Order,
     asked: Option<Asked>,
@@ -138,7 +140,7 @@ struct Entry {
     is_told: bool,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Asked {
     number: u64,
     task: Task,
@@ -165,6 +167,16 @@ impl Renewals {
             self.start(now);
         }
         std::mem::take(&mut self.actions)
+    }
+
+    /// Goes on in another program: tasks get all of their time again.
+    pub fn resume(&mut self, now: Moment) {
+        for entry in &mut self.entries {
+            entry.looked_at = None;
+            if let Some(asked) = &mut entry.asked {
+                asked.since = now;
+            }
+        }
     }
 
     /// The keys of all orders.

@@ -7,6 +7,7 @@ use super::message::{Certificate, Facts, OrderSettings, Restored, Task, Text, Wi
 use super::suggestion::Suggestion;
 use super::{Now, Wall, MINUTE};
 use crate::control::date;
+use serde::{Deserialize, Serialize};
 
 /// Pause while another process orders the certificate.
 const BUSY_PAUSE: Wall = MINUTE / 6;
@@ -18,7 +19,7 @@ const MISSING_PAUSE: Wall = MINUTE / 6;
 const RETRY_PAUSE: Wall = MINUTE;
 
 /// The state of an order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Order {
     pub(super) settings: OrderSettings,
     /// The certificate in use, also if its file is lost.
@@ -42,7 +43,7 @@ pub(super) struct Order {
 }
 
 /// The way of a failure to its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 enum Record {
     /// It is still to be written.
     New,

@@ -3,6 +3,7 @@
 
 use super::message::Certificate;
 use super::{Wall, HOUR, MINUTE};
+use serde::{Deserialize, Serialize};
 
 const DAY: Wall = 24 * HOUR;
 
@@ -13,7 +14,7 @@ const FIRST: Wall = MINUTE;
 const LAST: f64 = 253_402_300_799_999.0;
 
 /// The suggestion for one certificate.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct Suggestion {
     /// The time of the renewal, if the authority has suggested one.
     pub(super) at: Option<Wall>,

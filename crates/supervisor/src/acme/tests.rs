@@ -710,3 +710,38 @@ fn an_answer_that_says_nothing_about_an_order_is_a_failure() {
     world.answer(Task::Order, Answer::default());
     assert_eq!(world.report(0).failures, 1);
 }
+
+#[test]
+fn another_program_goes_on_with_the_schedule() {
+    let mut world = World::new(&["a", "b"]);
+    world.begin_with(good("1", START - DAY, START + 89 * DAY));
+    world.answer(Task::Look, told(nothing("0")));
+    world.order_fails();
+    world.pass(60);
+    world.answer_looks();
+    let before: Vec<String> = [0, 1].map(|index| world.report(index).next_attempt_at).into();
+    let (question, ..) = world.taken(Task::Ask);
+    let (order, ..) = world.taken(Task::Order);
+
+    let saved = serde_json::to_string(&world.renewals).expect("JSON");
+    world.renewals = serde_json::from_str(&saved).expect("a schedule");
+    world.running = Duration::ZERO;
+    world.renewals.resume(world.running);
+
+    let after: Vec<String> = [0, 1].map(|index| world.report(index).next_attempt_at).into();
+    assert_eq!((after, world.report(1).failures), (before, 1));
+    world.step(Event::Lost {
+        number: question,
+        planned: true,
+    });
+    world.pass(700);
+    assert_eq!(
+        world.waiting(Task::Look),
+        ["a"],
+        "the order of b has all of its time again"
+    );
+    let look = world.asked.first().map(|asked| asked.0);
+    assert!(look > Some(order.max(question)), "numbers are never used twice");
+    world.step(Event::Answered(order, Box::new(failed("refused again"))));
+    assert_eq!(world.report(1).failures, 2);
+}

@@ -103,6 +103,11 @@ impl ControlServer {
         others.into_iter().chain([self.connections.deadline()]).flatten().min()
     }
 
+    /// True if nobody is connected.
+    pub fn is_idle(&self) -> bool {
+        self.connections.is_empty()
+    }
+
     /// Does everything that can be done now.
     pub fn turn(&mut self, now: Instant, host: &mut dyn Host) {
         let (listeners, others): (Vec<Key>, Vec<Key>) = self

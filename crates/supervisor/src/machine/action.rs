@@ -16,6 +16,12 @@ pub enum Action {
         /// What it is for.
         kind: SpawnKind,
     },
+    /// Replace this program by the one of the version that the spawner has, which then supervises all processes. Answer:
+    /// `NotReexecuted`, or none, because another machine goes on.
+    Reexecute(ProcessId),
+    /// Replace this program by the former one, which has started the generation that serves. There is no answer, because another
+    /// machine goes on; it is decided again if that does not happen.
+    Return,
     /// Prepare what the configuration of the ready spawner asks for (pid file, state file, control server): everything that can
     /// fail. Nothing of the former configuration is given up. Answer: `Adopted`.
     Adopt(Generation),

@@ -17,6 +17,11 @@ pub enum Event {
     SpawnerNotStarted(ProcessId, String),
     /// The spawner has loaded the application. Its configuration asks for these limits.
     SpawnerReady(ProcessId, Limits),
+    /// The spawner has loaded the application, and has that other version of Fairlead, which cannot share with this one.
+    OtherVersionReady(ProcessId, String),
+    /// The program of another version has not taken the place of this one, for the sake of that spawner, or has given everything back;
+    /// and why.
+    NotReexecuted(ProcessId, String),
     /// The spawner (or the sole process) is alive.
     SpawnerAlive(ProcessId),
     /// The spawner cannot load the application or its configuration. Its process is going to end.

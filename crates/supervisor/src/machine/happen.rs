@@ -12,6 +12,8 @@ impl Machine {
             Event::SpawnerStarted(id) => self.spawner_started(id),
             Event::SpawnerNotStarted(id, reason) => self.spawner_not_started(id, reason),
             Event::SpawnerReady(id, limits) => self.spawner_ready(id, limits),
+            Event::OtherVersionReady(id, version) => self.spawner_of_other_version(id, version),
+            Event::NotReexecuted(id, reason) => self.not_reexecuted(id, reason),
             Event::SpawnerAlive(id) => self.spawner_alive(id),
             Event::SpawnerFailed(id, reason) => self.spawner_failed(id, reason),
             Event::Ended(id, end) => self.ended(id, end),

@@ -30,6 +30,8 @@
 //!           Loading -> Replacing
 //!           Promoting -> Replacing
 //!           Loading -> RollingBack -> Failed
+//!           Loading -> Reexecuting -> RollingBack -> Returning -> Returning -> Failed
+//!           Reexecuting -> Failed
 //!           Promoting -> RollingBack
 //!           Adopting -> RollingBack
 //!           Replacing -> RollingBack
@@ -41,18 +43,24 @@
 //!
 //! A restart that replaces workers starts a new one, waits until it has settled, and drains the old one of the same index. Before
 //! [`Action::Commit`] nothing of the old configuration is given up.
+//!
+//! Code of another version of Fairlead is supervised by the program of that version, which replaces this one (`Reexecuting`) and goes
+//! on with a machine of its own ([`saved`]). Until the restart has succeeded it only borrows the generation that serves: it forks
+//! nothing for it, and has this program back if the restart fails (`Returning`).
 
 pub mod action;
 mod back_off;
 mod course;
 mod end;
 pub mod event;
+mod guest;
 mod happen;
 
 pub mod notice;
 mod rebase;
 mod restart;
 mod restarts;
+pub mod saved;
 mod server;
 mod spawner;
 mod spawners;
@@ -98,6 +106,12 @@ pub const EXIT_GRACE: Duration = Duration::from_secs(5);
 /// How long a worker that does not work may take to end before it is killed.
 pub const REPLACEMENT_GRACE: Duration = Duration::from_secs(2);
 
+/// How long the program of another version may take to replace this one.
+pub const REEXECUTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause before the next attempt to go back to the former program.
+pub const RETURN_PAUSE: Duration = Duration::from_secs(1);
+
 /// How long the loop may take to adopt a configuration.
 pub const ADOPT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -126,6 +140,8 @@ pub struct Machine {
     spawners: BTreeMap<ProcessId, Spawner>,
     workers: BTreeMap<ProcessId, Worker>,
     restart: Option<Restart>,
+    /// Processes up to this generation were started by another version, which gets them back if the restart fails.
+    borrowed: Option<Generation>,
     /// Counts the changes of the restart that people see.
     restart_changes: u64,
     /// The restart to begin when the one that runs is over.
@@ -203,6 +219,7 @@ impl Machine {
             spawners: BTreeMap::from([(id, spawner)]),
             workers: BTreeMap::new(),
             restart: None,
+            borrowed: None,
             restart_changes: 0,
             pending: None,
             spawner_attempts: Attempts::default(),

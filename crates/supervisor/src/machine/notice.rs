@@ -128,6 +128,10 @@ pub enum Notice {
     RestartRefused {
         reason: String,
     },
+    /// The program of another version is going to supervise.
+    OtherVersion {
+        version: String,
+    },
     ReforkBegun {
         worker: WorkerName,
     },
@@ -183,6 +187,7 @@ impl Notice {
             Notice::RestartDone { .. } => "restart_done",
             Notice::RestartFailed { .. } => "restart_failed",
             Notice::RestartRefused { .. } => "restart_refused",
+            Notice::OtherVersion { .. } => "other_version",
             Notice::ReforkBegun { .. } => "refork_begun",
             Notice::ReforkRefused { .. } => "refork_refused",
             Notice::PhasedRestartNeedsWorkers => "phased_restart_needs_workers",
@@ -201,6 +206,7 @@ impl Notice {
             | Notice::RestartGivesWay { .. }
             | Notice::RestartBegun { .. }
             | Notice::RestartDone { .. }
+            | Notice::OtherVersion { .. }
             | Notice::ReforkBegun { .. }
             | Notice::PhasedRestartNeedsWorkers
             | Notice::Draining { .. }
@@ -218,6 +224,7 @@ impl Notice {
             | Notice::RestartDone { .. }
             | Notice::RestartFailed { .. }
             | Notice::RestartRefused { .. }
+            | Notice::OtherVersion { .. }
             | Notice::ReforkBegun { .. }
             | Notice::ReforkRefused { .. }
             | Notice::PhasedRestartNeedsWorkers => self.restart_text(names),
@@ -347,6 +354,9 @@ impl Notice {
                 format!("{kind}: failed, generation {generation} goes on serving: {reason}")
             }
             Notice::RestartRefused { reason } => format!("hot restart: failed, the old code goes on serving: {reason}"),
+            Notice::OtherVersion { version } => {
+                format!("the new code is loaded and has Fairlead {version}, whose supervisor takes over")
+            }
             Notice::ReforkBegun { worker } => {
                 format!(
                     "refork: {} stops serving, and the others become copies of it",

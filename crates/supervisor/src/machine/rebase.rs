@@ -55,7 +55,8 @@ impl Machine {
             shift.moment(until);
         }
         match self.restart.as_mut().map(|restart| &mut restart.state) {
-            Some(RestartState::Adopting { until, .. }) => shift.moment(until),
+            Some(RestartState::Returning { again, .. }) => shift.moment(again),
+            Some(RestartState::Adopting { until, .. } | RestartState::Reexecuting { until, .. }) => shift.moment(until),
             Some(RestartState::Replacing(replacing)) => shift.attempts(&mut replacing.attempts),
             _ => {}
         }

@@ -20,6 +20,8 @@ pub(super) struct Restart {
 pub(super) enum RestartState {
     /// The spawner loads the new code.
     Loading { spawner: ProcessId },
+    /// The new code has loaded, and is of another version: the program of that version takes the place of this one.
+    Reexecuting { spawner: ProcessId, until: Moment },
     /// For a refork: the worker becomes a spawner.
     Promoting { worker: ProcessId },
     /// The loop prepares what the new configuration asks for.
@@ -32,6 +34,8 @@ pub(super) enum RestartState {
     Replacing(Replacing),
     /// It has failed, and the former generation takes over again what the new one had.
     RollingBack { reason: String },
+    /// It has failed, and the program that has started the former generation takes the place of this one again.
+    Returning { reason: String, again: Moment },
     /// It has succeeded.
     Done,
     /// It has failed, and all is as before.
@@ -54,6 +58,7 @@ impl State for RestartState {
     const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
         ("Loading", "Adopting"),
         ("Loading", "Replacing"),
+        ("Loading", "Reexecuting"),
         ("Promoting", "Replacing"),
         ("Adopting", "Replacing"),
         ("Replacing", "Done"),
@@ -66,8 +71,13 @@ impl State for RestartState {
         ("Adopting", "Failed"),
         ("Replacing", "Failed"),
         ("RollingBack", "Failed"),
+        ("Reexecuting", "RollingBack"),
+        ("Reexecuting", "Failed"),
+        ("RollingBack", "Returning"),
+        ("Returning", "Returning"),
+        ("Returning", "Failed"),
     ];
-    names!(RestartState: Loading, Promoting, Adopting, Replacing, RollingBack, Done, Failed);
+    names!(RestartState: Loading, Reexecuting, Promoting, Adopting, Replacing, RollingBack, Returning, Done, Failed);
 }
 
 impl Restart {
@@ -75,7 +85,10 @@ impl Restart {
     pub(super) fn runs(&self) -> bool {
         !matches!(
             self.state,
-            RestartState::RollingBack { .. } | RestartState::Done | RestartState::Failed { .. }
+            RestartState::RollingBack { .. }
+                | RestartState::Returning { .. }
+                | RestartState::Done
+                | RestartState::Failed { .. }
         )
     }
 
@@ -87,7 +100,9 @@ impl Restart {
     /// The spawner that it brings in, if it runs.
     pub(super) fn target(&self) -> Option<ProcessId> {
         match &self.state {
-            RestartState::Loading { spawner } | RestartState::Adopting { spawner, .. } => Some(*spawner),
+            RestartState::Loading { spawner }
+            | RestartState::Reexecuting { spawner, .. }
+            | RestartState::Adopting { spawner, .. } => Some(*spawner),
             RestartState::Replacing(replacing) => Some(replacing.spawner),
             _ => None,
         }

@@ -22,7 +22,7 @@ impl Machine {
         };
         let later = self.pending.max(Some(kind));
         match self.restart.as_ref().map(|restart| (restart.kind, &restart.state)) {
-            _ if self.server == Server::Starting => self.pending = later,
+            _ if self.server == Server::Starting || self.borrowed.is_some() => self.pending = later,
             Some((loading, RestartState::Loading { spawner })) => {
                 let spawner = *spawner;
                 self.give_way(loading, kind, spawner);
@@ -164,9 +164,13 @@ impl Machine {
         match &restart.state {
             RestartState::Replacing(replacing) => {
                 let (generation, spawner) = (restart.generation, replacing.spawner);
-                if self.replace(generation, Some(spawner)) {
+                if self.replace(generation, Some(spawner)) || self.needs_no_return(generation) {
                     self.restart_done(generation, spawner);
                 }
+            }
+            RestartState::RollingBack { reason } if self.borrowed.is_some() => {
+                let reason = reason.clone();
+                self.go_back(reason);
             }
             RestartState::RollingBack { reason } => {
                 let reason = reason.clone();
@@ -193,11 +197,16 @@ impl Machine {
         }
         let replaced = |index: usize| fresh.iter().any(|worker| worker.index == index && worker.stays());
         let old: Vec<&Worker> = old.into_iter().filter(|worker| worker.stays()).collect();
-        if let Some(next) = old
-            .iter()
-            .find(|worker| !worker.sole && replaced(worker.index))
-            .map(|worker| worker.id)
-        {
+        let serving = old.iter().filter(|worker| worker.serves()).count();
+        let complete = (0..self.places()).all(replaced);
+        let goes = |worker: &&&Worker| match self.borrowed {
+            _ if worker.sole => false,
+            // Without one that serves, the former program would have nobody when it is back.
+            Some(_) if worker.serves() => replaced(worker.index) && (complete || serving > 1),
+            Some(_) => true,
+            None => replaced(worker.index),
+        };
+        if let Some(next) = old.iter().find(goes).map(|worker| worker.id) {
             self.drain_worker(next, self.deadline_of_end());
             return false;
         }
@@ -218,7 +227,7 @@ impl Machine {
 
     /// Starts a worker. If there is no room for one more, an old one goes first.
     fn replace_index(&mut self, index: usize, spawner: Option<ProcessId>, old: Option<ProcessId>) {
-        let Some(id) = spawner.filter(|id| self.spawners.get(id).is_some_and(Spawner::can_fork)) else {
+        let Some(id) = spawner.filter(|id| self.spawners.get(id).is_some_and(|one| self.can_fork(one))) else {
             return;
         };
         if !self.start_worker(index, id) {
@@ -246,6 +255,7 @@ impl Machine {
             seat: Seat::Taken(spawner),
             warmth,
         };
+        self.borrowed = None;
         if adopted {
             self.push(Action::Commit(generation));
         }
@@ -275,11 +285,14 @@ impl Machine {
         };
         let (kind, generation) = (restart.kind, restart.generation);
         let current = self.current.generation;
-        self.log(Notice::RestartFailed {
-            kind,
-            generation: current,
-            reason: reason.clone(),
-        });
+        if self.borrowed.is_none() {
+            // Otherwise the former program says it.
+            self.log(Notice::RestartFailed {
+                kind,
+                generation: current,
+                reason: reason.clone(),
+            });
+        }
         if let Some((former, wanted)) = self.revert(generation) {
             (self.limits, self.wanted) = (former, wanted);
         }
@@ -291,7 +304,7 @@ impl Machine {
             .workers
             .values()
             .any(|worker| worker.generation != current && worker.stays());
-        let state = if rest {
+        let state = if rest || self.borrowed.is_some() {
             RestartState::RollingBack { reason }
         } else {
             RestartState::Failed { reason }
@@ -357,7 +370,7 @@ impl Machine {
             return;
         };
         let reason = match &restart.state {
-            RestartState::RollingBack { reason } => reason.clone(),
+            RestartState::RollingBack { reason } | RestartState::Returning { reason, .. } => reason.clone(),
             _ => "the server was asked to end".to_owned(),
         };
         restart.state.enter(RestartState::Failed { reason });

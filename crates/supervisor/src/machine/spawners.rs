@@ -164,6 +164,10 @@ impl Machine {
 
     /// Has another spawner started in the place of the current one: at once, or later if that has happened lately.
     pub(super) fn leave_seat(&mut self) {
+        if self.is_borrowed(self.current.generation) {
+            self.current.seat = Seat::Superseded;
+            return;
+        }
         self.spawner_attempts.fail(self.now, self.now);
         self.current.seat = Seat::Vacant {
             until: self.now + self.spawner_attempts.pause(),

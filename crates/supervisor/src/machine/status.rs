@@ -121,6 +121,9 @@ impl Machine {
         let restart = self.restart.as_ref()?;
         let (state, error) = match &restart.state {
             RestartState::Done => (RestartStatus::Done, None),
+            // The former program says so.
+            RestartState::RollingBack { .. } if self.borrowed.is_some() => (RestartStatus::Running, None),
+            RestartState::Returning { .. } => (RestartStatus::Running, None),
             RestartState::RollingBack { reason } | RestartState::Failed { reason } => {
                 (RestartStatus::Failed, Some(reason.as_str()))
             }
@@ -157,6 +160,7 @@ impl Machine {
             && self.spawners.values().filter(|spawner| !spawner.killed()).count() == 1
             && self.restart.as_ref().is_none_or(|restart| restart.is_over())
             && self.pending.is_none()
+            && self.borrowed.is_none()
     }
 
     /// All workers that have not ended.

@@ -37,6 +37,10 @@ pub enum Timer {
     WorkerKill,
     /// The loop has not adopted a configuration.
     Adopt,
+    /// The program of another version has not taken over.
+    Reexecute,
+    /// The former program has not taken over again.
+    Return,
     /// A lost spawner is to be replaced.
     SpawnerRetry,
     /// A worker is to be tried.
@@ -65,6 +69,10 @@ impl Machine {
                     self.spawner_due(due)
                 }
                 Timer::Adopt => self.fail_restart("the new configuration was not adopted in time".to_owned()),
+                Timer::Reexecute => {
+                    self.fail_restart("the program of the new version did not take over in time".to_owned())
+                }
+                Timer::Return => self.return_due(),
                 Timer::SpawnerRetry => self.replace_lost_spawner(),
                 Timer::WorkerRetry => self.hold.expire(self.now),
                 _ => self.worker_due(due),
@@ -87,13 +95,13 @@ impl Machine {
         if self.server.ends() {
             return timers;
         }
-        if let Some(RestartState::Adopting { until, .. }) = self.restart.as_ref().map(|restart| &restart.state) {
-            timers.push(Due {
-                at: *until,
-                timer: Timer::Adopt,
-                process: 0,
-            });
-        }
+        let of_restart = match self.restart.as_ref().map(|restart| &restart.state) {
+            Some(RestartState::Adopting { until, .. }) => Some((*until, Timer::Adopt)),
+            Some(RestartState::Reexecuting { until, .. }) => Some((*until, Timer::Reexecute)),
+            Some(RestartState::Returning { again, .. }) => Some((*again, Timer::Return)),
+            _ => None,
+        };
+        timers.extend(of_restart.map(|(at, timer)| Due { at, timer, process: 0 }));
         if let Seat::Vacant { until } = self.current.seat {
             timers.push(Due {
                 at: until,
@@ -109,6 +117,13 @@ impl Machine {
             });
         }
         timers
+    }
+
+    fn return_due(&mut self) {
+        if let Some(RestartState::Returning { reason, .. }) = self.restart.as_ref().map(|restart| &restart.state) {
+            let reason = reason.clone();
+            self.try_to_return(reason);
+        }
     }
 
     fn timers_of_spawner(&self, spawner: &Spawner) -> Vec<Due> {

@@ -44,7 +44,7 @@ impl Machine {
         };
         self.spawners
             .get(&id)
-            .filter(|spawner| spawner.can_fork())
+            .filter(|spawner| self.can_fork(spawner))
             .map(|spawner| spawner.id)
     }
 

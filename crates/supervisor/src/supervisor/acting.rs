@@ -31,6 +31,8 @@ impl Supervisor {
                 index,
                 slot,
             } => self.fork(spawner, worker, Place { index, slot }),
+            Action::Reexecute(spawner) => self.leave_to(spawner),
+            Action::Return => self.leave_back(),
             Action::Adopt(generation) => self.adopt(generation),
             Action::Commit(generation) => self.commit(generation),
             Action::Revert(generation) => self.adoption.revert(generation),
@@ -46,7 +48,10 @@ impl Supervisor {
                 }
             }
             Action::CloseListenersOf(spawner) => _ = self.fleet.tell(spawner, "close_listeners", &[]),
-            Action::CloseListeners => self.adoption.close_listeners(),
+            Action::CloseListeners => {
+                (self.leaving, self.arrival) = (None, None); // it has copies of them
+                self.adoption.close_listeners();
+            }
             Action::TellBooted(spawner) => _ = self.fleet.tell(spawner, "booted", &[]),
             Action::TellRestarting(spawner) => _ = self.fleet.tell(spawner, "restarting", &[]),
             Action::TellLost(spawner, index) => {
@@ -111,6 +116,9 @@ impl Supervisor {
     }
 
     fn make_current(&mut self, spawner: ProcessId) {
+        if !self.machine.is_guest() {
+            self.arrival = None;
+        }
         self.fleet.tell(spawner, "current", &[]);
         self.ruby_log.follow(
             self.fleet

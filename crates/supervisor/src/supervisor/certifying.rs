@@ -3,9 +3,11 @@
 use super::Supervisor;
 use crate::acme::message::{Answer, Orders, Task, Text, Wish};
 use crate::acme::{Action, Event, Now, Renewals};
+use crate::handover::{Luggage, Package};
 use crate::link::Message;
-use crate::machine::{ProcessId, ServerStatus};
+use crate::machine::{Moment, ProcessId, ServerStatus};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{to_raw_value, RawValue};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -31,6 +33,52 @@ impl Certifying {
         let report = self.renewals.report();
         (!report.is_empty()).then(|| to_raw_value(&report).ok()).flatten()
     }
+
+    /// Describes it for another program. The texts go into the luggage.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub(super) fn save(&self, luggage: &mut Luggage) -> io::Result<Box<RawValue>> {
+        let texts = self.texts.iter().map(|((key, text), file)| {
+            let file = luggage.add(file.as_fd())?;
+            Ok((key.clone(), *text, file))
+        });
+        let texts = texts.collect::<io::Result<_>>()?;
+        Ok(to_raw_value(&Saved {
+            renewals: self.renewals.clone(),
+            clerk: self.clerk,
+            tasks: self.tasks.clone(),
+            texts,
+        })?)
+    }
+
+    /// What another program has described. Begins anew if that cannot be read: the files of the orders have most of it.
+    pub(super) fn restore(saved: &RawValue, package: &Package, now: Moment) -> Certifying {
+        let Ok(saved) = serde_json::from_str::<Saved>(saved.get()) else {
+            return Certifying::default();
+        };
+        let texts = saved.texts.into_iter();
+        let mut renewals = saved.renewals;
+        renewals.resume(now);
+        Certifying {
+            renewals,
+            clerk: saved.clerk,
+            tasks: saved.tasks,
+            texts: texts
+                .filter_map(|(key, text, file)| Some(((key, text), package.descriptor(file).ok()?)))
+                .collect(),
+        }
+    }
+}
+
+/// The schedule for another program.
+#[derive(Deserialize, Serialize)]
+struct Saved {
+    renewals: Renewals,
+    clerk: Option<ProcessId>,
+    tasks: BTreeMap<u64, (ProcessId, String)>,
+    /// The keys, the kinds and the descriptors of the texts.
+    texts: Vec<(String, Text, usize)>,
 }
 
 impl Supervisor {
@@ -82,10 +130,15 @@ impl Supervisor {
         }
     }
 
-    /// Starts what is due.
+    /// Starts what is due. A spawner of another version is asked for nothing.
     pub(super) fn tend_orders(&mut self) {
         let serves = matches!(self.machine.state(), ServerStatus::Ready | ServerStatus::Restarting);
-        let is_there = self.certifying.clerk.is_some() && self.certifying.clerk == self.machine.current_spawner();
+        let clerk = self
+            .certifying
+            .clerk
+            .filter(|clerk| self.machine.current_spawner() == Some(*clerk));
+        let child = clerk.and_then(|clerk| self.fleet.children.find(clerk));
+        let is_there = child.is_some_and(|child| !child.is_foreign);
         self.schedule(Event::Tick {
             serves: serves && is_there,
         });

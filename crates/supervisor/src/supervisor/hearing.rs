@@ -5,9 +5,12 @@ use crate::certificates::Outcome;
 use crate::configuration::Configuration;
 use crate::control::Asked;
 use crate::fleet::Ended;
+use crate::handover::Program;
 use crate::link::Message;
 use crate::machine::{Command, End, Event, ProcessId, RestartKind, StopReason};
 use rustix::process::Pid;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 impl Supervisor {
     /// Signals, and requests of this process.
@@ -200,6 +203,7 @@ impl Supervisor {
         };
         let (spawner, worker, is_ending) = (child.spawner, child.worker, child.is_ending);
         let event = match (message.kind.as_str(), spawner, worker) {
+            ("other_version", Some(spawner), _) => return self.hear_other_version(spawner, &message),
             ("ready", Some(spawner), _) => self.hear_ready(spawner, message),
             ("listeners", Some(spawner), _) => return self.keep_listeners(spawner, message),
             ("alive", Some(spawner), _) => Event::SpawnerAlive(spawner),
@@ -220,7 +224,33 @@ impl Supervisor {
         self.happen(event);
     }
 
+    /// The new code has another protocol or layout. It goes on loading the application, and reports to its own program.
+    fn hear_other_version(&mut self, spawner: ProcessId, message: &Message) {
+        let version = message.text(0);
+        if self.signals.is_none() {
+            self.fleet.tell(spawner, "end", &[]);
+            let reason = format!(
+                "the new code has Fairlead {version}, which cannot share with what runs; stop the server and start it again"
+            );
+            return self.happen(Event::SpawnerFailed(spawner, reason));
+        }
+        let path = message.fields.get(3).cloned().unwrap_or_default();
+        if let Some(child) = self.fleet.children.get(spawner) {
+            child.other = Some(Program {
+                version,
+                path: OsString::from_vec(path).into(),
+            });
+        }
+    }
+
     fn hear_ready(&mut self, spawner: ProcessId, message: Message) -> Event {
+        let now = self.now;
+        let child = self.fleet.children.get(spawner);
+        if let Some((child, other)) = child.and_then(|child| child.other.clone().map(|other| (child, other))) {
+            (child.ready, child.since) = (true, now);
+            child.report = message.descriptors;
+            return Event::OtherVersionReady(spawner, other.version);
+        }
         let child = self.fleet.children.get(spawner);
         let (generation, listeners) = child.map_or((0, Vec::new()), |child| {
             (child.generation, std::mem::take(&mut child.listeners))

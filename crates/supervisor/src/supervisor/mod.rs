@@ -5,6 +5,7 @@ mod acting;
 mod certifying;
 mod hearing;
 mod hosting;
+mod reexecution;
 mod services;
 mod watching;
 
@@ -14,6 +15,7 @@ use crate::background::Background;
 use crate::certificates::Certificates;
 use crate::children::{Child, Strangers};
 use crate::fleet::Fleet;
+use crate::handover::Arrival;
 use crate::insistence::Insistence;
 use crate::log::Log;
 use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};
@@ -22,6 +24,7 @@ use crate::signals::Signals;
 use crate::standard_streams::{Reopened, StandardStreams};
 use crate::start::Start;
 use certifying::Certifying;
+use reexecution::Leaving;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use services::Services;
@@ -80,6 +83,26 @@ pub struct Supervisor {
     restart_changed_at: (u64, SystemTime),
     /// The last signal or command that has asked for the end.
     asked_by: Option<&'static str>,
+    /// Another program is to take the place of this one.
+    leaving: Option<Leaving>,
+    /// What the former program has left, as long as it may have to come back.
+    arrival: Option<Arrival>,
+    /// The event with which this program goes on after another one.
+    welcomed: Option<Event>,
+}
+
+/// What differs between a server that starts and one that goes on.
+struct Parts {
+    machine: Machine,
+    now: Moment,
+    clock: RunningTime,
+    fleet: Fleet,
+    adoption: Adoption,
+    services: Services,
+    watch: Watch,
+    ruby_log: RubyLog,
+    log: Log,
+    signals: Option<Signals>,
 }
 
 impl Supervisor {
@@ -89,11 +112,9 @@ impl Supervisor {
     /// If a file cannot be written or descriptors are short: a sentence.
     pub fn new(start: Start, signals: Option<Signals>) -> Result<Supervisor, String> {
         let text = |error: io::Error| error.to_string();
-        raise_descriptor_limit();
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let settings = &start.configuration.settings;
         let log = Log::new(&settings.log);
-        let ruby_log = RubyLog::new(&start.link, &log);
+        let ruby_log = RubyLog::new(Some(&start.link), &log);
         let mut clock = RunningTime::begin();
         let now = clock.look(Duration::ZERO);
         let machine = Machine::new(settings.limits.clone(), FirstSpawner { started: now });
@@ -105,6 +126,36 @@ impl Supervisor {
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;
         services.store(adoption.current_mut());
+        Supervisor::of(Parts {
+            machine,
+            now,
+            clock,
+            fleet,
+            adoption,
+            services,
+            watch,
+            ruby_log,
+            log,
+            signals,
+        })
+    }
+
+    fn of(parts: Parts) -> Result<Supervisor, String> {
+        let text = |error: io::Error| error.to_string();
+        raise_descriptor_limit();
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let Parts {
+            machine,
+            now,
+            clock,
+            fleet,
+            adoption,
+            services,
+            watch,
+            ruby_log,
+            log,
+            signals,
+        } = parts;
         Ok(Supervisor {
             machine,
             now,
@@ -128,6 +179,9 @@ impl Supervisor {
             ended: None,
             restart_changed_at: (0, SystemTime::now()),
             asked_by: None,
+            leaving: None,
+            arrival: None,
+            welcomed: None,
         })
     }
 
@@ -164,6 +218,7 @@ impl Supervisor {
         self.serve();
         self.tend();
         self.happen(Event::Tick);
+        self.leave_if_idle();
         self.finish()
     }
 
@@ -173,7 +228,8 @@ impl Supervisor {
             .machine
             .deadline()
             .map(|deadline| deadline.saturating_sub(self.now));
-        let pauses = [machine, self.services.pause(), self.watch.pause()];
+        let leaving = self.leaving.as_ref().map(|_| reexecution::PAUSE);
+        let pauses = [machine, self.services.pause(), self.watch.pause(), leaving];
         pauses.into_iter().flatten().fold(TICK, Duration::min)
     }
 

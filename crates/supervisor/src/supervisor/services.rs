@@ -7,7 +7,7 @@ use crate::listeners::Listener;
 use crate::log::Log;
 use crate::machine::{Moment, ServerStatus};
 use crate::settings::ControlSettings;
-use crate::systemd::{Report, Reporter, Systemd};
+use crate::systemd::{Report, Reporter, Systemd, Told};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +34,31 @@ impl Services {
         };
         services.listen(configuration)?;
         Ok(services)
+    }
+
+    /// The same, where another program was. `told`: what systemd was told.
+    pub(super) fn resume(configuration: &Configuration, told: Option<Told>) -> io::Result<Services> {
+        let systemd = Systemd::from(|name| std::env::var_os(name))?;
+        let mut services = Services {
+            systemd: systemd.map(|systemd| match told {
+                Some(told) => Reporter::resume(systemd, told),
+                None => Reporter::new(systemd),
+            }),
+            ..Services::default()
+        };
+        services.listen(configuration)?;
+        Ok(services)
+    }
+
+    /// What systemd was told; nothing without systemd.
+    pub(super) fn told(&self) -> Option<Told> {
+        self.systemd.as_ref().and_then(Reporter::told)
+    }
+
+    /// True if no message waits for systemd, and nobody for an answer.
+    pub(super) fn is_idle(&self) -> bool {
+        let told = self.systemd.as_ref().is_none_or(|systemd| systemd.told().is_some());
+        told && self.servers().all(ControlServer::is_idle)
     }
 
     /// Serves what another configuration says from now on.
@@ -165,9 +190,9 @@ pub struct RubyLog {
 
 impl RubyLog {
     /// Takes the lines of `log` that are for Ruby, and sends them over `link`.
-    pub fn new(link: &Link, log: &Log) -> RubyLog {
+    pub fn new(link: Option<&Link>, log: &Log) -> RubyLog {
         let ruby_log = RubyLog {
-            link: Arc::new(Mutex::new(link.copy())),
+            link: Arc::new(Mutex::new(link.and_then(Link::copy))),
         };
         let link = Arc::clone(&ruby_log.link);
         log.pass_to(Box::new(move |level, event, text| {

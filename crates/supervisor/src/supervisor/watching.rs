@@ -62,6 +62,23 @@ impl Watch {
         }
     }
 
+    /// True if no look is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.touches.as_ref().is_none_or(Background::is_idle)
+    }
+
+    /// When the restart file was touched last.
+    pub(super) fn touched_at(&self) -> Option<SystemTime> {
+        self.restart_file.as_ref().map(|(_, file)| file.touched_at())
+    }
+
+    /// Goes on where another program was.
+    pub(super) fn resume(&mut self, touched_at: Option<SystemTime>) {
+        if let (Some((_, file)), Some(touched_at)) = (&mut self.restart_file, touched_at) {
+            *file = RestartFile::new(touched_at);
+        }
+    }
+
     /// Time until the next look.
     pub(super) fn pause(&self) -> Option<Duration> {
         self.idleness.as_ref().map(Idleness::pause)

@@ -3,7 +3,7 @@
 mod outbox;
 mod reporter;
 
-pub use reporter::{Report, Reporter, Restart, State};
+pub use reporter::{Report, Reporter, Restart, State, Told};
 
 use outbox::{Message, Outbox};
 use rustix::net::{socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

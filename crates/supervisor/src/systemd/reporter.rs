@@ -1,6 +1,7 @@
 //! Tells systemd how the server changes.
 
 use super::Systemd;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The longest time between two looks.
@@ -10,7 +11,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The state of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// No start has succeeded yet.
     Starting,
@@ -20,6 +22,13 @@ pub enum State {
     Restarting,
     /// It ends.
     Draining,
+}
+
+/// What systemd was told last, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Told {
+    state: State,
+    restart: Option<u64>,
 }
 
 /// The server at one moment.
@@ -72,6 +81,24 @@ impl Reporter {
             restart: None,
             text: String::new(),
         }
+    }
+
+    /// Goes on where another program was.
+    pub fn resume(systemd: Systemd, told: Told) -> Reporter {
+        Reporter {
+            told: told.state,
+            restart: told.restart,
+            ..Reporter::new(systemd)
+        }
+    }
+
+    /// What another program has to know to go on; nothing while messages wait.
+    pub fn told(&self) -> Option<Told> {
+        let told = Told {
+            state: self.told,
+            restart: self.restart,
+        };
+        (!self.systemd.is_behind()).then_some(told)
     }
 
     /// The systemd that it tells, to give it listeners.

@@ -30,6 +30,7 @@ fn scenarios() -> Vec<Scenario> {
         asked,
         faults,
         without: None,
+        other_version: false,
     };
     let hot = Command::Restart(RestartKind::Hot);
     let phased = Command::Restart(RestartKind::Phased);
@@ -56,11 +57,39 @@ fn scenarios() -> Vec<Scenario> {
         scenario("hot restart, 1 to 2", 1, 2, vec![hot.clone()]),
         scenario("hot restart, 2 to 0", 2, 0, vec![hot.clone()]),
         scenario("hot restart, 0 to 2", 0, 2, vec![hot.clone()]),
-        scenario("hot restart, 0 to 0", 0, 0, vec![hot]),
+        scenario("hot restart, 0 to 0", 0, 0, vec![hot.clone()]),
+        scenario(
+            "another version, phased, 2 workers",
+            2,
+            2,
+            vec![Command::Restart(RestartKind::Phased)],
+        )
+        .with_another_version()
+        .calmer(),
+        scenario("another version, hot, 1 to 2", 1, 2, vec![hot.clone()]).with_another_version(),
+        scenario("another version, hot, 0 to 0", 0, 0, vec![hot.clone()]).with_another_version(),
+        scenario("another version, hot, 2 to 0", 2, 0, vec![hot.clone()])
+            .with_another_version()
+            .calmer(),
+        scenario("stop during another version", 1, 1, vec![hot, TERM])
+            .twice()
+            .with_another_version(),
     ]
 }
 
 impl Scenario {
+    /// New code is of another version.
+    fn with_another_version(mut self) -> Scenario {
+        self.other_version = true;
+        self
+    }
+
+    /// One fault less, where there are many states; `MODEL_FAULTS` has more.
+    fn calmer(mut self) -> Scenario {
+        self.faults = self.faults.saturating_sub(1);
+        self
+    }
+
     /// One command more, and one fault at most.
     fn twice(mut self) -> Scenario {
         self.asked += 1;
@@ -95,7 +124,7 @@ const SEEDED_STATES: usize = 200_000;
 
 /// Deadlines, the scenario in which each of them is missed, and the number of faults that takes. `SpawnerRetry` is none of them, for
 /// every other event does the same; `Slow` only writes a line.
-const SEEDED: [(Timer, &str, u8); 13] = [
+const SEEDED: [(Timer, &str, u8); 15] = [
     (Timer::Load, "phased restart", 1),
     (Timer::SpawnerSilence, "phased restart", 1),
     (Timer::Boot, "phased restart", 1),
@@ -104,6 +133,8 @@ const SEEDED: [(Timer, &str, u8); 13] = [
     (Timer::WorkerEnd, "phased restart", 1),
     (Timer::Promotion, "refork", 1),
     (Timer::Adopt, "hot restart, 2 to 1", 1),
+    (Timer::Reexecute, "another version, phased, 2 workers", 1),
+    (Timer::Return, "another version, hot, 0 to 0", 2),
     (Timer::SpawnerEnd, "start and stop, 2 workers", 2),
     (Timer::SpawnerKill, "start and stop, 2 workers", 2),
     (Timer::Fork, "start and stop, 2 workers", 1),

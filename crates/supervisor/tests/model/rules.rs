@@ -1,7 +1,7 @@
 //! The rules that hold in every state and for every step.
 
 use crate::world::{Move, Phase, World, BASE};
-use fairlead_supervisor::machine::{Action, Command, Server};
+use fairlead_supervisor::machine::{Action, Command, Server, WorkerView};
 use std::collections::BTreeSet;
 
 /// Checks a step. `most`: the most workers that any configuration asks for; `least`: the fewest.
@@ -81,7 +81,11 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
     );
     let drained = actions.iter().any(|action| matches!(action, Action::Drain(_)));
     let hung = actions.iter().any(|action| matches!(action, Action::GiveUp(_)));
-    if stops || !drained || hung || matches!(made, Move::Ask(Command::RemoveWorker)) {
+    // The former program has nobody left that serves, but it alone can start others.
+    let machine = &before.machine;
+    let borrowed = |one: &WorkerView| machine.borrows(one.generation) && one.booted && !one.ending;
+    let returns = machine.is_guest() && !machine.workers().any(|one| borrowed(&one));
+    if stops || !drained || hung || returns || matches!(made, Move::Ask(Command::RemoveWorker)) {
         return Ok(());
     }
     let serving = |world: &World| world.machine.workers().filter(|one| one.booted && !one.ending).count();

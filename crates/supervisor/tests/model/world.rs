@@ -19,6 +19,8 @@ pub(crate) struct Scenario {
     pub(crate) workers: usize,
     /// Workers of the configuration that new code reads.
     pub(crate) next: usize,
+    /// Whether new code is of another version.
+    pub(crate) other_version: bool,
     /// The commands that may be given.
     pub(crate) commands: Vec<Command>,
     /// How many of them.
@@ -62,6 +64,12 @@ pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) processes: BTreeMap<ProcessId, Process>,
     pub(crate) adopting: Option<Generation>,
+    /// The program that is to be executed.
+    execution: Option<Execution>,
+    /// The machine of the former program.
+    former: Option<Box<Machine>>,
+    /// Whether the other version supervises for good.
+    renewed: bool,
     pub(crate) faults: u8,
     pub(crate) asked: u8,
     /// When the server has to have ended.
@@ -82,6 +90,12 @@ pub(crate) enum Move {
     Fault(ProcessId, Fault),
     /// The loop never answers.
     LoseAdoption,
+    /// The program of another version takes over, or does not.
+    Reexecute(Result<(), String>),
+    /// The former program takes over again.
+    Return,
+    /// The other program is not executed, and nobody says so.
+    LoseExecution,
     /// Somebody asks for something.
     Ask(Command),
     /// Nothing but time passes, up to the next deadline.
@@ -91,7 +105,10 @@ pub(crate) enum Move {
 impl Move {
     /// Whether it happens without a fault, a command, or a process that comes back by itself.
     pub(crate) fn calm(&self) -> bool {
-        matches!(self, Move::Answer(_) | Move::Adopt(Ok(())) | Move::Time)
+        matches!(
+            self,
+            Move::Answer(_) | Move::Adopt(Ok(())) | Move::Reexecute(Ok(())) | Move::Return | Move::Time
+        )
     }
 }
 
@@ -138,6 +155,9 @@ impl World {
             machine,
             processes: BTreeMap::from([(FirstSpawner::ID, first)]),
             adopting: None,
+            execution: None,
+            former: None,
+            renewed: false,
             faults: scenario.faults,
             asked: scenario.asked,
             end_by: None,
@@ -159,6 +179,10 @@ impl World {
         if self.adopting.is_some() {
             moves.push(Move::Adopt(Ok(())));
         }
+        moves.extend(self.execution.map(|execution| match execution {
+            Execution::Other(_) => Move::Reexecute(Ok(())),
+            Execution::Former => Move::Return,
+        }));
         if moves.is_empty() && self.machine.deadline().is_some() {
             moves.push(Move::Time);
         }
@@ -218,6 +242,12 @@ impl World {
             moves.push(Move::Adopt(Err("the address is in use".to_owned())));
             moves.push(Move::LoseAdoption);
         }
+        if self.execution.is_some() {
+            moves.push(Move::LoseExecution);
+        }
+        if matches!(self.execution, Some(Execution::Other(_))) {
+            moves.push(Move::Reexecute(Err("it cannot read the state".to_owned())));
+        }
     }
 
     /// Makes a move. Returns the actions of the machine.
@@ -242,6 +272,18 @@ impl World {
                 self.adopting = None;
                 None
             }
+            Move::Reexecute(result) => {
+                if result.is_err() {
+                    self.faults -= 1;
+                }
+                self.reexecute(result.clone(), scenario)
+            }
+            Move::Return => return self.come_back(scenario),
+            Move::LoseExecution => {
+                self.faults -= 1;
+                self.execution = None;
+                None
+            }
             Move::Ask(command) => {
                 self.asked -= 1;
                 Some(Event::Asked(command.clone()))
@@ -263,6 +305,8 @@ impl World {
         let mut actions = Vec::new();
         for (id, process) in self.processes.clone() {
             let event = match process.phase {
+                // The loop does not know better of those of another version.
+                Phase::Serving if self.is_borrowed(id) => Event::WorkerAlive(id),
                 _ if process.hung => continue,
                 Phase::Ready => Event::SpawnerAlive(id),
                 Phase::Serving => Event::WorkerAlive(id),
@@ -301,7 +345,7 @@ impl World {
             Phase::Loading if process.asked => self.die(id, End::Killed(15)),
             Phase::Loading => {
                 process.phase = Phase::Ready;
-                Some(Event::SpawnerReady(id, self.limits_of(id, scenario)))
+                Some(self.ready(id, scenario))
             }
             Phase::Forking => self.fork(id),
             Phase::Booting if process.asked => self.die(id, End::Killed(15)),
@@ -365,9 +409,7 @@ impl World {
                 let twin = process.parent.filter(|_| process.half && process.dead());
                 twin.and_then(|twin| self.change(twin, |process| process.hung = true))
             }
-            Fault::Repeat if process.phase == Phase::Ready => {
-                Some(Event::SpawnerReady(id, self.limits_of(id, scenario)))
-            }
+            Fault::Repeat if process.phase == Phase::Ready => Some(self.ready(id, scenario)),
             Fault::Repeat => Some(Event::Booted(id)),
             Fault::Fail => match process.phase {
                 Phase::Unborn => {
@@ -393,14 +435,88 @@ impl World {
         }
     }
 
+    fn ready(&self, id: ProcessId, scenario: &Scenario) -> Event {
+        match scenario.other_version
+            && self.former.is_none()
+            && !self.renewed
+            && self.generation_of(id).is_some_and(|number| number > 1)
+        {
+            true => Event::OtherVersionReady(id, "2".to_owned()),
+            false => Event::SpawnerReady(id, self.limits_of(id, scenario)),
+        }
+    }
+
+    // --- another version
+
+    fn reexecute(&mut self, result: Result<(), String>, scenario: &Scenario) -> Option<Event> {
+        let Some(Execution::Other(spawner)) = self.execution.take() else {
+            return None;
+        };
+        let reason = match (result, self.machine.save()) {
+            (Ok(()), Some(saved)) => {
+                let other = Machine::take_over(&saved, self.machine.limits().clone(), BASE);
+                let other = match scenario.without {
+                    Some(timer) => other.without(timer),
+                    None => other,
+                };
+                self.former = Some(Box::new(std::mem::replace(&mut self.machine, other)));
+                return Some(Event::SpawnerReady(spawner, self.limits_of(spawner, scenario)));
+            }
+            (Ok(()), None) => "the restart is over".to_owned(),
+            (Err(reason), _) => reason,
+        };
+        Some(Event::NotReexecuted(spawner, reason))
+    }
+
+    fn come_back(&mut self, scenario: &Scenario) -> Vec<Action> {
+        self.execution = None;
+        let (Some(former), Some((returned, reason))) = (self.former.take(), self.machine.giving_back()) else {
+            return Vec::new();
+        };
+        self.machine = *former;
+        self.machine.resume(BASE, &returned);
+        let known = self.names();
+        self.processes
+            .retain(|id, process| known.contains(id) || !process.dead()); // a stranger, which is reaped
+        let mut events: Vec<Event> = self
+            .machine
+            .newcomer()
+            .map(|spawner| Event::NotReexecuted(spawner, reason))
+            .into_iter()
+            .collect();
+        let gone = known.into_iter().filter(|id| !self.processes.contains_key(id));
+        events.extend(gone.map(|id| Event::Ended(id, End::Unknown)));
+        let mut actions = Vec::new();
+        for event in events {
+            let more = self.machine.step(BASE, event);
+            self.act(&more, scenario);
+            actions.extend(more);
+        }
+        self.normalize();
+        actions
+    }
+
+    /// The names that the machine knows.
+    fn names(&self) -> Vec<ProcessId> {
+        let workers = self.machine.workers().map(|worker| worker.id);
+        workers
+            .chain(self.machine.spawners().map(|spawner| spawner.id))
+            .collect()
+    }
+
+    fn is_borrowed(&self, worker: ProcessId) -> bool {
+        let worker = self.machine.workers().find(|one| one.id == worker);
+        worker.is_some_and(|worker| self.machine.borrows(worker.generation))
+    }
+
+    fn generation_of(&self, spawner: ProcessId) -> Option<Generation> {
+        let spawner = self.machine.spawners().find(|one| one.id == spawner);
+        spawner.map(|spawner| spawner.generation)
+    }
+
     /// The configuration that a spawner has read.
     fn limits_of(&self, id: ProcessId, scenario: &Scenario) -> Limits {
-        let generation = self
-            .machine
-            .spawners()
-            .find(|spawner| spawner.id == id)
-            .map(|spawner| spawner.generation);
-        match generation {
+        match self.generation_of(id) {
             Some(1) | None => limits(scenario.workers),
             Some(_) => limits(scenario.next),
         }
@@ -448,6 +564,9 @@ impl World {
                 }
                 Action::Adopt(generation) => self.adopting = Some(*generation),
                 Action::Revert(_) => self.adopting = None,
+                Action::Reexecute(spawner) => self.execution = Some(Execution::Other(*spawner)),
+                Action::Return => self.execution = Some(Execution::Former),
+                Action::TellCurrent(_) if !self.machine.is_guest() => self.renewed |= self.former.take().is_some(),
                 Action::Finish { .. } => self.finished = true,
                 _ => {}
             }
@@ -465,6 +584,15 @@ impl World {
             }
         }
     }
+}
+
+/// The program that is to be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Execution {
+    /// Of the version that this spawner has.
+    Other(ProcessId),
+    /// The one of before.
+    Former,
 }
 
 impl Process {

@@ -38,6 +38,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("exec", function!(exec, 3))?;
     native.define_singleton_method("memory_file", function!(memory_file, 2))?;
     native.define_singleton_method("end_with_parent!", function!(end_with_parent, 1))?;
+    native.define_singleton_method("outlive_parent!", function!(outlive_parent, 0))?;
     native.define_singleton_method("end_with_link!", function!(end_with_link, 2))
 }
 
@@ -102,6 +103,12 @@ fn filled(name: &CString, mut contents: &[u8]) -> rustix::io::Result<OwnedFd> {
 fn end_with_parent(parent: i32) -> bool {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
     getppid() == Pid::from_raw(parent)
+}
+
+/// `outlive_parent!`: takes `end_with_parent!` back. The signal would also come when only the thread of the supervisor ends that has started
+/// this process, as all but one do when another program takes its place.
+fn outlive_parent() {
+    let _ = set_parent_process_death_signal(None);
 }
 
 /// `end_with_link!(descriptor, seconds)`: ends this process with the other end of that link, also if no Ruby can run here any more. The

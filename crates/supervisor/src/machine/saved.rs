@@ -1,0 +1,298 @@
+//! A machine as another version of this program understands it: the processes that there are, and the restart that goes on.
+//!
+//! The format is frozen: fields are only added, and each new one has a default. Times are left out, because the processes get all of
+//! their time again.
+
+use super::restart::{Restart, RestartState};
+use super::spawner::{Origin, Part, Spawner, SpawnerState};
+use super::state::State;
+use super::worker::{Worker, WorkerState};
+use super::{
+    Current, Generation, Machine, Moment, ProcessId, RestartKind, Seat, Server, SpawnKind, Warmth, EXIT_GRACE,
+};
+use crate::settings::Limits;
+use serde::{Deserialize, Serialize};
+
+/// What another version gets.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Saved {
+    /// Whether all workers have served, so that it was announced.
+    announced: bool,
+    wanted: usize,
+    /// The generation that serves, and its spawner.
+    generation: Generation,
+    spawner: Option<ProcessId>,
+    spawners: Vec<SavedSpawner>,
+    workers: Vec<SavedWorker>,
+    restart: SavedRestart,
+    pending: Option<RestartKind>,
+    last_process: ProcessId,
+    last_generation: Generation,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+struct SavedRestart {
+    kind: RestartKind,
+    generation: Generation,
+    /// The one that has loaded the new code.
+    spawner: ProcessId,
+    changes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+struct SavedSpawner {
+    id: ProcessId,
+    generation: Generation,
+    /// Whether it is a sole process; and its name as a worker.
+    sole: bool,
+    worker: Option<ProcessId>,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+struct SavedWorker {
+    id: ProcessId,
+    index: usize,
+    slot: usize,
+    generation: Generation,
+    spawner: ProcessId,
+    sole: bool,
+    booted: bool,
+    phase: Phase,
+}
+
+/// How far a process is.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    /// A spawner that loads the application.
+    Loading,
+    /// A spawner that has loaded it.
+    Ready,
+    /// A worker that has no process yet.
+    Forking,
+    /// A worker that prepares to serve.
+    Booting,
+    /// A worker that serves.
+    Serving,
+    /// Either of them, asked to end.
+    Ending,
+    /// Either of them, killed.
+    Killed,
+}
+
+/// What the program in between tells the one that it gives everything back to.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Returned {
+    /// The number of workers that there are to be; nothing if it is as before.
+    #[serde(default)]
+    pub wanted: Option<usize>,
+    /// Whether all workers have served meanwhile.
+    #[serde(default)]
+    pub announced: bool,
+    /// The restart that was asked for meanwhile.
+    #[serde(default)]
+    pub pending: Option<RestartKind>,
+    /// Processes that were asked to end.
+    #[serde(default)]
+    pub ending: Vec<ProcessId>,
+}
+
+impl Machine {
+    /// Describes it for another version; `None` if it does not wait for that.
+    pub fn save(&self) -> Option<Saved> {
+        let restart = self.restart.as_ref()?;
+        let RestartState::Reexecuting { spawner, .. } = restart.state else {
+            return None;
+        };
+        Some(Saved {
+            announced: self.server == Server::Serving,
+            wanted: self.wanted,
+            generation: self.current.generation,
+            spawner: match self.current.seat {
+                Seat::Taken(id) => Some(id),
+                _ => None,
+            },
+            spawners: self.spawners.values().map(SavedSpawner::of).collect(),
+            workers: self.workers.values().map(SavedWorker::of).collect(),
+            restart: SavedRestart {
+                kind: restart.kind,
+                generation: restart.generation,
+                spawner,
+                changes: self.restart_changes,
+            },
+            pending: self.pending,
+            last_process: self.last_process,
+            last_generation: self.last_generation,
+        })
+    }
+
+    /// A machine that goes on where one of another version was. The spawner with the new code is to be told as ready next. `limits`: of
+    /// the generation that serves.
+    pub fn take_over(saved: &Saved, limits: Limits, now: Moment) -> Machine {
+        let new = saved.restart.spawner;
+        let spawners = saved
+            .spawners
+            .iter()
+            .map(|one| (one.id, one.restored(new, &limits, now)));
+        let workers = saved.workers.iter().map(|one| (one.id, one.restored(&limits, now)));
+        Machine {
+            server: if saved.announced {
+                Server::Serving
+            } else {
+                Server::Completing
+            },
+            wanted: saved.wanted,
+            current: Current {
+                generation: saved.generation,
+                seat: saved.spawner.map_or(Seat::Superseded, Seat::Taken),
+                warmth: Warmth::Warm,
+            },
+            spawners: spawners.collect(),
+            workers: workers.collect(),
+            restart: Some(Restart {
+                kind: saved.restart.kind,
+                generation: saved.restart.generation,
+                state: RestartState::Loading { spawner: new },
+            }),
+            borrowed: Some(saved.generation),
+            restart_changes: saved.restart.changes,
+            pending: saved.pending,
+            spawner_attempts: super::Attempts::default(),
+            hold: super::Hold::default(),
+            last_process: saved.last_process,
+            last_generation: saved.last_generation,
+            ended_by: None,
+            status: 0,
+            defeat: None,
+            without: None,
+            now,
+            actions: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Goes on where it was when another program took over. [`Event::NotReexecuted`](super::Event::NotReexecuted) is to be told next,
+    /// then the ends of the processes that are no more.
+    pub fn resume(&mut self, now: Moment, returned: &Returned) {
+        self.now = now.max(self.now);
+        self.wanted = returned.wanted.unwrap_or(self.wanted);
+        self.pending = self.pending.max(returned.pending);
+        if self.server == Server::Completing && returned.announced {
+            self.server.enter(Server::Serving);
+        }
+        let kill_at = self.deadline_of_end();
+        let now = self.now;
+        for id in &returned.ending {
+            if let Some(worker) = self.workers.get_mut(id).filter(|worker| worker.stays()) {
+                worker.state.enter(WorkerState::Ending { kill_at });
+            }
+            if let Some(spawner) = self.spawners.get_mut(id).filter(|spawner| spawner.stays()) {
+                spawner.state.enter(SpawnerState::Ending {
+                    kill_at: kill_at + EXIT_GRACE,
+                });
+            }
+        }
+        self.workers.values_mut().for_each(|worker| worker.show_life(now));
+        self.spawners
+            .values_mut()
+            .for_each(|spawner| spawner.show_life(now, true));
+    }
+}
+
+impl SavedSpawner {
+    fn of(spawner: &Spawner) -> SavedSpawner {
+        SavedSpawner {
+            id: spawner.id,
+            generation: spawner.generation,
+            sole: spawner.sole(),
+            worker: match spawner.part {
+                Part::Serves(worker) => worker,
+                Part::Forks => None,
+            },
+            phase: match spawner.state {
+                SpawnerState::Starting { .. } | SpawnerState::Loading { .. } => Phase::Loading,
+                SpawnerState::Ready { .. } => Phase::Ready,
+                SpawnerState::Ending { .. } => Phase::Ending,
+                SpawnerState::Killed { .. } => Phase::Killed,
+            },
+        }
+    }
+
+    fn restored(&self, new: ProcessId, limits: &Limits, now: Moment) -> Spawner {
+        let loading = SpawnerState::Loading { since: now, slow: true };
+        Spawner {
+            id: self.id,
+            generation: self.generation,
+            origin: Origin::Started(SpawnKind::Replacement),
+            part: if self.sole {
+                Part::Serves(self.worker)
+            } else {
+                Part::Forks
+            },
+            state: match self.phase {
+                _ if self.id == new => loading, // it is told as ready
+                Phase::Ready => SpawnerState::Ready {
+                    alive: now,
+                    progress: now,
+                },
+                Phase::Ending => SpawnerState::Ending {
+                    kill_at: now + limits.shutdown_timeout + EXIT_GRACE,
+                },
+                Phase::Killed => SpawnerState::Killed {
+                    again: now,
+                    retried: false,
+                },
+                _ => loading,
+            },
+        }
+    }
+}
+
+impl SavedWorker {
+    fn of(worker: &Worker) -> SavedWorker {
+        SavedWorker {
+            id: worker.id,
+            index: worker.index,
+            slot: worker.slot,
+            generation: worker.generation,
+            spawner: worker.spawner,
+            sole: worker.sole,
+            booted: worker.booted,
+            phase: match worker.state {
+                WorkerState::Forking { .. } => Phase::Forking,
+                WorkerState::Booting { .. } => Phase::Booting,
+                WorkerState::Settling { .. } | WorkerState::Serving { .. } => Phase::Serving,
+                WorkerState::Promoting { .. } | WorkerState::Ending { .. } => Phase::Ending,
+                WorkerState::Killed { .. } => Phase::Killed,
+            },
+        }
+    }
+
+    fn restored(&self, limits: &Limits, now: Moment) -> Worker {
+        Worker {
+            id: self.id,
+            index: self.index,
+            slot: self.slot,
+            generation: self.generation,
+            spawner: self.spawner,
+            sole: self.sole,
+            booted: self.booted,
+            state: match self.phase {
+                Phase::Forking => WorkerState::Forking { since: now },
+                Phase::Serving | Phase::Ready => WorkerState::Serving { since: now, alive: now },
+                Phase::Ending => WorkerState::Ending {
+                    kill_at: now + limits.shutdown_timeout + EXIT_GRACE,
+                },
+                Phase::Killed => WorkerState::Killed {
+                    again: now,
+                    retried: false,
+                },
+                Phase::Booting | Phase::Loading => WorkerState::Booting {
+                    started: now,
+                    since: now,
+                },
+            },
+        }
+    }
+}
