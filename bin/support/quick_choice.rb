@@ -64,7 +64,6 @@ module Fairlead
       "lib/fairlead/realtime" => %w[test/integration/real_time],
       "lib/fairlead/server.rb" => %w[test/integration/embedding],
       "lib/fairlead/tls" => %w[test/integration/tls],
-      "lib/fairlead/systemd" => %w[test/integration/control/systemd_test.rb test/integration/processes/socket_activation_test.rb],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/acme" => %w[test/integration/acme],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],

@@ -7,7 +7,6 @@ module Fairlead
   #     │ asks for work
   #     ▼
   #   Clerk ── in the current spawner, or the sole process: looks at files (Kept), starts a Job or a Question, answers with facts
-  #     │     A Single has no supervisor, and a Keeper in place of both.
   #     ▼
   #   Issuance ── one order ── Program ── a native process that speaks with the authority (crates/acme), and ends with the order
   #     │ writes
@@ -23,12 +22,9 @@ module Fairlead
     autoload :Shown, "fairlead/acme/shown"
     autoload :Failure, "fairlead/acme/failure"
     autoload :Problem, "fairlead/acme/problem"
-    autoload :Suggestion, "fairlead/acme/suggestion"
     autoload :Question, "fairlead/acme/question"
-    autoload :Schedule, "fairlead/acme/schedule"
     autoload :Clerk, "fairlead/acme/clerk"
     autoload :Kept, "fairlead/acme/kept"
-    autoload :Keeper, "fairlead/acme/keeper"
     autoload :Job, "fairlead/acme/job"
     autoload :Program, "fairlead/acme/program"
     autoload :Issuance, "fairlead/acme/issuance"

@@ -31,7 +31,7 @@ module Fairlead
       return Migrate.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "migrate"
       return Control::Tool.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "ctl"
 
-      RestartCommand.note(checkable: true)
+      RestartCommand.note
 
       dispatch
     rescue SignalException => e # a signal before the server has started

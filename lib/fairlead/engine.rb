@@ -82,7 +82,7 @@ module Fairlead
 
     # Closes all connections now.
     def stop
-      return unless own_process?
+      return unless own_process? && @native
 
       tell_of_aborted
       @ending = true

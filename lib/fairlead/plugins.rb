@@ -41,9 +41,6 @@ module Fairlead
       Puma::Plugins.start_background(@service.log) if @launcher
     end
 
-    # The program of this process is about to be replaced.
-    def restarting = tell(:restart, :before_restart)
-
     # A hot restart begins. This process goes on until there is a new one in its place, so they are told at the end.
     def will_restart
       @restarting = true
@@ -51,7 +48,7 @@ module Fairlead
 
     # The server has ended, or other code has taken the place of this one.
     def stopped
-      restarting if @restarting
+      tell(:restart, :before_restart) if @restarting
       tell(:stop, :after_stopped)
       return unless @launcher
 

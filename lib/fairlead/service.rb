@@ -9,9 +9,6 @@ module Fairlead
     # What `ssl://` addresses offer: a Tls::Offers. nil before the listeners are there.
     attr_reader :tls
 
-    # The keys of session tickets, if this process has some of its own: a Native::TicketKeys.
-    attr_accessor :ticket_keys
-
     # +app+: the application, if it is loaded already; otherwise #app loads the rackup file. +redirection+: the Redirection of
     # the standard streams, if this process has one. +shares_certificates+: whether other processes of the server get what this one reads.
     def initialize(configuration, log:, app: nil, redirection: nil, shares_certificates: false)
@@ -98,7 +95,6 @@ module Fairlead
         error_log_fd: lines.error_fd,
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
-        ticket_keys: ticket_keys,
         alone: !configuration.supervised?,
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,
@@ -117,9 +113,9 @@ module Fairlead
       true
     end
 
-    # Closes everything, even if #open has failed halfway.
-    def close
-      @listeners&.remove
+    # Closes everything, even if #open has failed halfway. +handed_over+: whether another part of the server has the listeners now.
+    def close(handed_over: false)
+      handed_over ? @listeners.close : @listeners&.remove
       @access_log&.close
     end
 

@@ -15,7 +15,6 @@ module Fairlead
     autoload :HandedOver, "fairlead/tls/handed_over"
     autoload :Follower, "fairlead/tls/follower"
     autoload :Settling, "fairlead/tls/settling"
-    autoload :OwnKeys, "fairlead/tls/own_keys"
     autoload :DevelopmentCertificate, "fairlead/tls/development_certificate"
     autoload :DevelopmentAuthority, "fairlead/tls/development_authority"
 

@@ -4,43 +4,11 @@ require "stringio"
 
 module Fairlead
   module Test
-    # Stands in for a Supervisor or a Single in unit tests of what runs beside them: has the status it is given and notes what it is
-    # asked for. Its main loop turns while #turns is true.
+    # Stands in for a process of the server in unit tests of plugins: notes what it is asked for.
     class FakeServer
-      STARTED_AT = Time.utc(2026, 1, 2, 3, 4, 5)
+      def asked = @asked ||= []
 
-      attr_reader :asked
-      attr_accessor :status, :turns
-
-      def initialize(workers: 0, **status)
-        children = Array.new(workers) { |slot| child(slot) }
-        @status = { pid: 100, state: :ready, generation: 1, started_at: STARTED_AT, workers: workers, restart: nil, children: children }
-        change(**status)
-        @asked = []
-        @turns = true
-        @pings = []
-      end
-
-      # Replaces parts of the status.
-      def change(**status)
-        @status = @status.merge(status)
-      end
-
-      def ask(request) = @asked << request
-
-      def ping(&block)
-        @pings << block
-        turn if turns
-      end
-
-      # One turn of the main loop.
-      def turn = @pings.shift(@pings.size).each(&:call)
-
-      def child(slot, **changes)
-        {
-          index: slot, slot: slot, pid: 200 + slot, generation: 1, booted: true, ending: false, started_at: STARTED_AT, heartbeat_age: 0.5
-        }.merge(changes)
-      end
+      def ask(request) = asked << request
     end
 
     # An EventLog that keeps its lines, for tests of what reports to it.

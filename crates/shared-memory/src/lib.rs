@@ -5,10 +5,9 @@
 
 mod memory_file;
 
-pub use memory_file::MemoryFile;
-
 use fairlead_engine::pubsub::Bus;
 use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
+use memory_file::MemoryFile;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;

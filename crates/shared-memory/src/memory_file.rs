@@ -1,6 +1,6 @@
 //! Memory that processes share: a file without a name, mapped by each of them.
 
-use fairlead_engine::{Scoreboard, TicketKeys};
+use fairlead_engine::Scoreboard;
 use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
 use rustix::io::Errno;
 use rustix::mm::{mmap, MapFlags, ProtFlags};
@@ -12,16 +12,13 @@ use std::os::fd::OwnedFd;
 /// # Safety
 /// The type consists of atomics only, and so does not change its meaning while another process stores into it; zeros are
 /// a valid value.
-pub unsafe trait Shareable: Sync + 'static {}
+pub(crate) unsafe trait Shareable: Sync + 'static {}
 
 // SAFETY: nothing but atomics.
 unsafe impl Shareable for Scoreboard {}
 
-// SAFETY: nothing but atomics.
-unsafe impl Shareable for TicketKeys {}
-
 /// A file in memory for a `T`.
-pub struct MemoryFile<T: Shareable> {
+pub(crate) struct MemoryFile<T: Shareable> {
     file: OwnedFd,
     holds: PhantomData<T>,
 }
@@ -31,7 +28,7 @@ impl<T: Shareable> MemoryFile<T> {
     ///
     /// # Errors
     /// If descriptors or memory are short.
-    pub fn new(name: &str) -> rustix::io::Result<MemoryFile<T>> {
+    pub(crate) fn new(name: &str) -> rustix::io::Result<MemoryFile<T>> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         ftruncate(&file, size_of::<T>() as u64)?;
         MemoryFile::adopt(file)
@@ -41,7 +38,7 @@ impl<T: Shareable> MemoryFile<T> {
     ///
     /// # Errors
     /// EINVAL if it has another size.
-    pub fn adopt(file: OwnedFd) -> rustix::io::Result<MemoryFile<T>> {
+    pub(crate) fn adopt(file: OwnedFd) -> rustix::io::Result<MemoryFile<T>> {
         if fstat(&file)?.st_size != size_of::<T>() as i64 {
             return Err(Errno::INVAL);
         }
@@ -55,7 +52,7 @@ impl<T: Shareable> MemoryFile<T> {
     ///
     /// # Errors
     /// If memory is short.
-    pub fn map(&self) -> rustix::io::Result<&'static T> {
+    pub(crate) fn map(&self) -> rustix::io::Result<&'static T> {
         let flags = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and all that other processes of the same layout
         // have stored, are a valid `T` (see `Shareable`). No code unmaps it, and the file has no name by which to shorten it.
@@ -73,7 +70,7 @@ impl<T: Shareable> MemoryFile<T> {
     }
 
     /// The file.
-    pub fn into_file(self) -> OwnedFd {
+    pub(crate) fn into_file(self) -> OwnedFd {
         self.file
     }
 }

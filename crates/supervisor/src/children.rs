@@ -2,10 +2,11 @@
 
 use crate::handover::{Luggage, Package, Program};
 use crate::link::{Link, Message, Received};
-use crate::machine::{End, Generation, Moment, ProcessId};
+use crate::machine::{End, FirstSpawner, Generation, Moment, ProcessId};
+use crate::start::Resident;
 use rustix::process::{
-    kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions,
-    WaitOptions,
+    getpid, kill_process, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid, waitpid, Pid, PidfdFlags, Signal,
+    WaitId, WaitIdOptions, WaitOptions,
 };
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -58,6 +59,8 @@ pub struct Child {
     pidfd: Option<OwnedFd>,
     /// A signal for a process whose id is not known yet.
     signal: Option<Signal>,
+    /// Set if this is the process of the supervisor itself.
+    resident: Option<Resident>,
     /// True until its process is known, or cannot be made.
     starting: bool,
     ended: bool,
@@ -83,6 +86,7 @@ impl Child {
             pid: None,
             pidfd: None,
             signal: None,
+            resident: None,
             starting: false,
             ended: false,
         }
@@ -95,6 +99,17 @@ impl Child {
             starting: true,
             ..Child::new(link, generation)
         }
+    }
+
+    /// The spawner, or the sole process, with which a server starts. `resident`: set if that is this process.
+    pub fn first(pid: Pid, link: Link, resident: Option<Resident>) -> Child {
+        let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, link);
+        first.resident = resident;
+        match resident {
+            Some(_) => (first.pid, first.starting) = (Some(getpid()), false),
+            None => first.is_process(pid, None),
+        }
+        first
     }
 
     /// A worker that a spawner is going to fork.
@@ -121,8 +136,16 @@ impl Child {
         }
     }
 
-    /// Sends a signal, now or when the process id is known.
+    /// True if it is this process.
+    pub fn is_resident(&self) -> bool {
+        self.resident.is_some()
+    }
+
+    /// Sends a signal, now or when the process id is known. A resident gets messages alone.
     pub fn signal(&mut self, signal: Signal) {
+        if self.is_resident() {
+            return;
+        }
         match (&self.pidfd, self.pid) {
             (Some(pidfd), _) => drop(pidfd_send_signal(pidfd, signal)),
             // A child keeps its id until its status is taken.
@@ -143,9 +166,14 @@ impl Child {
         self.link.as_ref().and_then(Link::copy)
     }
 
-    /// Kills the process. One that is unknown yet loses its link, and ends as soon as it is there.
+    /// Kills the process. One that is unknown yet loses its link, and ends as soon as it is there. A resident stops serving, and
+    /// counts as ended.
     pub fn kill(&mut self) {
-        if self.pid.is_none() {
+        if let Some(resident) = self.resident {
+            (resident.stop)();
+            self.link.iter().for_each(Link::shut_down); // there may be copies
+        }
+        if self.pid.is_none() || self.is_resident() {
             self.link = None;
             self.starting = false;
         }
@@ -173,6 +201,9 @@ impl Child {
 
     /// How it has ended; `None` while it runs.
     fn end(&self) -> Option<End> {
+        if self.is_resident() {
+            return self.link.is_none().then_some(End::Exited(0));
+        }
         let options = WaitOptions::NOHANG;
         let status = match (&self.pidfd, self.pid) {
             (Some(pidfd), _) => {
@@ -280,6 +311,16 @@ pub struct Children {
     all: Vec<Child>,
 }
 
+impl Drop for Children {
+    /// A supervisor that fails does not leave a resident behind that nobody can end.
+    fn drop(&mut self) {
+        let residents = self.all.iter().filter(|child| child.is_resident());
+        residents
+            .filter_map(|child| child.link.as_ref())
+            .for_each(Link::shut_down);
+    }
+}
+
 impl Children {
     /// Adds one.
     pub fn add(&mut self, child: Child) {
@@ -352,8 +393,17 @@ pub struct Strangers {
 }
 
 impl Strangers {
+    /// From now on what the processes of the server leave behind is given to this one. Workers need it, too: nobody waits for the
+    /// process that has forked them. A program that serves itself, and has started no process, is left as it is.
+    pub fn adopt() {
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+
     /// Reaps those that had ended at the last look, too: somebody else may be about to. `children` are left alone.
     pub fn reap(&mut self, children: &Children) {
+        if children.iter().any(Child::is_resident) {
+            return; // the application is here, and waits for its own children
+        }
         let ended: Vec<Pid> = ended_children()
             .into_iter()
             .filter(|pid| !children.iter().any(|child| child.pid == Some(*pid)))
@@ -385,4 +435,43 @@ fn ended_children() -> Vec<Pid> {
 
 fn is_zombie(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{shutdown, Shutdown};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    static STOPS: AtomicUsize = AtomicUsize::new(0);
+
+    fn resident() -> (Child, Link) {
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let stop = || _ = STOPS.fetch_add(1, Relaxed);
+        (Child::first(getpid(), ours, Some(Resident { stop })), theirs)
+    }
+
+    #[test]
+    fn a_resident_that_is_killed_only_stops_serving() {
+        let (mut child, theirs) = resident();
+        let log = child.link_copy();
+        child.signal(Signal::KILL);
+        assert_eq!((child.end(), STOPS.load(Relaxed)), (None, 0));
+        child.kill();
+        assert_eq!((child.end(), STOPS.load(Relaxed)), (Some(End::Exited(0)), 1));
+        assert!(matches!(theirs.receive(), Received::Gone));
+        drop(log);
+    }
+
+    #[test]
+    fn a_resident_ends_when_it_shuts_its_link_down_though_a_fork_has_it_open() {
+        let (mut child, theirs) = resident();
+        let fork = theirs.copy();
+        assert!(child.messages().is_empty());
+        assert_eq!(child.end(), None);
+        shutdown(&theirs, Shutdown::Both).expect("a socket");
+        assert!(child.messages().is_empty());
+        assert_eq!(child.end(), Some(End::Exited(0)));
+        drop(fork);
+    }
 }

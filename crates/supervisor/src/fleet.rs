@@ -12,13 +12,9 @@ use crate::versions::versions;
 use crate::wording::shortage;
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::{kill_process, Signal};
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
-
-/// The variable that tells a spawner the address of the control server, and the token.
-const CONTROL: &str = "FAIRLEAD_CONTROL";
 
 /// The processes of the server, and the memory that they share.
 pub struct Fleet {
@@ -76,9 +72,9 @@ impl Fleet {
             certificates.each(|[key, ..], bytes| _ = ours.send("kept", &[key], &[bytes]));
         }
         ours.send("kept_end", &[], &[]);
-        let (command, variables) = (from.settings.command.clone(), variables(from));
+        let command = from.settings.command.clone();
         self.spawns
-            .run(move || (name, spawning::start(&command, theirs.into_socket(), &variables)))?;
+            .run(move || (name, spawning::start(&command, theirs.into_socket())))?;
         self.children.add(Child::spawner(name, generation, ours));
         Ok(())
     }
@@ -211,20 +207,30 @@ impl Fleet {
         heard
     }
 
-    /// The workers that have beaten since the last call, and those of another version, which beat in a memory of their own.
+    /// The workers that have beaten since the last call, and those of another version, which beat in a memory of their own. A resident
+    /// counts as alive as long as this process is: what would end it is the end of the whole program.
     pub fn beats(&mut self) -> Vec<Event> {
         let board = self.memory.scoreboard();
-        let workers = self.children.iter_mut().filter_map(|child| {
-            let (worker, place) = (child.worker?, child.place?);
+        let mut events = Vec::new();
+        for child in self.children.iter_mut() {
+            if let (true, Some(spawner)) = (child.is_resident(), child.spawner) {
+                events.push(Event::SpawnerAlive(spawner));
+            }
+            let (Some(worker), Some(place)) = (child.worker, child.place) else {
+                continue;
+            };
             if child.is_foreign {
-                return Some(Event::WorkerAlive(worker));
+                events.push(Event::WorkerAlive(worker));
+                continue;
             }
             let beat = board.slot(place.slot).beat.load(Relaxed);
             let is_new = beat != 0 && beat != child.beat;
             child.beat = beat;
-            is_new.then_some(Event::WorkerAlive(worker))
-        });
-        workers.collect()
+            if is_new || child.is_resident() {
+                events.push(Event::WorkerAlive(worker));
+            }
+        }
+        events
     }
 
     /// A process that has ended, and its names. Its last messages must have been read.
@@ -294,12 +300,6 @@ fn lend(link: &Link, listeners: &[Listener]) -> bool {
         .collect();
     let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
     link.send("listeners", &bindings, &descriptors)
-}
-
-fn variables(from: &Configuration) -> Vec<(OsString, OsString)> {
-    let control = from.settings.control.as_ref();
-    let told = control.map(|control| format!("{}\n{}", control.url, control.token.as_deref().unwrap_or_default()));
-    told.into_iter().map(|told| (CONTROL.into(), told.into())).collect()
 }
 
 /// A pipe: the end to read, and the end to give to a process.

@@ -5,8 +5,8 @@
 
 use rustix::io::Errno;
 use rustix::net::{
-    recvmsg, sendmsg, socketpair, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recvmsg, sendmsg, shutdown, socketpair, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
+    ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
 };
 use std::cell::RefCell;
 use std::io::{IoSlice, IoSliceMut};
@@ -116,6 +116,11 @@ impl Link {
         }
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         sendmsg(&self.socket, &[IoSlice::new(&text)], &mut control, flags).is_ok()
+    }
+
+    /// Ends the link for both sides, whoever else has its descriptors.
+    pub fn shut_down(&self) {
+        let _ = shutdown(&self.socket, Shutdown::Both);
     }
 
     /// Reads one message, without waiting.

@@ -80,8 +80,6 @@ pub struct Limits {
     /// How long a new worker has to serve until it counts (`worker_settle_time`).
     #[serde(with = "seconds")]
     pub settle_time: Duration,
-    /// Whether the application was handed over as an object, so that a hot restart can only be a phased one.
-    pub given: bool,
 }
 
 /// A path, or another text of the system: any bytes but NUL. In JSON each byte is the character of that number (ISO 8859-1).

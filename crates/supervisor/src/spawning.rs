@@ -3,7 +3,6 @@
 use crate::settings::CommandLine;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
@@ -23,13 +22,13 @@ pub struct Started {
     pub pidfd: Option<OwnedFd>,
 }
 
-/// Runs the command in its folder. `link`: the end of the spawner. `variables` are added to its environment.
+/// Runs the command in its folder. `link`: the end of the spawner.
 ///
 /// May block: the folder or the program can be on a disk that hangs.
 ///
 /// # Errors
 /// Those of fork(2), chdir(2) and execve(2).
-pub fn start(command: &CommandLine, link: OwnedFd, variables: &[(OsString, OsString)]) -> io::Result<Started> {
+pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
     let (program, arguments) = command.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let environment = command.environment.iter().map(|(name, value)| (name.os(), value.os()));
     let mut child = Command::new(program.os());
@@ -38,7 +37,6 @@ pub fn start(command: &CommandLine, link: OwnedFd, variables: &[(OsString, OsStr
         .current_dir(command.folder.path())
         .env_clear()
         .envs(environment)
-        .envs(variables.iter().map(|(name, value)| (name, value)))
         .env("PWD", command.folder.os())
         .env(VARIABLE, LINK.to_string())
         .stdin(Stdio::inherit());
@@ -61,6 +59,7 @@ mod tests {
     use crate::link::{Link, Received};
     use crate::settings::SystemText;
     use rustix::process::{waitpid, WaitOptions};
+    use std::ffi::OsString;
 
     fn text(text: &str) -> SystemText {
         SystemText::from(OsString::from(text))
@@ -82,10 +81,8 @@ mod tests {
     #[test]
     fn a_spawner_gets_its_link_and_the_environment_of_the_command() {
         let (ours, theirs) = Link::pair().expect("a pair");
-        let script =
-            r#"printf 'said' >&"$FAIRLEAD_SPAWNER"; test "$PWD $KEPT $MORE ${CARGO-none}" = "/ yes more none""#;
-        let more = [("MORE".into(), "more".into())];
-        let started = start(&command(script), theirs.into_socket(), &more).expect("a process");
+        let script = r#"printf 'said' >&"$FAIRLEAD_SPAWNER"; test "$PWD $KEPT ${CARGO-none}" = "/ yes none""#;
+        let started = start(&command(script), theirs.into_socket()).expect("a process");
         assert_eq!(end_of(&started), Some(0));
         assert!(matches!(ours.receive(), Received::Message(message) if message.kind == "said"));
         assert!(matches!(ours.receive(), Received::Gone));
@@ -98,7 +95,7 @@ mod tests {
             folder: text("/nowhere"),
             ..command("true")
         };
-        let error = start(&command, theirs.into_socket(), &[]).expect_err("no folder");
+        let error = start(&command, theirs.into_socket()).expect_err("no folder");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

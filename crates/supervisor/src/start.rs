@@ -55,6 +55,15 @@ pub struct Start {
     pub first: Pid,
     /// Our end of its link.
     pub link: Link,
+    /// The first process is this one: it serves beside the supervisor.
+    pub resident: Option<Resident>,
+}
+
+/// A sole process that is the process of the supervisor. It ends when its end of the link is shut down.
+#[derive(Clone, Copy, Debug)]
+pub struct Resident {
+    /// Aborts its requests and closes its listeners and connections, without waiting: it takes the place of killing it.
+    pub stop: fn(),
 }
 
 impl Start {
@@ -81,6 +90,7 @@ impl Start {
             memory: SharedMemory::adopt(shared).map_err(|error| error.to_string())?,
             first: pid,
             link: Link::new(first.descriptors.into_iter().next().ok_or_else(damaged)?),
+            resident: None,
         })
     }
 }

@@ -6,11 +6,10 @@ require "time"
 
 module Fairlead
   module Acme
-    # Failed attempts of an order, and when the next one may be made. It is kept in a file, so that a server that is started
-    # again and again does not ask the authority again and again, which soon refuses such servers.
+    # Failed attempts of an order, and when the next one may be made, as the supervisor has decided. It is kept in a file, so that a
+    # server that is started again and again does not ask the authority again and again, which soon refuses such servers.
     class Failure
-      # The pause after the first failure, in seconds. It doubles with each further one.
-      FIRST = 60
+      # The longest pause of ours, in seconds.
       LONGEST = 6 * 3600
 
       # The longest that an authority can make us wait, in seconds.
@@ -37,14 +36,6 @@ module Fairlead
         rescue *DAMAGES => e
           yield Problem.plain(e.message, 100) if block_given?
           nil
-        end
-
-        # One more failure. +before+: the last one, or nil.
-        def after(before, order, problem, now: Time.now, random: Random)
-          count = (before&.count || 0) + 1
-          pause = [FIRST * (2**[count - 1, 20].min), LONGEST].min * random.rand((1 - JITTER)..(1 + JITTER))
-          wanted = [problem.retry_after || 0, MOST].min * random.rand(1.0..(1 + JITTER))
-          new(order, count: count, reason: problem.message, retry_at: now + [pause, wanted].max)
         end
 
         # The same for the same order.

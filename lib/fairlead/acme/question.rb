@@ -15,7 +15,7 @@ module Fairlead
         @program = Program.new("fairlead: acme #{order.name}", limit: LIMIT)
       end
 
-      # [first, last, again], as Suggestion#take has them; nil if there is no answer.
+      # [first, last, again]; nil if there is no answer.
       def run
         answer = nil
         input = Authority.new(@order, Account.new(@order, @store)).input("renewal", certificate: @certificate)

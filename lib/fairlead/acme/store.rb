@@ -74,10 +74,7 @@ module Fairlead
       # The path of the certificate, whether it is there or not.
       def path_of(order) = folder.join(*certificate(order))
 
-      # What tells one state of the file of a certificate from another one, without reading it.
-      def state_of_certificate(order) = state_of(certificate(order))
-
-      # The same for the file called +name+.
+      # What tells one state of the file called +name+ from another one, without reading it.
       def state_of(name)
         stat = File.stat(folder.join(*name))
         [stat.dev, stat.ino, stat.mtime, stat.size]

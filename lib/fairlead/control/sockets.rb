@@ -67,7 +67,7 @@ module Fairlead
         address = @configuration.control_url || "auto"
         @control = address == "auto" ? open_auto : listen(address)
         @url = present?(@control) ? @present_url : url_of(@control)
-        @token = Token.new(@configuration.control_token || @present_token, url: @url).text
+        @token = Token.new(@configuration.control_token || @present_token).text
       end
 
       # The address that `auto` has stood for so far.

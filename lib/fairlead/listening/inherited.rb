@@ -1,15 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The listeners that were open before this program started: those that an earlier program of this process has handed down
-  # (a hot restart), and those of systemd (socket activation, or its store of descriptors). Each binding takes those at its
-  # address; what nobody takes is closed.
+  # The listeners that were open before this program started: those that the supervisor shares, or those of systemd (socket
+  # activation, or its store of descriptors). Each binding takes those at its address; what nobody takes is closed.
   class Inherited
-    # What a hot restart hands down, a line each: "5=tcp://127.0.0.1:0", or "5+" for a socket that systemd has too.
-    VARIABLE = "FAIRLEAD_LISTENERS"
-    LINE = /\A(?<descriptor>\d+)(?<mark>[=+])(?<binding>.*)\z/
-    private_constant :LINE
-
     # systemd's variables and its first descriptor: sd_listen_fds(3).
     SYSTEMD = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].freeze
     FIRST = 3
@@ -17,10 +11,8 @@ module Fairlead
     class << self
       # Adopts what the environment names, and removes the variables from it: they are for this process only.
       def take(environment = ENV)
-        lines, count, pid, = [VARIABLE, *SYSTEMD].map { |name| environment.delete(name) }
-        return new(of_systemd(count.to_i, pid.to_i)) unless lines
-
-        new(SystemText.decode(lines).split("\n").map { |line| handed_down(LINE.match(line)) }, handed_down: true)
+        count, pid, = SYSTEMD.map { |name| environment.delete(name) }
+        new(of_systemd(count.to_i, pid.to_i))
       end
 
       # The listeners that the supervisor shares: +ios+, and the addresses of +bindings+ in the same order. An empty one is not known.
@@ -31,17 +23,7 @@ module Fairlead
         end)
       end
 
-      # The value of VARIABLE that hands these listeners down.
-      def describe(listeners)
-        listeners.map { |listener| "#{listener.fileno}#{listener.kept? ? "+" : "="}#{listener.binding}" }.join("\n")
-      end
-
       private
-
-      def handed_down(line)
-        binding = line[:binding] unless line[:binding].empty?
-        Listener.adopt(Integer(line[:descriptor], 10), binding, kept: line[:mark] == "+")
-      end
 
       def of_systemd(count, pid)
         return [] unless pid == Process.pid
@@ -50,15 +32,10 @@ module Fairlead
       end
     end
 
-    # +handed_down+: by an earlier program of this process.
-    def initialize(listeners = [], handed_down: false)
+    def initialize(listeners = [])
       @listeners = listeners
-      @handed_down = handed_down
       @activated = listeners.reject(&:binding)
     end
-
-    # Whether this is a hot restart.
-    def handed_down? = @handed_down
 
     # Whether systemd has passed any.
     def activated? = @activated.any?

@@ -102,11 +102,6 @@ module Fairlead
       @binding = binding
     end
 
-    # Makes it one that outlives this server.
-    def keep
-      @kept = true
-    end
-
     # "http://127.0.0.1:9292", "https://[::1]:9292", "unix:/run/app.sock", "unix:@name"
     def to_s
       return "unix:#{address[:path]}" if address[:path]

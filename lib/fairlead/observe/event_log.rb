@@ -64,10 +64,8 @@ module Fairlead
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end
 
-    def ready(configuration) = info(ready_text(configuration))
-
-    # The same, for the log of the supervisor, which has the id +pid+.
-    def ready_text(configuration, pid: Process.pid)
+    # For the log of the supervisor, which has the id +pid+.
+    def ready_text(configuration, pid:)
       host = ", port on #{configuration.default_host}" if configuration.default_host
       "fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
         "(ruby #{RUBY_VERSION}, pid #{pid}, #{capacity(configuration)}, #{configuration.environment}#{host})"
@@ -97,24 +95,9 @@ module Fairlead
 
     def certificates_unwatched(error) = warn("the files of certificates cannot be watched (#{error.message}); trying again")
 
-    # --- the supervisor and restarts
+    # --- the supervisor
 
     def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
-
-    def restart_checked = info("hot restart: checking the configuration of the new code")
-
-    def restart_refused(problem) = warn("hot restart: failed, the old code goes on serving: #{problem}")
-
-    # +error+: an Error about a file or an address that the new code could not open.
-    def restarted_without(error) = warn("hot restart: #{error.message}; the server goes on without it")
-
-    def opened_after_restart = info("hot restart: what could not be opened at first is there now")
-
-    def restarting_hot = info("hot restart: starting the new code")
-
-    def phased_restart_needs_workers = info("phased restart: there are no workers, so this is a hot restart")
-
-    def needs_workers(request) = warn("#{request}: ignored, there are no workers")
 
     # +thread+: as of Backtraces.all.
     def backtrace(thread)
@@ -123,13 +106,6 @@ module Fairlead
     end
 
     # --- the end
-
-    # +delay+: seconds in which connections are still accepted.
-    def draining(signal, seconds, delay: 0)
-      info("#{signal}: #{"accepting for #{delay} s, then " if delay.positive?}finishing what has arrived, for up to #{seconds} s")
-    end
-
-    def idle(seconds) = info("no request for #{seconds} s: ending")
 
     # +error+: a ThreadError.
     def drain_without_thread(error) = warn("no thread can wait for the requests (#{error.message}): signals are handled after them")
@@ -144,8 +120,6 @@ module Fairlead
     end
 
     def waiting_requests_aborted(count) = warn("aborted #{count} #{count == 1 ? "request" : "requests"} that still waited for a thread")
-
-    def stopping_at_once(signal) = info("#{signal}: stopping at once")
 
     def stopped = info("fairlead stopped")
 
@@ -164,7 +138,7 @@ module Fairlead
 
     def plugin_failed(name, error) = problem("plugin: #{name} failed: #{trace(error)}")
 
-    # A command, or what looks after the server, has raised.
+    # What looks after certificates has raised.
     def control_failed(error) = problem("control: #{trace(error)}")
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")

@@ -10,12 +10,6 @@ module Fairlead
     # How long a signal waits until it is looked at again, in seconds.
     PAUSE = 0.01
 
-    # Set by a hot restart, which ignores HUP until the new program handles it: tells that it is not nohup that does.
-    HELD_BACK = "FAIRLEAD_HUP"
-
-    # Notes a HUP, for the server that is about to start.
-    NOTE = proc { @hung_up = true }
-
     # The folder of Fairlead's own files.
     OWN = __dir__.delete_suffix("process").freeze
 
@@ -26,19 +20,6 @@ module Fairlead
           previous = Signal.trap(name) { loading? ? again(name) : raise(SignalException, "SIG#{name}") }
           Signal.trap(name, "IGNORE") if previous == "IGNORE"
         end
-        hold_back
-      end
-
-      # From now on a HUP waits for the server's handler, if a hot restart has started this program. Without one, it goes on ending it.
-      def hold_back(environment = ENV)
-        Signal.trap("HUP", &NOTE) if environment.delete(HELD_BACK)
-      end
-
-      # Whether a HUP has waited, which it does not do any more.
-      def hung_up!
-        hung_up = @hung_up
-        @hung_up = false
-        hung_up
       end
 
       # Waits until no signal waits, so that none is lost when the process forks or gets another program. Raises as the signal does.

@@ -28,10 +28,10 @@ module Fairlead
       @sockets.announce(@service.log)
     end
 
-    # Closes all, and removes what was made.
+    # Closes all. What was made is removed, unless the supervisor does that.
     def close
-      @sockets&.remove
-      @service.close
+      @handed_over ? @sockets.close : @sockets&.remove
+      @service.close(handed_over: @handed_over)
     end
 
     # Forks the first process, and returns the end of its link. The block makes its Role, from the link and the Native::Shared.
@@ -52,14 +52,25 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
+    # Has this process be the first one: it has the application already. Returns its Role, which the block makes as above.
+    def stay
+      @shared = Native::Shared.new(Worker::MOST, 0)
+      Native.open_file_limit!
+      @pid = Process.pid
+      @link, theirs = Link.pair
+      yield(theirs, @shared)
+    rescue SystemCallError => e
+      raise Error, "the server cannot be started: #{Error.plain(e)}"
+    end
+
     # Returns an EmbeddedSupervisor that has got all of it. Raises Error if that fails, and ends the first process.
     def embed
       far, near = Link.pair
       hand_over(far)
-      supervisor = EmbeddedSupervisor.new(near)
+      EmbeddedSupervisor.new(near).tap { @handed_over = true }
     ensure
       [far, near, @link].each { |link| link&.close }
-      end_first unless supervisor
+      end_first unless @handed_over
     end
 
     # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
@@ -88,7 +99,7 @@ module Fairlead
     end
 
     def hand_over(link)
-      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets, given: @given)
+      settings = SupervisorSettings.new(@service, pid: Process.pid, sockets: @sockets)
       put(link, :settings, ios: [settings.file])
       settings.ios.each_slice(Link::PART) { |part| put(link, :listeners, ios: part) }
       put(link, :shared, ios: @shared.descriptors)
@@ -109,6 +120,8 @@ module Fairlead
 
     def end_first
       @link.close unless @link.closed?
+      return if @pid == Process.pid
+
       Process.kill("TERM", @pid)
       Process.wait(@pid)
     rescue Errno::ESRCH, Errno::ECHILD

@@ -5,7 +5,7 @@ require "fairlead/error"
 
 module Fairlead
   # Starts the server that a configuration describes: for the command, opens everything, forks the first process and becomes the native
-  # supervisor; for an application that is an object, serves in this process or supervises workers from here. In a program that a
+  # supervisor; for an application that is an object, supervises from here, and serves here if there are no workers. In a program that a
   # supervisor has started to load the application anew, does that part instead.
   class Launcher
     class << self
@@ -22,9 +22,6 @@ module Fairlead
 
     attr_reader :configuration
 
-    # What runs beside a Single: the Control::Desk. nil in others.
-    attr_reader :desk
-
     # The id of the process that has the application and forks the workers, or of the only process.
     attr_reader :pid
 
@@ -39,7 +36,6 @@ module Fairlead
 
     # Serves until the server is asked to end; returns the exit status.
     def run
-      EarlySignals.hold_back
       note_restart_command
       Launcher.current = self
       link = Spawner.inherited_link
@@ -47,7 +43,7 @@ module Fairlead
       prepare_process
       redirection = Redirection.start(@configuration)
       announce_settings
-      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection, shares_certificates: link || !single?)
+      @service = Service.new(@configuration, log: @log, app: @app, redirection: redirection, shares_certificates: true)
       link ? join(link) : be_server
     rescue *DescriptorError::SYSTEM_ERRORS => e
       raise DescriptorError, e
@@ -76,59 +72,30 @@ module Fairlead
 
     private
 
-    # Without a supervisor: an application that this process has been given, and no workers.
-    def single? = @given && !@configuration.supervised?
+    # Whether this process serves itself: an application that it has been given, and no workers.
+    def resident? = @given && !@configuration.supervised?
 
     def be_server
-      return be_single if single?
-
       start = FirstStart.new(@service, given: @given)
       inherited = Inherited.take
       start.open(inherited) { check(inherited) }
       Control::OwnStats.know(*start.control)
+      return supervise(start, start.stay { |link, shared| Resident.new(@service, link, shared, 1) }) if resident?
+
       start.fork_first { |link, shared| (@configuration.supervised? ? Spawner : Sole).new(@service, link, shared, 1) }
       @given ? supervise(start) : start.exec
     ensure
       start&.close
+      Control::OwnStats.know
     end
 
-    def supervise(start)
+    # +role+: what this process does beside that.
+    def supervise(start, role = nil)
       @server = start.embed
-      status = @server.run
+      status = @server.run(role)
       raise SignalException, "SIGTERM" if @server.ended_by_term?
 
       status
-    end
-
-    def be_single
-      inherited = Inherited.take
-      check(inherited)
-      pid_file = write_pid_file(inherited) if @configuration.pid_file
-      @service.open(inherited: inherited)
-      @desk = Control::Desk.new(server, @service)
-      @desk.open(restarted: inherited.handed_down?)
-      status = server.run
-      @log.stopped
-      raise SignalException, "SIGTERM" if server.ended_by == :TERM && @configuration.raise_exception_on_sigterm?
-
-      status
-    ensure
-      @desk&.close
-      @service.close
-      pid_file&.remove
-      @configuration.hooks.run(:after_stopped, log: @log) if status
-    end
-
-    # After a hot restart no earlier program is left to serve instead.
-    def write_pid_file(inherited)
-      file = PidFile.new(SystemText.absolute(@configuration.pid_file))
-      file.write
-      file
-    rescue PidFileError => e
-      raise unless inherited.handed_down?
-
-      @log.restarted_without(e)
-      file
     end
 
     # Takes part in a server that runs.
@@ -164,7 +131,5 @@ module Fairlead
       Preflight.new(@configuration, app: @app, activated: inherited.activated?) { |binding| inherited.covers?(binding) }.run
       @log.files_only(@configuration) if !@app && AppLoader.files_only?(@configuration)
     end
-
-    def server = @server ||= Single.new(@service)
   end
 end

@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The file with the id of the server's first process. It is read and written under a lock, so that only one of two
-  # servers that start at the same time gets it. The file of a process that no longer runs is overwritten.
+  # The file with the id of the supervisor, which writes it. Here is the check before a start. The file of a process that no longer
+  # runs is overwritten.
   class PidFile
     # More than a process id takes, in bytes.
     LONGEST = 64
-
-    # Writes the file and returns it; raises PidFileError.
-    def self.write(path)
-      new(SystemText.absolute(path)).tap(&:write)
-    end
 
     # Raises PidFileError if the file is none of a server; changes nothing. +running+: also if its process runs, unless that is +owner+.
     def self.check(path, running: false, owner: nil)
@@ -34,42 +29,10 @@ module Fairlead
       raise PidFileError.new(path, Error.reason(e))
     end
 
-    def write
-      @owner = Process.pid
-      locked(File::CREAT) do |file|
-        refuse_unless_free(file.read(LONGEST).to_s.strip)
-        replace(file)
-      end
-    rescue Errno::ELOOP
-      refuse_link
-    rescue SystemCallError => e
-      raise PidFileError.new(path, Error.reason(e))
-    end
-
-    # Removes the file, if this process was the last to write it.
-    def remove
-      return unless @owner == Process.pid
-
-      locked { |file| File.unlink(path) if file.read.strip == @owner.to_s }
-    rescue SystemCallError
-      nil
-    end
-
     private
 
     def refuse_link
       raise PidFileError.new(path, "it is a symbolic link, which another user may have made; remove it, or choose another path")
-    end
-
-    # On a full disk no empty file is left.
-    def replace(file)
-      file.sync = true
-      file.rewind
-      file.write("#{Process.pid}\n")
-      file.truncate(file.pos)
-    rescue SystemCallError
-      File.unlink(path) if file.size.zero?
-      raise
     end
 
     # The process id in the text of the file; nil without text.
@@ -78,16 +41,6 @@ module Fairlead
 
       pid = Integer(text, 10, exception: false)
       pid&.positive? ? pid : raise(PidFileError.new(path, "it does not contain a process id"))
-    end
-
-    # If another process removes the file after it was opened and before it was locked, tries again with the new file.
-    def locked(flags = 0)
-      loop do
-        File.open(path, File::RDWR | File::NOFOLLOW | flags, 0o644) do |file|
-          file.flock(File::LOCK_EX)
-          return yield file if File.identical?(file, path)
-        end
-      end
     end
 
     # The file may contain the id of this process: in a container, the first process always has the same id.

@@ -5,19 +5,8 @@ module Fairlead
   # anything. `--check` and each start run it, so that both refuse the same. What may have changed by the start is left to it: an
   # address that another process has, a pid file of a server that runs.
   class Preflight
-    # What has a listener already: the value of a variable with addresses, a line each; of the server that is going to restart.
-    VARIABLE = "FAIRLEAD_OPEN"
-
-    # The line that says that systemd has passed sockets.
-    ACTIVATED = "*"
-
-    # The one of `--check`. It goes by what the server that has started it says is open, if one has.
-    def self.of_check(configuration, environment = ENV)
-      told = environment.delete(VARIABLE)
-      open = SystemText.decode(told.to_s).split("\n")
-      activated = open.include?(ACTIVATED)
-      new(configuration, app: configuration.app, by_hand: told.nil?, activated: activated) { |binding| open.include?(binding.location) }
-    end
+    # The one of `--check`.
+    def self.of_check(configuration) = new(configuration, app: configuration.app, by_hand: true)
 
     # +app+: an application that takes the place of that of the rackup file. +by_hand+: whether somebody only wants to know, so that what
     # a server could do without is refused, too. +activated+: whether systemd has passed sockets, which may take the place of all

@@ -19,29 +19,23 @@ module Fairlead
       @ended ? waiter.value : :late
     end
 
-    # Ends all of them, unless the program has ended by itself. +grace+: how long the program may take to clean up after TERM, in
-    # seconds; nil: it is not asked.
-    def stop(grace: nil)
+    # Kills all of them, unless the program has ended by itself.
+    def stop
       return if @ended
 
-      signal(:TERM) && await_end(grace) if grace
-      signal(:KILL)
-      await_end(PATIENCE)
-    end
-
-    private
-
-    def await_end(seconds)
-      waiter.join(seconds)
+      kill
+      waiter.join(PATIENCE)
     rescue ThreadError
       nil # there is no room for another thread
     end
 
+    private
+
     # Begins late: as long as nobody has waited for the program, the system gives its id to no other one.
     def waiter = @waiter ||= Process.detach(@pid)
 
-    def signal(name)
-      Process.kill(name, -@pid)
+    def kill
+      Process.kill(:KILL, -@pid)
     rescue Errno::ESRCH, Errno::EPERM
       nil
     end

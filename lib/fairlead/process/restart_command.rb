@@ -4,19 +4,13 @@ module Fairlead
   # The command that has started this process, so that it can be run again: the same words, in the same folder. If that is a
   # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out; see BundleExec.
   class RestartCommand
-    # How long a check may take, and then to end what it has started itself, in seconds.
-    CHECK_TIMEOUT = 60
-    CHECK_GRACE = 2
-
     # Variables that are for this process only.
-    PRIVATE = [
-      *Inherited::SYSTEMD, Inherited::VARIABLE, "FAIRLEAD_OPEN", "FAIRLEAD_HUP", "FAIRLEAD_SPAWNER", "FAIRLEAD_CONTROL"
-    ].freeze
+    PRIVATE = [*Inherited::SYSTEMD, "FAIRLEAD_SPAWNER"].freeze
 
     class << self
       # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
-      # Later calls change nothing. +checkable+: whether it is the command `fairlead`, which can check a configuration.
-      def note(environment = ENV, checkable: false)
+      # Later calls change nothing.
+      def note(environment = ENV)
         return @current if @current
 
         words = words_of_process
@@ -26,7 +20,7 @@ module Fairlead
           words = bundle.words([RbConfig.ruby, *words.drop(1)])
           variables = variables.except("BUNDLE_GEMFILE").merge({ "BUNDLE_GEMFILE" => bundle.gemfile }.compact)
         end
-        @current = new([RbConfig.ruby, *words.drop(1)], folder(environment), variables, checkable: checkable)
+        @current = new([RbConfig.ruby, *words.drop(1)], folder(environment), variables)
       end
 
       # The one that was noted. Raises RuntimeError if none was.
@@ -69,11 +63,10 @@ module Fairlead
     BESIDE = 'exec "$@" -P "$0.spawner$$"'
 
     # +environment+: of the process that it starts.
-    def initialize(words, folder, environment, checkable: false)
+    def initialize(words, folder, environment)
       @words = words.map { |word| word.dup.freeze }.freeze
       @folder = folder
       @environment = environment.dup.freeze
-      @checkable = checkable
     end
 
     # Uses other words from now on: a command line, or its words.
@@ -81,15 +74,13 @@ module Fairlead
       require "shellwords"
       words = Shellwords.split(words) if words.is_a?(String)
       @words = words.dup.freeze
-      @checkable = false
     end
 
-    # The command is that of another program, such as rackup or `rails server`, which cannot check our configuration. If that has
-    # written +pid_file+, it will do so again, before it knows what it is to be, and refuses to start when it finds that of a
-    # process that runs. +command+: what it says to start it again with.
+    # The command is that of another program, such as rackup or `rails server`. If that has written +pid_file+, it will do so again,
+    # before it knows what it is to be, and refuses to start when it finds that of a process that runs. +command+: what it says to start
+    # it again with.
     def foreign(pid_file: nil, command: nil)
       require "shellwords"
-      @checkable = false
       @foreign = command ? Shellwords.split(command) : @words
       @pid_file = pid_file
     end
@@ -97,58 +88,8 @@ module Fairlead
     # The words that start it as a process beside this one, which keeps its pid file.
     def words_beside = writes_pid_file? ? ["/bin/sh", "-c", BESIDE, @pid_file, *words] : words
 
-    # Replaces this process by it.
-    def exec(variables, *ios)
-      Dir.chdir(folder)
-      File.delete(@pid_file) if writes_pid_file? && File.exist?(@pid_file)
-      Process.exec(with(variables), *command, unsetenv_others: true, **passed(ios))
-    end
-
-    # Has the new code check its configuration. Returns nil, or what is wrong with it. Of another command it is only known
-    # whether there is a program to run. +listeners+: what the new program will inherit. +timeout+: in seconds.
-    def check(listeners = [], timeout: CHECK_TIMEOUT)
-      return missing_program unless @checkable
-
-      require "tempfile"
-      Tempfile.create("fairlead") do |errors|
-        variables = with({ Preflight::VARIABLE => locations(listeners) })
-        group = ProgramGroup.new(variables, *command, "--check", chdir: folder, unsetenv_others: true, out: File::NULL, err: errors)
-        status = group.wait(RunningTime::Limit.new(timeout))
-        next if status != :late && status&.success?
-
-        text = File.read(errors.path).strip
-        text = status == :late ? "it takes longer than #{timeout} s" : status.to_s if text.empty?
-        text
-      ensure
-        group&.stop(grace: CHECK_GRACE)
-      end
-    rescue SystemCallError, ThreadError => e
-      Error.plain(e)
-    end
-
     private
 
-    # A line for each address, without its query, and one about sockets of systemd.
-    def locations(listeners)
-      addresses = listeners.flat_map { |listener| [listener.binding, listener.known_as] }.compact
-      lines = addresses.map { |address| address.partition("?").first.b }.uniq
-      lines << Preflight::ACTIVATED if Inherited.new(listeners).activated?
-      lines.join("\n")
-    end
-
-    def command = [[words.first, words.first], *words.drop(1)]
-
     def writes_pid_file? = @pid_file && words == @foreign
-
-    # As the system looks for it.
-    def missing_program
-      folders = words.first.include?("/") ? [folder] : @environment.fetch("PATH", "").split(File::PATH_SEPARATOR)
-      paths = folders.map { |path| SystemText.absolute(words.first, path) }
-      "#{words.first} cannot be run" unless paths.any? { |path| File.file?(path) && File.executable?(path) }
-    end
-
-    def with(variables) = @environment.merge("PWD" => folder, **variables)
-
-    def passed(ios) = ios.to_h { |io| [io, io] }
   end
 end

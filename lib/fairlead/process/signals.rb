@@ -29,7 +29,6 @@ module Fairlead
     # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT).
     def trap(*names)
       names.each { |name| replace(name) { push(name.to_sym) } }
-      push(:HUP) if names.include?("HUP") && EarlySignals.hung_up!
     end
 
     # Those of +names+ that the system has and nobody wants to be left alone.
@@ -37,9 +36,6 @@ module Fairlead
       skipped = SKIPPED.select { |variable, _| environment.key?(variable) }.values
       names.map(&:to_s).intersection(Signal.list.keys) - skipped
     end
-
-    # Traps them.
-    def trap_known(*names, environment: ENV) = trap(*self.class.known(*names, environment: environment))
 
     # Does nothing on these signals. "IGNORE" would do the same here, but the programs that this process starts would ignore them, too
     # (execve(2)).
@@ -73,28 +69,19 @@ module Fairlead
       nil
     end
 
-    # Has the loop call the block, which shows that it still turns. May be called by any thread.
-    def ping(&block) = push(block)
-
     # Waits for events, or until one of +ios+ is readable, for +seconds+ at most. Returns the events and the readable ones
     # of +ios+, if any.
     def wait(seconds = nil, *ios)
       readable, = IO.select([@reader, *ios], nil, nil, seconds)
       nil while @reader.read_nonblock(1024, exception: false).is_a?(String)
       events = Array.new(@events.size) { @events.pop }
-      pings, events = events.partition { |event| event.is_a?(Proc) }
-      pings.each(&:call)
       events + ios.intersection(readable || [])
     end
-
-    # Whether the signal was ignored before it was trapped, as HUP is under nohup.
-    def ignored_before?(name) = @previous[name] == "IGNORE"
 
     private
 
     def replace(name, &handler)
       previous = Signal.trap(name, handler)
-      previous = "DEFAULT" if previous == EarlySignals::NOTE
       @previous[name] = previous unless @previous.key?(name)
     end
   end

@@ -67,12 +67,14 @@ module Fairlead
     # The supervisor has to prepare for a new configuration, and former processes may still serve.
     def wait_for_place
       @steward.report(@supervisor)
-      @signals.trap("TERM", "INT", "QUIT", "HUP", "PWR")
+      take_signals
       until @place || @ended
         @steward.look
         @signals.wait(@steward.pause, @link).each { |event| act_on(event) }
       end
     end
+
+    def take_signals = @signals.trap("TERM", "INT", "QUIT", "HUP", "PWR")
 
     def serve_there
       engine.start

@@ -9,15 +9,17 @@ module Fairlead
     # The version of everything that supervisor, spawners and workers say to each other.
     PROTOCOL = 1
 
+    # What the plugin `tmp_restart` looks at.
+    RESTART_FILE = "tmp/restart.txt"
+
     # The listeners that the settings name, in that order.
     attr_reader :ios
 
     # +service+: the Service. +pid+: the id of the supervisor. +sockets+: the Control::Sockets; nil if the supervisor keeps all
-    # addresses that it has, those of clients too. +given+: whether the application is an object of this process.
-    def initialize(service, pid:, sockets: nil, given: false)
+    # addresses that it has, those of clients too.
+    def initialize(service, pid:, sockets: nil)
       @service = service
       @configuration = service.configuration
-      @given = given
       @ios = []
       @settings = { **versions, **process(pid), **files, **life, listeners: [], control: nil, health: nil }
       name_listeners(sockets) if sockets
@@ -55,7 +57,7 @@ module Fairlead
 
     def limits
       names = %i[workers shutdown_timeout drain_delay worker_timeout worker_boot_timeout load_timeout]
-      { **names.to_h { |name| [name, @configuration[name]] }, settle_time: @configuration.worker_settle_time, given: @given }
+      { **names.to_h { |name| [name, @configuration[name]] }, settle_time: @configuration.worker_settle_time }
     end
 
     def files
@@ -63,7 +65,7 @@ module Fairlead
       {
         pid_file: absolute(@configuration.pid_file), log: log,
         state_file: state && { path: absolute(state), mode: @configuration.state_permission, running_from: bytes(SystemText.current) },
-        restart_file: (absolute(Control::RestartFile::PATH) if @configuration.plugin.include?("tmp_restart"))
+        restart_file: (absolute(RESTART_FILE) if @configuration.plugin.include?("tmp_restart"))
       }
     end
 

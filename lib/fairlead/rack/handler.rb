@@ -27,6 +27,10 @@ module Fairlead
       @server = Thread.current == Thread.main ? launcher(app, options) : Server.new(app, **translate(options))
       yield @server if block_given?
       @server.run
+    rescue Error => e
+      Spawner.inherited_link
+      Spawner.report_failure(e) # to the supervisor that has started this program to load new code
+      raise
     end
 
     # Ends the server. May be called in a trap.

@@ -79,7 +79,7 @@ class RackupTest < Minitest::Test
     server.write("version", number.to_s)
     server.signal(signal)
     wait_until("version #{number}", seconds: 30) { get(server).body.to_i == number }
-    wait_until("the end of the restart") { server.worker_pids.empty? || server.stdout.scan(/phased restart: done/).size == number - 1 }
+    wait_until("the end of the restart") { server.worker_pids.empty? || server.stdout.scan(/restart: done/).size == number - 1 }
   end
 
   def written_pid(server) = Integer(File.read(server.path("server.pid")), 10)

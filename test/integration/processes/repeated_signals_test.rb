@@ -16,6 +16,9 @@ class RepeatedSignalsTest < Minitest::Test
     }
   RUBY
 
+  # How long the same signal counts as one that was sent twice, in seconds: crates/supervisor/src/insistence.rs.
+  HURRY = 1
+
   SHAPES = { "a_single_process" => [], "workers" => %w[-w 2] }.freeze
 
   SHAPES.each do |name, flags|
@@ -62,7 +65,7 @@ class RepeatedSignalsTest < Minitest::Test
       answer = request_in(server, "/work")
       server.signal(:TERM)
       server.wait_for_output(/TERM: finishing/)
-      later = monotonic + Fairlead::Insistence::SECONDS
+      later = monotonic + HURRY
       wait_until("a second") { monotonic > later }
 
       assert_equal 0, server.stop.exitstatus

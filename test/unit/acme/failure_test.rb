@@ -9,27 +9,9 @@ class AcmeFailureTest < Minitest::Test
   Failure = Fairlead::Acme::Failure
   NOW = Time.at(1_800_000_000)
 
-  def test_the_pauses_double_up_to_a_limit_and_differ_a_little
-    pauses = pauses(12)
-
-    [60, 120, 240, 480, 960, 1920, 3840, 7680, 15_360, 21_600, 21_600, 21_600].zip(pauses).each do |due, pause|
-      assert_in_delta due, pause, due * Failure::JITTER
-    end
-    refute_equal pauses, pauses(12)
-  end
-
-  def test_an_authority_that_wants_a_longer_pause_gets_it
-    assert_includes 7200..(7200 * 1.15), pause(retry_after: 7200)
-    assert_includes 51..69, pause(retry_after: 5)
-  end
-
-  def test_no_authority_can_put_it_off_for_ever
-    assert_operator pause(retry_after: 10**9), :<=, Failure::MOST * 1.15
-  end
-
   def test_it_is_the_same_after_it_was_kept
     one = order("a.example")
-    failure = Failure.after(nil, one, problem, now: NOW)
+    failure = failed(one, now: NOW)
     kept = Failure.parse(failure.to_json, one, now: NOW)
 
     assert_equal [1, "refused"], [kept.count, kept.reason]
@@ -38,7 +20,7 @@ class AcmeFailureTest < Minitest::Test
 
   # Whoever changes something wants to know whether that has helped.
   def test_it_does_not_count_for_another_order
-    text = Failure.after(nil, order("a.example"), problem).to_json
+    text = failed(order("a.example")).to_json
 
     assert_nil Failure.parse(text, order("a.example", contact: "admin@a.example"))
     assert_nil Failure.parse(text, order("a.example", "b.example"))
@@ -48,11 +30,11 @@ class AcmeFailureTest < Minitest::Test
   def test_nothing_is_put_off_for_longer_than_any_pause
     one = order("a.example")
     %w[2099-01-01T00:00:00Z 9999-12-31T23:59:59Z].each do |time|
-      text = JSON.generate(JSON.parse(Failure.after(nil, one, problem, now: NOW).to_json).merge("retry_at" => time))
+      text = JSON.generate(JSON.parse(failed(one, now: NOW).to_json).merge("retry_at" => time))
 
       assert_equal NOW + Failure::LONGEST, Failure.parse(text, one, now: NOW).retry_at
     end
-    set_back = Failure.after(nil, one, problem, now: NOW + (365 * 86_400))
+    set_back = failed(one, now: NOW + (365 * 86_400))
 
     assert_equal NOW + Failure::LONGEST, set_back.bounded(NOW).retry_at
     assert_same set_back, set_back.bounded(NOW + (365 * 86_400))
@@ -61,7 +43,7 @@ class AcmeFailureTest < Minitest::Test
   def test_a_count_is_a_sensible_number
     one = order("a.example")
     [-5, 0, 10**30].each do |count|
-      text = JSON.generate(JSON.parse(Failure.after(nil, one, problem, now: NOW).to_json).merge("count" => count))
+      text = JSON.generate(JSON.parse(failed(one, now: NOW).to_json).merge("count" => count))
 
       assert_includes 1..Failure::COUNT_MOST, Failure.parse(text, one, now: NOW).count
     end
@@ -69,7 +51,7 @@ class AcmeFailureTest < Minitest::Test
 
   def test_the_reason_is_told_of_what_is_damaged
     one = order("a.example")
-    kept = JSON.parse(Failure.after(nil, one, problem).to_json)
+    kept = JSON.parse(failed(one).to_json)
     damages = ["", "\xff\xfe".b, "[" * 5000, *[{ count: nil }, { count: {} }, { retry_at: "soon" }, { retry_at: 7 }].map do |values|
       JSON.generate(kept.merge(values.transform_keys(&:to_s)))
     end]
@@ -87,12 +69,5 @@ class AcmeFailureTest < Minitest::Test
 
   private
 
-  def problem(**keywords) = Fairlead::Acme::Problem.new("unauthorized", "refused", **keywords)
-
-  def pause(**keywords) = Failure.after(nil, order("a.example"), problem(**keywords), now: NOW).retry_at - NOW
-
-  def pauses(count)
-    last = nil
-    Array.new(count) { (last = Failure.after(last, order("a.example"), problem, now: NOW)).retry_at - NOW }
-  end
+  def failed(order, now: Time.now) = Failure.new(order, count: 1, reason: "refused", retry_at: now + 60)
 end

@@ -70,17 +70,14 @@ class InheritedTest < Minitest::Test
     end
   end
 
-  def test_a_port_that_the_system_chose_stays_the_same_when_it_is_handed_down
+  def test_a_port_that_the_system_chose_stays_the_same_when_it_is_shared
     binding = "tcp://127.0.0.1:0"
     first = listen(binding, inherited: Inherited.new)
-    text = Inherited.describe(first)
-    second = listen(binding, inherited: Inherited.take({ Inherited::VARIABLE => text }))
+    second = listen(binding, inherited: Inherited.lent(first.map(&:to_io), [binding]))
 
     assert_equal first.ports, second.ports
     assert_equal binding, second.first.binding
-    refute_predicate second.first, :kept?
-  ensure
-    first&.each { |listener| listener.instance_variable_get(:@socket).autoclose = false }
+    assert_predicate second.first, :lent?
   end
 
   def test_what_nobody_takes_is_closed_and_reported

@@ -11,10 +11,10 @@ class EventLogTest < Minitest::Test
   end
 
   def test_what_is_in_order_goes_to_the_output_and_what_is_not_to_the_errors
-    log.draining(:TERM, 30)
+    log.stopped
     log.supervisor_gone
 
-    assert_equal "TERM: finishing what has arrived, for up to 30 s\n", @output.string
+    assert_equal "fairlead stopped\n", @output.string
     assert_equal "the supervisor is gone; finishing what has arrived\n", @errors.string
   end
 
@@ -41,12 +41,12 @@ class EventLogTest < Minitest::Test
   end
 
   def test_ready_says_what_is_ready
-    log.ready(Fairlead::Configuration.from_options(workers: 2, threads: [1, 3], environment: "test"))
-    log.ready(Fairlead::Configuration.from_options({}))
+    configurations = [{ workers: 2, threads: [1, 3], environment: "test" }, {}].map { |options| Fairlead::Configuration.from_options(options) }
 
-    process = "(ruby #{RUBY_VERSION}, pid #{Process.pid}"
-    assert_equal "fairlead #{Fairlead::VERSION} ready in cluster mode #{process}, 2 workers, 1:3 threads each, test)\n" \
-                 "fairlead #{Fairlead::VERSION} ready in single mode #{process}, 0:5 threads, development)\n", @output.string
+    process = "(ruby #{RUBY_VERSION}, pid 4711"
+    assert_equal ["fairlead #{Fairlead::VERSION} ready in cluster mode #{process}, 2 workers, 1:3 threads each, test)",
+                  "fairlead #{Fairlead::VERSION} ready in single mode #{process}, 0:5 threads, development)"],
+                 (configurations.map { |configuration| log.ready_text(configuration, pid: 4711) })
   end
 
   def test_an_error_of_the_application_is_one_entry_with_its_backtrace

@@ -61,32 +61,6 @@ class RestartCommandTest < Minitest::Test
     assert_equal '"/etc/Gemfile"', run_again({ "BUNDLE_GEMFILE" => "/etc/Gemfile" })[2]
   end
 
-  def test_a_command_of_its_own_is_only_looked_for
-    program = "#{@folder}/one/program.rb"
-    command = Fairlead::RestartCommand.new(["ruby"], @folder, ENV.to_h)
-    command.words = "one/program.rb"
-    missing = command.check
-    File.chmod(0o755, program)
-
-    assert_equal ["one/program.rb cannot be run", nil], [missing, command.check]
-    command.words = "ruby -v"
-    assert_nil command.check
-    command.words = "no-such-program"
-    assert_equal "no-such-program cannot be run", command.check
-  end
-
-  # What it has started in groups of their own, it alone can end.
-  def test_a_check_that_takes_too_long_is_ended_with_what_it_has_started
-    ["pid = spawn('sleep', '600')", "pid = spawn('sleep', '600'); trap('TERM') {}",
-     "pid = spawn('sleep', '600', pgroup: true); trap('TERM') { Process.kill(:KILL, pid) }"].each do |program|
-      File.write("#{@folder}/slow.rb", "#{program}\nFile.write('started', pid)\nsleep 0.01 while true")
-      command = Fairlead::RestartCommand.new([RbConfig.ruby, "slow.rb"], @folder, ENV.to_h, checkable: true)
-
-      assert_equal "it takes longer than 2 s", command.check(timeout: 2)
-      wait_until("the end") { !alive?(Integer(File.read("#{@folder}/started"), 10)) }
-    end
-  end
-
   # Rails would write the id of the other process into the file, and remove it.
   def test_beside_this_process_a_program_gets_another_pid_file
     rails = "#{@folder}/rails server --restart"

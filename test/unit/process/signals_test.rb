@@ -11,13 +11,10 @@ class SignalsTest < Minitest::Test
     @signals.restore
   end
 
-  def test_those_that_the_system_does_not_have_and_those_that_are_to_be_left_alone_are_not_trapped
-    before = Signal.trap("USR2", "DEFAULT")
-    @signals.trap_known("INFOX", "USR1", "USR2", environment: { "PUMA_SKIP_SIGUSR2" => "1" })
+  def test_those_that_the_system_does_not_have_and_those_that_are_to_be_left_alone_are_not_known
+    known = Fairlead::Signals.known("INFOX", "USR1", "USR2", environment: { "PUMA_SKIP_SIGUSR2" => "1" })
 
-    assert_equal "DEFAULT", Signal.trap("USR2", before)
-    Process.kill(:USR1, Process.pid)
-    assert_equal [:USR1], @signals.wait(5)
+    assert_equal ["USR1"], known
   end
 
   def test_a_signal_becomes_an_event
@@ -71,18 +68,6 @@ class SignalsTest < Minitest::Test
   ensure
     Signal.trap("USR1", previous)
     @signals = Fairlead::Signals.new
-  end
-
-  def test_it_knows_what_was_ignored_before
-    previous = Signal.trap("HUP", "IGNORE")
-    @signals.trap("HUP", "USR1")
-
-    assert @signals.ignored_before?("HUP")
-    refute @signals.ignored_before?("USR1")
-  ensure
-    @signals.restore
-    @signals = Fairlead::Signals.new
-    Signal.trap("HUP", previous)
   end
 
   def test_an_event_after_the_end_harms_nobody

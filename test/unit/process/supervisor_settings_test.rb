@@ -14,7 +14,7 @@ class SupervisorSettingsTest < Minitest::Test
   def test_times_and_numbers_are_those_of_the_configuration
     limits = settings(workers: 3, shutdown_timeout: 7, worker_settle_time: 0.5, load_timeout: 90).to_h[:limits]
 
-    assert_equal [3, 7, 0.5, 90, false], limits.values_at(:workers, :shutdown_timeout, :settle_time, :load_timeout, :given)
+    assert_equal [3, 7, 0.5, 90], limits.values_at(:workers, :shutdown_timeout, :settle_time, :load_timeout)
   end
 
   def test_the_line_that_says_ready_has_the_id_of_the_supervisor

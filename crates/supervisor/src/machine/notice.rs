@@ -19,6 +19,8 @@ pub trait Names {
     fn pid(&self, process: ProcessId) -> Option<i32>;
     /// The threads of a process, as the kernel tells them; empty if it does not.
     fn threads(&self, process: ProcessId) -> String;
+    /// True if the process is the one of the supervisor, which is not killed.
+    fn is_resident(&self, process: ProcessId) -> bool;
     /// Seconds without a request after which the server ends.
     fn idle_timeout(&self) -> f64;
 }
@@ -273,6 +275,9 @@ impl Notice {
                     "{name} has shown no sign of life for {} s; replacing it{threads}",
                     Seconds(*after)
                 )
+            }
+            Notice::WorkerKilled { worker } if names.is_resident(worker.id) => {
+                "the application of this process did not end in time; closing its connections".to_owned()
             }
             Notice::WorkerKilled { worker } => format!("{} did not end in time; killing it", worker.text(names)),
             Notice::WorkerNotAdded { reason } => format!("cannot add a worker: {reason}"),

@@ -13,7 +13,6 @@ impl Machine {
     pub(super) fn restart_asked(&mut self, kind: RestartKind) {
         let kind = match kind {
             RestartKind::Refork => return self.refork_asked(),
-            RestartKind::Hot if self.limits.given => RestartKind::Phased,
             RestartKind::Phased if self.wanted == 0 => {
                 self.log(Notice::PhasedRestartNeedsWorkers);
                 RestartKind::Hot

@@ -1,7 +1,7 @@
 //! Does what the machine has decided.
 
 use super::{Ended, Supervisor};
-use crate::children::Place;
+use crate::children::{Place, Strangers};
 use crate::log::Level;
 use crate::machine::notice::{self, Names};
 use crate::machine::{Action, Event, Generation, Notice, ProcessId};
@@ -17,6 +17,7 @@ impl Supervisor {
                 generation,
                 kind,
             } => {
+                Strangers::adopt();
                 let started =
                     self.fleet
                         .start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);
@@ -153,6 +154,11 @@ struct Processes<'a>(&'a Supervisor);
 impl Names for Processes<'_> {
     fn pid(&self, process: ProcessId) -> Option<i32> {
         self.0.fleet.children.find(process)?.pid()
+    }
+
+    fn is_resident(&self, process: ProcessId) -> bool {
+        let child = self.0.fleet.children.find(process);
+        child.is_some_and(crate::children::Child::is_resident)
     }
 
     fn idle_timeout(&self) -> f64 {

@@ -119,9 +119,12 @@ impl Supervisor {
         let now = clock.look(Duration::ZERO);
         let machine = Machine::new(settings.limits.clone(), FirstSpawner { started: now });
         let mut fleet = Fleet::new(start.memory).map_err(text)?;
-        let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, start.link);
-        first.is_process(start.first, None);
-        fleet.children.add(first);
+        if start.resident.is_none() {
+            Strangers::adopt();
+        }
+        fleet
+            .children
+            .add(Child::first(start.first, start.link, start.resident));
         let watch = Watch::new(&start.configuration, now);
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;

@@ -131,7 +131,6 @@ pub(crate) fn limits(workers: usize) -> Limits {
         worker_boot_timeout: Duration::from_secs(13),
         load_timeout: Duration::from_secs(31),
         settle_time: Duration::from_secs(2),
-        given: false,
     }
 }
 

@@ -5,7 +5,7 @@ use super::requests::Running;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statistics;
-use super::tls::{KeyFile, NativeTls};
+use super::tls::NativeTls;
 use crate::gvl::{wait_without_gvl, without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
@@ -89,12 +89,9 @@ fn new(
 ) -> Result<Obj<NativeEngine>, Error> {
     let start_thread: Proc = ruby.block_proc()?;
     let settings = Settings::new(ruby, settings);
-    let own_keys: Option<Obj<KeyFile>> = settings.get("ticket_keys")?;
     let is_alone: bool = settings.get("alone")?;
     let siblings = shared.filter(|_| !is_alone);
-    let keys = shared
-        .map(|shared| shared.ticket_keys())
-        .or(own_keys.map(|file| file.keys()));
+    let keys = shared.map(|shared| shared.ticket_keys());
     let listeners = listeners
         .into_iter()
         .map(|pair| listener(ruby, RArray::try_convert(pair)?, keys))
@@ -126,7 +123,7 @@ fn new(
         app.template.announce_sendfile(ruby);
     }
     engine.start(Box::new(Gvl::new(ruby))).map_err(io_error)?;
-    process::enter(&engine);
+    process::enter(&engine, shared.is_some());
     let (template, clients) = (app.template.value(), app.clients);
     let object = ruby.obj_wrap(NativeEngine {
         engine: RefCell::new(Some(engine)),

@@ -22,6 +22,7 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
     hub: None,
     descriptors: None,
     engines: Vec::new(),
+    resident: None,
     subscriptions: None,
 });
 
@@ -34,6 +35,8 @@ struct Process {
     hub: Option<Arc<Hub>>,
     descriptors: Option<Arc<Descriptors>>,
     engines: Vec<Weak<Engine>>,
+    /// The one that serves beside a supervisor in this process.
+    resident: Option<Weak<Engine>>,
     subscriptions: Option<HashMap<Vec<u8>, Arc<ProcessSubscription>>>,
 }
 
@@ -51,6 +54,16 @@ pub(super) fn drain_all() -> bool {
     !engines.is_empty()
 }
 
+/// Has the engine that belongs to the supervisor of this process close everything. For a thread that must not wait: a native one does
+/// it.
+pub(super) fn stop_resident() {
+    let resident = current().resident.as_ref().and_then(Weak::upgrade);
+    if let Some(engine) = resident {
+        let thread = std::thread::Builder::new().name("fairlead stop".into());
+        let _ = thread.spawn(move || engine.stop());
+    }
+}
+
 /// What is returned must not live while Ruby is called.
 fn current() -> MutexGuard<'static, Process> {
     let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,6 +71,7 @@ fn current() -> MutexGuard<'static, Process> {
     if process.pid != pid {
         process.pid = pid;
         process.engines.clear();
+        process.resident = None;
         process.subscriptions = Some(HashMap::new());
         // A fork does not copy the threads of a hub; its locks may be held by one of them, so nothing of it is dropped.
         std::mem::forget(process.hub.take());
@@ -100,9 +114,13 @@ pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
     Arc::clone(descriptors)
 }
 
-/// Notes that an engine serves.
-pub(super) fn enter(engine: &Arc<Engine>) {
-    current().engines.push(Arc::downgrade(engine));
+/// Notes that an engine serves. `counts`: it has a place among the processes of a server.
+pub(super) fn enter(engine: &Arc<Engine>, counts: bool) {
+    let mut process = current();
+    process.engines.push(Arc::downgrade(engine));
+    if counts {
+        process.resident = Some(Arc::downgrade(engine));
+    }
 }
 
 /// Notes that an engine has ended. Another one takes over what it did for the process; with the last one all of that

@@ -1,26 +1,13 @@
-//! `Fairlead::Native::Tls`: what a listener offers, which can be replaced while engines use it; and
-//! `Fairlead::Native::TicketKeys`: the keys of session tickets of a server without workers, which the next program of the
-//! process adopts.
+//! `Fairlead::Native::Tls`: what a listener offers, which can be replaced while engines use it.
 
-use super::system_error;
 use crate::gvl::compute_without_gvl;
 use fairlead_engine::{CertificateSettings, ClientAuthentication, Source, TicketKeys, Tls, TlsSettings};
-use fairlead_shared_memory::MemoryFile;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, RString, Ruby, TryConvert, Value};
-use rustix::io::{fcntl_dupfd_cloexec, Errno};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 #[magnus::wrap(class = "Fairlead::Native::Tls", free_immediately, size)]
 pub(super) struct NativeTls {
     tls: Arc<Tls>,
-}
-
-/// Keys in a file in memory.
-#[magnus::wrap(class = "Fairlead::Native::TicketKeys", free_immediately, size)]
-pub(super) struct KeyFile {
-    keys: &'static TicketKeys,
-    file: OwnedFd,
 }
 
 pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
@@ -29,13 +16,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_singleton_method("new", function!(NativeTls::new, 1))?;
     class.define_method("replace", method!(NativeTls::replace, 1))?;
     class.define_method("warnings", method!(NativeTls::warnings, 0))?;
-    class.define_method("fingerprint", method!(NativeTls::fingerprint, 0))?;
-    let class = native.define_class("TicketKeys", ruby.class_object())?;
-    crate::classes::know::<KeyFile>(ruby);
-    class.define_singleton_method("new", function!(KeyFile::new, 0))?;
-    class.define_singleton_method("adopt", function!(KeyFile::adopt, 1))?;
-    class.define_method("fileno", method!(KeyFile::fileno, 0))?;
-    class.define_method("tend", method!(KeyFile::tend, 0))
+    class.define_method("fingerprint", method!(NativeTls::fingerprint, 0))
 }
 
 impl NativeTls {
@@ -67,44 +48,6 @@ impl NativeTls {
             self.tls.share_keys(keys);
         }
         Arc::clone(&self.tls)
-    }
-}
-
-impl KeyFile {
-    fn new(ruby: &Ruby) -> Result<KeyFile, Error> {
-        let made = MemoryFile::new("fairlead ticket keys").and_then(KeyFile::of);
-        made.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
-    }
-
-    /// Those of an earlier program of this process, by their descriptor.
-    fn adopt(ruby: &Ruby, number: RawFd) -> Result<KeyFile, Error> {
-        let copied = if number < 0 {
-            Err(Errno::BADF)
-        } else {
-            // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
-            fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0)
-        };
-        let adopted = copied.and_then(MemoryFile::adopt).and_then(KeyFile::of);
-        adopted.map_err(|error| system_error(ruby, "the keys of session tickets", &error.into()))
-    }
-
-    fn of(memory: MemoryFile<TicketKeys>) -> rustix::io::Result<KeyFile> {
-        Ok(KeyFile {
-            keys: memory.map()?,
-            file: memory.into_file(),
-        })
-    }
-
-    fn fileno(&self) -> RawFd {
-        self.file.as_raw_fd()
-    }
-
-    fn tend(&self) {
-        self.keys.tend();
-    }
-
-    pub(super) fn keys(&self) -> &'static TicketKeys {
-        self.keys
     }
 }
 
